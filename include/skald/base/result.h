@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Errors as values. Everything that touches the outside world (files, flags, prompts, sizes chosen by a
+// caller) returns Result<T>: either the value, or an Error whose message is a sentence that names the thing
+// and says what was expected. Nothing in Skald throws across its API or ends the process.
+
+#ifndef SKALD_BASE_RESULT_H_
+#define SKALD_BASE_RESULT_H_
+
+#include <string>
+#include <utility>
+
+#if __has_include(<version>)
+#include <version>
+#endif
+#if defined(__cpp_lib_expected)
+#include <expected>
+#else
+#include <tl/expected.hpp>
+#endif
+
+namespace skald {
+
+enum class ErrorCode {
+  kInvalidArgument,     // the caller's value can never work (token id out of range, zero threads)
+  kNotFound,            // a file, tensor or field that must be there is not
+  kDataLoss,            // bytes from outside are damaged, cut short or contradict themselves
+  kOutOfRange,          // a position or length beyond a limit
+  kResourceExhausted,   // a byte limit is reached; freeing something makes the same call work
+  kUnsupported,         // well-formed, but not something Skald can do
+  kFailedPrecondition,  // the object is in a state in which the call makes no sense
+};
+
+struct Error {
+  ErrorCode code;
+  std::string message;
+};
+
+#if defined(__cpp_lib_expected)
+template <class T>
+using Result = std::expected<T, Error>;
+using Failure = std::unexpected<Error>;
+#else
+template <class T>
+using Result = tl::expected<T, Error>;
+using Failure = tl::unexpected<Error>;
+#endif
+
+// Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
+inline Failure Fail(ErrorCode code, std::string message) {
+  return Failure(Error{code, std::move(message)});
+}
+
+// Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
+template <class T>
+Failure Annotate(const std::string& context, const Result<T>& result) {
+  return Fail(result.error().code, context + ": " + result.error().message);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_RESULT_H_

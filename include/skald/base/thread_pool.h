@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ThreadPool: the Executor that Skald ships. The calling thread works too. Between operations workers spin for a
+// short while, since the next one usually follows within microseconds, and then sleep. Run may be called from one
+// thread at a time; give each thread that calls Forward a pool of its own.
+
+#ifndef SKALD_BASE_THREAD_POOL_H_
+#define SKALD_BASE_THREAD_POOL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "hwy/base.h"
+#include "hwy/cache_control.h"
+#include "skald/base/executor.h"
+
+namespace skald {
+
+class ThreadPool {
+ public:
+  // `num_workers` threads work in all, the calling one included; 0 counts as 1.
+  explicit ThreadPool(size_t num_workers) {
+    for (size_t i = 1; i < num_workers; ++i) threads_.emplace_back([this] { Work(); });
+  }
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  ~ThreadPool() {
+    stop_.store(true);
+    Wake();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  size_t num_workers() const { return threads_.size() + 1; }
+
+  void Run(size_t num_tasks, TaskRef task) {
+    if (num_tasks <= 1 || threads_.empty()) {
+      for (size_t i = 0; i < num_tasks; ++i) task(i);
+      return;
+    }
+    Publish(static_cast<uint32_t>(num_tasks), task);
+    while (RunOneTask()) {
+    }
+    SpinThenWait(done_, [num_tasks](uint32_t done) { return done == num_tasks; });
+  }
+
+ private:
+  // Tasks are claimed by counting up the low half of `state_`; the high half numbers the runs. A worker that comes
+  // late to one run thus never claims a task of the next with what it read of the last: its exchange fails.
+  static constexpr uint64_t kRun = uint64_t{1} << 32;
+  static constexpr uint32_t kClosed = ~uint32_t{0};  // no task can be claimed while the fields change
+  // About 50 microseconds: longer than the gap between two operations of a decode step, shorter than is worth
+  // burning for.
+  static constexpr int kSpins = 1000;
+
+  void Publish(uint32_t num_tasks, TaskRef task) {
+    const uint64_t run = (state_.load() / kRun + 1) * kRun;
+    state_.store(run | kClosed);
+    task_.store(&task);
+    num_tasks_.store(num_tasks);
+    done_.store(0);
+    state_.store(run);
+    Wake();
+  }
+
+  void Wake() {
+    wake_.fetch_add(1);
+    wake_.notify_all();
+  }
+
+  // Returns false when there is no task left to claim.
+  bool RunOneTask() {
+    uint64_t state = state_.load();
+    for (;;) {
+      const auto next = static_cast<uint32_t>(state);
+      const uint32_t num_tasks = num_tasks_.load();
+      const TaskRef* const task = task_.load();
+      if (next == kClosed || next >= num_tasks) return false;
+      if (!state_.compare_exchange_weak(state, state + 1)) continue;
+      (*task)(next);
+      if (done_.fetch_add(1) + 1 == num_tasks) done_.notify_all();
+      return true;
+    }
+  }
+
+  void Work() {
+    uint32_t seen = 0;
+    while (!stop_.load()) {
+      while (RunOneTask()) {
+      }
+      SpinThenWait(wake_, [seen](uint32_t wake) { return wake != seen; });
+      seen = wake_.load();
+    }
+  }
+
+  template <class Condition>
+  static void SpinThenWait(std::atomic<uint32_t>& value, Condition is_met) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (is_met(value.load())) return;
+      hwy::Pause();
+    }
+    for (uint32_t now = value.load(); !is_met(now); now = value.load()) value.wait(now);
+  }
+
+  std::atomic<uint64_t> state_{kClosed};
+  std::atomic<const TaskRef*> task_{nullptr};
+  std::atomic<uint32_t> num_tasks_{0};
+  std::atomic<uint32_t> done_{0};
+  std::atomic<uint32_t> wake_{0};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;  // last: they use the members above
+};
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_THREAD_POOL_H_

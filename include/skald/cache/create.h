@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Free factories: caches and pools are made from a layout (or the Config it follows from) and a RuntimeConfig,
+// never by a model. Errors: kInvalidArgument, naming the member of RuntimeConfig that cannot work.
+
+#ifndef SKALD_CACHE_CREATE_H_
+#define SKALD_CACHE_CREATE_H_
+
+#include <memory>
+
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/layout.h"
+#include "skald/cache/runtime_config.h"
+
+namespace skald {
+
+// Returns storage for any number of conversations within runtime.cache_bytes.
+inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout, const RuntimeConfig& runtime = {}) {
+  if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+  return std::make_shared<BlockPool>(layout, runtime);
+}
+
+template <ModelConfig C>
+Result<std::shared_ptr<BlockPool>> CreateBlockPool(const RuntimeConfig& runtime = {}) {
+  return CreateBlockPool(LayoutOf<C>(), runtime);
+}
+
+// Returns an empty conversation whose blocks come from `pool`.
+inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool) {
+  if (pool == nullptr) return Fail(ErrorCode::kInvalidArgument, "CreateKVCache: the pool is null");
+  return KVCache(std::move(pool));
+}
+
+// Returns an empty conversation with a pool of its own.
+inline Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeConfig& runtime = {}) {
+  auto pool = CreateBlockPool(layout, runtime);
+  if (!pool) return Failure(pool.error());
+  return CreateKVCache(std::move(*pool));
+}
+
+template <ModelConfig C>
+Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}) {
+  return CreateKVCache(LayoutOf<C>(), runtime);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_CREATE_H_

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KVCache: one conversation's whole mutable state, over all layers. Owned by the caller, made by the factories in
+// create.h, grown by Model::Forward. Used by one thread at a time; caches that share a pool may be used by
+// different threads. All groups of layers stand at the same position before and after every call, whatever fails.
+
+#ifndef SKALD_CACHE_KV_CACHE_H_
+#define SKALD_CACHE_KV_CACHE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/block_table.h"
+#include "skald/cache/table_lease.h"
+
+namespace skald {
+
+// Positions first..last, both included.
+struct ResumeRange {
+  uint32_t first;
+  uint32_t last;
+
+  friend bool operator==(const ResumeRange&, const ResumeRange&) = default;
+};
+
+// Bytes of the blocks that a cache refers to, its checkpoints' not counted.
+struct CacheUsage {
+  uint64_t exclusive_bytes;  // freed when this cache goes
+  uint64_t shared_bytes;     // also held by forks or checkpoints
+};
+
+class KVCache {
+ public:
+  // An empty conversation. Use CreateKVCache.
+  explicit KVCache(std::shared_ptr<BlockPool> pool) : lease_(std::move(pool)) {}
+  KVCache(KVCache&&) noexcept = default;
+  KVCache& operator=(KVCache&&) noexcept = default;
+
+  // Tokens held, and the most that may be held.
+  uint32_t size() const { return lease_.table().tokens; }
+  uint32_t max_tokens() const { return pool().runtime().max_tokens; }
+  // The tokens themselves; valid until the cache changes.
+  std::span<const int32_t> tokens() const { return tokens_; }
+
+  BlockPool& pool() const { return *lease_.pool(); }
+  const BlockTable& table() const { return lease_.table(); }
+
+  // Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
+  // later only where one of the two writes into it.
+  KVCache Fork() const {
+    KVCache fork(lease_.Share());
+    fork.tokens_ = tokens_;
+    fork.checkpoints_ = checkpoints_;
+    return fork;
+  }
+
+  // Forgets everything. Blocks and checkpoints go back to the pool.
+  void Clear() { *this = KVCache(lease_.pool()); }
+
+  // Rewinds to the first `tokens` tokens; what follows is as if the others had never been seen. Errors:
+  // kOutOfRange beyond size(); kFailedPrecondition where a window's earlier state is gone, naming the nearest
+  // earlier resume point.
+  Result<void> Truncate(uint32_t tokens) {
+    if (tokens > size()) {
+      return Fail(ErrorCode::kOutOfRange, "cannot truncate a cache of " + std::to_string(size()) + " tokens to " +
+                                              std::to_string(tokens));
+    }
+    const TableLease* from = FindResumable(tokens);
+    if (from == nullptr) {
+      return Fail(ErrorCode::kFailedPrecondition,
+                  "cannot rewind to position " + std::to_string(tokens) +
+                      ": sliding-window layers have released the tokens before it; the nearest earlier resume point is " +
+                      std::to_string(NearestResumePoint(tokens)));
+    }
+    lease_ = from->Share(Prefix(from->table(), tokens));
+    tokens_.resize(tokens);
+    DropCheckpointsAfter(tokens);
+    return {};
+  }
+
+  // Removes tokens [begin, end); later ones move down to close the gap, their keys turned to their new positions at
+  // the next step. What they once read from the removed tokens stays in them: this is not the same as never having
+  // seen those tokens. Errors: kOutOfRange; kFailedPrecondition where a window would need released tokens.
+  Result<void> Erase(uint32_t begin, uint32_t end) {
+    if (auto valid = CheckRange("erase", begin, end); !valid) return valid;
+    const Segments order = table().Order();
+    auto edited = Edit(Concatenate(Slice(order, 0, begin), Slice(order, end, size())), begin);
+    if (!edited) {
+      return Fail(edited.error().code, edited.error().message + "; from position " + std::to_string(begin) +
+                                           " on, at most " + std::to_string(ErasableFrom(begin)) +
+                                           " tokens can be erased");
+    }
+    tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
+    return {};
+  }
+
+  // Moves tokens [begin, end) so that the first of them comes to stand at `to`; the tokens in between move the other
+  // way. Keys are turned at the next step. Errors as Erase.
+  Result<void> Shift(uint32_t begin, uint32_t end, uint32_t to) {
+    if (auto valid = CheckRange("shift", begin, end); !valid) return valid;
+    if (to > size() - (end - begin)) {
+      return Fail(ErrorCode::kOutOfRange, "cannot shift " + std::to_string(end - begin) + " tokens to position " +
+                                              std::to_string(to) + " of a cache of " + std::to_string(size()));
+    }
+    // Two neighbouring runs [first, middle) and [middle, last) change places.
+    const uint32_t first = std::min(begin, to), last = std::max(end, to + (end - begin));
+    const uint32_t middle = to < begin ? begin : end;
+    const Segments order = table().Order();
+    Segments next = Concatenate(Slice(order, 0, first), Slice(order, middle, last));
+    next = Concatenate(std::move(next), Slice(order, first, middle));
+    auto edited = Edit(Concatenate(std::move(next), Slice(order, last, size())), first);
+    if (!edited) return edited;
+    std::rotate(tokens_.begin() + first, tokens_.begin() + middle, tokens_.begin() + last);
+    return {};
+  }
+
+  // Positions that Truncate can go to, ascending. Without sliding windows that is every position.
+  std::vector<ResumeRange> ResumePoints() const {
+    std::vector<ResumeRange> points = {{0, 0}};
+    const auto add = [&points](const BlockTable& table, const CacheLayout& layout) {
+      const ResumeRange range{EarliestResume(table, layout), table.tokens};
+      if (range.first <= points.back().last + 1) {
+        points.back().last = range.last;
+      } else {
+        points.push_back(range);
+      }
+    };
+    for (const auto& checkpoint : checkpoints_) add(checkpoint->table(), pool().layout());
+    add(table(), pool().layout());
+    return points;
+  }
+
+  CacheUsage usage() const {
+    CacheUsage usage{0, 0};
+    for (size_t g = 0; g < table().groups.size(); ++g) {
+      for (const BlockId id : table().groups[g].blocks) {
+        (pool().references(g, id) == 1 ? usage.exclusive_bytes : usage.shared_bytes) += pool().geometry(g).block_bytes();
+      }
+    }
+    return usage;
+  }
+
+ private:
+  friend class Step;  // publishes finished steps
+
+  explicit KVCache(TableLease lease) : lease_(std::move(lease)) {}
+
+  // The first position a table can be cut to without missing tokens that a window there would see. Position 0 sees
+  // nothing and always works; it is not what is meant.
+  static uint32_t EarliestResume(const BlockTable& table, const CacheLayout& layout) {
+    uint32_t earliest = 0;
+    for (size_t g = 0; g < table.groups.size(); ++g) {
+      const uint32_t retained = FirstRetained(table, table.groups[g].first_token);
+      if (retained > 0) earliest = std::max(earliest, retained + layout.groups()[g].window - 1);
+    }
+    return earliest;
+  }
+
+  bool CanCut(const BlockTable& table, uint32_t tokens) const {
+    return tokens <= table.tokens && (tokens == 0 || EarliestResume(table, pool().layout()) <= tokens);
+  }
+
+  const TableLease* FindResumable(uint32_t tokens) const {
+    if (CanCut(table(), tokens)) return &lease_;
+    for (const auto& checkpoint : checkpoints_) {
+      if (CanCut(checkpoint->table(), tokens)) return checkpoint.get();
+    }
+    return nullptr;
+  }
+
+  uint32_t NearestResumePoint(uint32_t position) const {
+    uint32_t nearest = 0;
+    for (const ResumeRange& range : ResumePoints()) {
+      if (range.first <= position) nearest = std::min(range.last, position);
+    }
+    return nearest;
+  }
+
+  // The first `tokens` tokens of `table`. Blocks that only later tokens used are left out, unless pending edits may
+  // still refer to them.
+  BlockTable Prefix(BlockTable table, uint32_t tokens) const {
+    const uint32_t block_tokens = pool().runtime().block_tokens;
+    table.tokens = tokens;
+    table.edits = Slice(table.edits, 0, tokens);
+    if (table.edits == Segments{{0, tokens}}) table.edits.clear();
+    for (GroupTable& group : table.groups) {
+      if (!table.edits.empty()) continue;
+      if (group.first_token >= tokens) {
+        group = {tokens, {}};  // nothing is left that this group stores
+      } else {
+        group.blocks.resize((tokens + block_tokens - 1) / block_tokens - group.first_token / block_tokens);
+      }
+    }
+    return table;
+  }
+
+  Result<void> CheckRange(const char* verb, uint32_t begin, uint32_t end) const {
+    if (begin <= end && end <= size()) return {};
+    return Fail(ErrorCode::kOutOfRange, std::string("cannot ") + verb + " tokens [" + std::to_string(begin) + ", " +
+                                            std::to_string(end) + ") of a cache of " + std::to_string(size()) +
+                                            " tokens");
+  }
+
+  // Makes `order` the order of tokens; those before `unchanged` keep their place. Refused where the next token's
+  // window would reach tokens that are no longer stored.
+  Result<void> Edit(Segments order, uint32_t unchanged) {
+    BlockTable edited = table();
+    edited.tokens = 0;
+    for (const Segment& run : order) edited.tokens += run.length;
+    edited.edits = std::move(order);
+    if (!CanCut(edited, edited.tokens)) {
+      return Fail(ErrorCode::kFailedPrecondition,
+                  "sliding-window layers have released tokens that the edit would bring back into a window");
+    }
+    lease_ = lease_.Share(Prefix(edited, edited.tokens));
+    DropCheckpointsAfter(unchanged);
+    return {};
+  }
+
+  // How many tokens from `begin` on may go before some window lacks tokens.
+  uint32_t ErasableFrom(uint32_t begin) const {
+    uint32_t erasable = size() - begin;
+    for (size_t g = 0; g < table().groups.size(); ++g) {
+      const uint32_t retained = FirstRetained(table(), table().groups[g].first_token);
+      if (retained == 0) continue;
+      const uint32_t needed = pool().layout().groups()[g].window - 1;
+      const uint32_t last = size() - retained < needed ? 0 : std::max(begin, retained) + (size() - retained - needed);
+      erasable = std::min(erasable, last < begin ? 0 : last - begin);
+    }
+    return erasable;
+  }
+
+  void DropCheckpointsAfter(uint32_t tokens) {
+    std::erase_if(checkpoints_, [tokens](const auto& checkpoint) { return checkpoint->table().tokens > tokens; });
+  }
+
+  TableLease lease_;
+  std::vector<int32_t> tokens_;
+  // Forks kept aside for rewinding, ascending by length; forks of this cache share them.
+  std::vector<std::shared_ptr<const TableLease>> checkpoints_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_KV_CACHE_H_

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group, and a
+// block of the cache holds the state that a run of tokens added to all layers of one group. A value without
+// pointers, computed at compile time from a Config; nothing else in cache/ knows about Configs.
+
+#ifndef SKALD_CACHE_LAYOUT_H_
+#define SKALD_CACHE_LAYOUT_H_
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "skald/base/numeric.h"
+#include "skald/base/packed_layout.h"
+#include "skald/configs/model_config.h"
+
+namespace skald {
+
+inline constexpr size_t kMaxCacheGroups = 4;
+inline constexpr size_t kMaxCacheLayers = 256;
+
+// Layers that keep the same kind of state. Immutable value.
+struct CacheGroup {
+  LayerKind kind = LayerKind::kFullAttention;
+  uint32_t layers = 0;
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t window = 0;  // tokens a position sees, itself included; 0 = all
+  RopeSpec rope = {};   // how keys were rotated, for moving them to other positions
+
+  friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
+
+  // First position that a token at `position` sees.
+  constexpr uint32_t FirstVisible(uint32_t position) const {
+    return window == 0 || position < window ? 0 : position - window + 1;
+  }
+};
+
+// Where a layer keeps its state: layer number `index` of group `group`.
+struct LayerSlot {
+  uint32_t group = 0;
+  uint32_t index = 0;
+
+  friend constexpr bool operator==(const LayerSlot&, const LayerSlot&) = default;
+};
+
+class CacheLayout {
+ public:
+  constexpr CacheLayout() = default;
+
+  // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
+  // description, made if new.
+  constexpr void AddLayer(CacheGroup group) {
+    uint32_t g = 0;
+    while (g < num_groups_ && !SameState(groups_[g], group)) ++g;
+    if (g == num_groups_) {
+      group.layers = 0;
+      groups_[num_groups_++] = group;
+    }
+    slots_[num_layers_++] = LayerSlot{g, groups_[g].layers++};
+  }
+
+  constexpr std::span<const CacheGroup> groups() const { return {groups_.data(), num_groups_}; }
+  constexpr std::span<const LayerSlot> layers() const { return {slots_.data(), num_layers_}; }
+
+  // FNV-1a over every field (Fowler, Noll and Vo): equal layouts agree on every machine.
+  constexpr uint64_t Fingerprint() const {
+    uint64_t hash = 0xCBF29CE484222325u;
+    const auto mix = [&hash](uint64_t value) {
+      for (int shift = 0; shift < 64; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFu)) * 0x100000001B3u;
+    };
+    for (const CacheGroup& group : groups()) {
+      for (uint64_t v : {uint64_t(group.kind), uint64_t{group.layers}, uint64_t{group.kv_heads},
+                         uint64_t{group.head_dim}, uint64_t{group.window}, uint64_t(group.rope.scaling)}) {
+        mix(v);
+      }
+      for (double v : {group.rope.base, group.rope.factor, group.rope.low_frequency_factor,
+                       group.rope.high_frequency_factor, group.rope.original_context}) {
+        mix(std::bit_cast<uint64_t>(v));
+      }
+    }
+    for (const LayerSlot& slot : layers()) mix(slot.group), mix(slot.index);
+    return hash;
+  }
+
+  friend constexpr bool operator==(const CacheLayout&, const CacheLayout&) = default;
+
+ private:
+  static constexpr bool SameState(CacheGroup a, const CacheGroup& b) {
+    a.layers = b.layers;
+    return a == b;
+  }
+
+  std::array<CacheGroup, kMaxCacheGroups> groups_{};
+  std::array<LayerSlot, kMaxCacheLayers> slots_{};
+  size_t num_groups_ = 0, num_layers_ = 0;
+};
+
+// Returns the layout of a model's cache.
+template <ModelConfig C>
+constexpr CacheLayout LayoutOf() {
+  static_assert(CheckConfig<C>());
+  static_assert(NumLayersOf<C>() <= kMaxCacheLayers, "kLayers names more layers than a CacheLayout can list.");
+  CacheLayout layout;
+  for (const LayerKind kind : C::kLayers) {
+    layout.AddLayer({.kind = kind,
+                     .kv_heads = uint32_t{C::kKVHeads},
+                     .head_dim = uint32_t{C::kHeadDim},
+                     .window = kind == LayerKind::kSlidingAttention ? uint32_t{WindowOf<C>()} : 0u,
+                     .rope = RopeOf<C>(kind)});
+  }
+  return layout;
+}
+
+// Where a block of one group keeps what. A block is [layers][keys, values]; keys are [kv_heads] packed
+// [block_tokens, head_dim] matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see
+// base/packed_layout.h), so that attention reads them as it reads weights.
+struct BlockGeometry {
+  size_t layers, kv_heads, head_dim, block_tokens;
+  size_t key_bytes, value_bytes;  // of one layer, all kv heads
+
+  static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
+    const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
+    const size_t values = group.kv_heads * RoundUp(group.head_dim, kLanes) * block_tokens;
+    return {group.layers, group.kv_heads,         group.head_dim,
+            block_tokens, keys * SizeOf(type), values * SizeOf(type)};
+  }
+
+  constexpr size_t KeyOffset(size_t layer) const { return layer * (key_bytes + value_bytes); }
+  constexpr size_t ValueOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
+  constexpr size_t block_bytes() const { return layers * (key_bytes + value_bytes); }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_LAYOUT_H_

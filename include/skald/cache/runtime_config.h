@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RuntimeConfig: what the caller chooses per run, as against what a model is (its Config). Plain data; the
+// factories check it and name the member that is wrong.
+
+#ifndef SKALD_CACHE_RUNTIME_CONFIG_H_
+#define SKALD_CACHE_RUNTIME_CONFIG_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "skald/base/numeric.h"
+#include "skald/base/packed_layout.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+inline constexpr uint64_t kUnlimited = std::numeric_limits<uint64_t>::max();
+
+// Largest token limit: positions are 32 bits wide and edits need signed differences of them.
+inline constexpr uint32_t kMaxTokens = 1u << 30;
+
+struct RuntimeConfig {
+  // Tokens that one conversation may hold.
+  uint32_t max_tokens = 8192;
+  // Bytes that all blocks of one pool may take together.
+  uint64_t cache_bytes = kUnlimited;
+  // Element type of cached keys and values, kF32 or kBF16.
+  DType kv_type = DType::kBF16;
+  // Tokens per block of the cache; a multiple of 32. Changes memory granularity, never a result.
+  uint32_t block_tokens = 64;
+  // Tokens computed at a time, over all sequences of a batch: bounds the activations' memory. Changes speed, never
+  // a result.
+  uint32_t prefill_chunk = 512;
+  // A resume point is kept every so many tokens; 0 keeps none beyond what the blocks themselves allow.
+  uint32_t checkpoint_every = 0;
+  // Resume points kept per conversation; the oldest goes first.
+  uint32_t max_checkpoints = 8;
+  // Threads that compute, the calling one included.
+  uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
+};
+
+// Returns an error that names the first member of `runtime` that cannot work.
+inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
+  const auto refuse = [](const std::string& what) { return Fail(ErrorCode::kInvalidArgument, "RuntimeConfig::" + what); };
+  if (runtime.max_tokens == 0 || runtime.max_tokens > kMaxTokens) {
+    return refuse("max_tokens is " + std::to_string(runtime.max_tokens) + ", expected 1 to " +
+                  std::to_string(kMaxTokens));
+  }
+  if (runtime.cache_bytes == 0) return refuse("cache_bytes is 0, expected a positive number of bytes");
+  if (runtime.kv_type != DType::kF32 && runtime.kv_type != DType::kBF16) {
+    return refuse("kv_type is " + std::string(NameOf(runtime.kv_type)) + ", expected F32 or BF16");
+  }
+  if (runtime.block_tokens == 0 || runtime.block_tokens % kTile != 0 || runtime.block_tokens > kMaxTokens) {
+    return refuse("block_tokens is " + std::to_string(runtime.block_tokens) + ", expected a positive multiple of " +
+                  std::to_string(kTile));
+  }
+  if (runtime.prefill_chunk == 0) return refuse("prefill_chunk is 0, expected at least 1 token");
+  if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
+    return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
+  }
+  if (runtime.threads == 0) return refuse("threads is 0, expected at least 1");
+  return {};
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_RUNTIME_CONFIG_H_

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Plans one sequence's part of a step: which blocks it reads, which new ones it needs, what must be copied or moved
+// first, and how its table will look when the step is committed. Takes blocks from the pool as it goes; the cache
+// itself is not touched.
+
+#ifndef SKALD_CACHE_SEQUENCE_PLANNER_H_
+#define SKALD_CACHE_SEQUENCE_PLANNER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/block_table.h"
+#include "skald/cache/step_plan.h"
+#include "skald/cache/table_lease.h"
+
+namespace skald {
+
+class SequencePlanner {
+ public:
+  // Plans for `table`, of which the planner keeps no reference, to grow by `num_tokens`.
+  SequencePlanner(const std::shared_ptr<BlockPool>& pool, const BlockTable& table, uint32_t num_tokens)
+      : pool_(*pool), table_(table), order_(table.Order()), block_tokens_(pool->runtime().block_tokens), fresh_(pool) {
+    plan_.first_position = table.tokens;
+    plan_.num_tokens = num_tokens;
+    plan_.groups.resize(table.groups.size());
+  }
+
+  // `slice_begins` are the positions at which the sequence's passes begin. Error: kResourceExhausted; the blocks
+  // taken so far are given back with the planner.
+  Result<void> Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> checkpoints) {
+    checkpoints_ = std::move(checkpoints);
+    for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
+      if (auto kept = KeepBlocks(g); !kept) return kept;
+      if (auto added = AddBlocks(g, slice_begins); !added) return added;
+    }
+    return {};
+  }
+
+  const SequencePlan& plan() const { return plan_; }
+  SequencePlan TakePlan() { return std::move(plan_); }
+
+  // The blocks this plan took, each with one reference.
+  TableLease TakeFresh() { return std::move(fresh_); }
+
+  // The sequence's table once `tokens` of its tokens are stored, with what is then out of every window left out.
+  BlockTable TableAt(uint32_t tokens) const {
+    BlockTable table;
+    table.tokens = tokens;
+    for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
+      const GroupTable& all = plan_.groups[g];
+      const uint32_t begin = std::max(FirstBlock(g, tokens), BlockOf(all.first_token));
+      const uint32_t end = BlocksFor(tokens);
+      const auto at = [&](uint32_t block) { return all.blocks.begin() + (block - BlockOf(all.first_token)); };
+      table.groups.push_back({std::max(all.first_token, begin * block_tokens_), {at(begin), at(end)}});
+    }
+    return table;
+  }
+
+ private:
+  const CacheGroup& group(uint32_t g) const { return pool_.layout().groups()[g]; }
+  uint32_t BlockOf(uint32_t position) const { return position / block_tokens_; }
+  uint32_t BlocksFor(uint32_t tokens) const { return (tokens + block_tokens_ - 1) / block_tokens_; }
+
+  // First block that a token at `position` reads.
+  uint32_t FirstBlock(uint32_t g, uint32_t position) const { return BlockOf(group(g).FirstVisible(position)); }
+
+  BlockId StoredBlock(uint32_t g, uint32_t position) const {
+    const GroupTable& stored = table_.groups[g];
+    return stored.blocks[BlockOf(position) - BlockOf(stored.first_token)];
+  }
+
+  Result<BlockId> TakeBlock(uint32_t g) {
+    auto id = pool_.Allocate(g);
+    if (id) fresh_.Adopt(g, *id);
+    return id;
+  }
+
+  // Lists the blocks of the tokens that are there already, as far as the new ones see them.
+  Result<void> KeepBlocks(uint32_t g) {
+    GroupTable& list = plan_.groups[g];
+    const uint32_t retained = FirstRetained(table_, table_.groups[g].first_token);
+    const uint32_t begin = std::max(FirstBlock(g, table_.tokens), BlockOf(retained));
+    list.first_token = std::max(retained, begin * block_tokens_);
+    for (uint32_t block = begin; block < BlocksFor(table_.tokens); ++block) {
+      const uint32_t first = std::max(block * block_tokens_, list.first_token);
+      const uint32_t last = std::min((block + 1) * block_tokens_, table_.tokens);
+      const bool is_stored_so = table_.edits.empty() && first < last;
+      auto id = is_stored_so ? KeepBlock(g, block) : GatherBlock(g, first, last);
+      if (!id) return Failure(id.error());
+      list.blocks.push_back(*id);
+    }
+    return {};
+  }
+
+  // A block that the step goes on filling must be this sequence's alone: others may see it through a fork.
+  Result<BlockId> KeepBlock(uint32_t g, uint32_t block) {
+    const BlockId stored = StoredBlock(g, block * block_tokens_);
+    const bool is_filled = (block + 1) * block_tokens_ <= table_.tokens;
+    if (is_filled || pool_.references(g, stored) == 1) return stored;
+    auto id = TakeBlock(g);
+    if (id) plan_.copies.push_back({g, stored, *id});
+    return id;
+  }
+
+  // Tokens [first, last) of one block, gathered from where they are stored. A full block that no edit touched stays.
+  // Everything else gets a new block: the old ones must survive should the step be abandoned.
+  Result<BlockId> GatherBlock(uint32_t g, uint32_t first, uint32_t last) {
+    const Segments runs = Slice(order_, first, last);
+    const bool is_filled = first % block_tokens_ == 0 && last % block_tokens_ == 0;
+    if (is_filled && runs.size() == 1 && runs[0].source == first) return StoredBlock(g, first);
+    auto id = TakeBlock(g);
+    if (!id) return id;
+    plan_.clears.push_back({g, *id});
+    uint32_t target = first;
+    for (const Segment& run : runs) {
+      for (uint32_t source = run.source; source < run.source + run.length;) {
+        const uint32_t source_slot = source % block_tokens_;
+        const uint32_t count = std::min(block_tokens_ - source_slot, run.source + run.length - source);
+        plan_.moves.push_back({g, StoredBlock(g, source), *id, source_slot, target % block_tokens_, count,
+                               static_cast<int32_t>(target) - static_cast<int32_t>(source)});
+        source += count;
+        target += count;
+      }
+    }
+    return id;
+  }
+
+  // Appends blocks for the new tokens, pass by pass. In a window group a block that this step took and that has
+  // left the window is written again, so that a long prompt needs no more blocks than a short one.
+  Result<void> AddBlocks(uint32_t g, std::span<const uint32_t> slice_begins) {
+    GroupTable& list = plan_.groups[g];
+    const uint32_t first_block = BlockOf(list.first_token);
+    std::vector<BlockId> reusable;
+    uint32_t next_candidate = first_block;
+    for (size_t s = 0; s < slice_begins.size(); ++s) {
+      const uint32_t out_of_window = FirstBlock(g, slice_begins[s]);
+      for (; next_candidate < out_of_window; ++next_candidate) {
+        const BlockId id = list.blocks[next_candidate - first_block];
+        if (IsFresh(g, id) && !IsInCheckpoint(g, next_candidate)) reusable.push_back(id);
+      }
+      const uint32_t end = s + 1 < slice_begins.size() ? slice_begins[s + 1] : table_.tokens + plan_.num_tokens;
+      while (first_block + list.blocks.size() < BlocksFor(end)) {
+        if (!reusable.empty()) {
+          list.blocks.push_back(reusable.back());
+          reusable.pop_back();
+          continue;
+        }
+        const auto id = TakeBlock(g);
+        if (!id) return Failure(id.error());
+        list.blocks.push_back(*id);
+      }
+    }
+    return {};
+  }
+
+  bool IsFresh(uint32_t g, BlockId id) const {
+    const auto& fresh = fresh_.table().groups[g].blocks;
+    return std::find(fresh.begin(), fresh.end(), id) != fresh.end();
+  }
+
+  bool IsInCheckpoint(uint32_t g, uint32_t block) const {
+    return std::any_of(checkpoints_.begin(), checkpoints_.end(), [&](uint32_t tokens) {
+      return block >= FirstBlock(g, tokens) && block < BlocksFor(tokens);
+    });
+  }
+
+  BlockPool& pool_;
+  const BlockTable& table_;
+  const Segments order_;
+  const uint32_t block_tokens_;
+  std::vector<uint32_t> checkpoints_;
+  SequencePlan plan_;
+  TableLease fresh_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_SEQUENCE_PLANNER_H_

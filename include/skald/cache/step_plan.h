@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepPlan: everything that one step does to blocks, decided before anything is computed. Plain data without
+// pointers: it can be recorded, or sent to another process and run there on a pool of the same layout.
+
+#ifndef SKALD_CACHE_STEP_PLAN_H_
+#define SKALD_CACHE_STEP_PLAN_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "skald/cache/block_table.h"
+
+namespace skald {
+
+// Copy-on-write: the whole block `source` is copied to `target` before the first pass.
+struct BlockCopy {
+  uint32_t group;
+  BlockId source, target;
+};
+
+// A block that is cleared before the first pass, for moves to fill.
+struct BlockClear {
+  uint32_t group;
+  BlockId block;
+};
+
+// `count` tokens of block `source` from slot `source_slot` on are copied to block `target`, and their keys turned
+// by `shift` positions. Carries out pending edits, before the first pass and after the clears.
+struct TokenMove {
+  uint32_t group;
+  BlockId source, target;
+  uint32_t source_slot, target_slot, count;
+  int32_t shift;
+};
+
+// One sequence's part of a step: the tokens at [first_position, first_position + num_tokens) are computed.
+struct SequencePlan {
+  uint32_t first_position = 0;
+  uint32_t num_tokens = 0;
+  // For each group, the blocks from the first one the step reads to the last one it writes. A window group may
+  // name one block for two places: it is written again once what it held is out of the window.
+  std::vector<GroupTable> groups = {};
+  std::vector<BlockCopy> copies = {};
+  std::vector<BlockClear> clears = {};
+  std::vector<TokenMove> moves = {};
+};
+
+// Tokens [begin, end), counted within the step's tokens of sequence `sequence`, that are computed in one pass.
+struct PassSlice {
+  uint32_t sequence;
+  uint32_t begin, end;
+};
+
+// A pass computes its slices together; no sequence has two slices in a pass. A pass that writes the first token of
+// a block clears the block before.
+using Pass = std::vector<PassSlice>;
+
+struct StepPlan {
+  std::vector<SequencePlan> sequences;
+  std::vector<Pass> passes;
+};
+
+// Returns passes of at most `pass_tokens` tokens over sequences of these lengths, in order.
+inline std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequences, uint32_t pass_tokens) {
+  std::vector<Pass> passes;
+  uint32_t room = 0;
+  for (uint32_t s = 0; s < sequences.size(); ++s) {
+    for (uint32_t begin = 0; begin < sequences[s].num_tokens;) {
+      if (room == 0) {
+        passes.emplace_back();
+        room = pass_tokens;
+      }
+      const uint32_t end = begin + std::min(room, sequences[s].num_tokens - begin);
+      passes.back().push_back({s, begin, end});
+      room -= end - begin;
+      begin = end;
+    }
+  }
+  return passes;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_STEP_PLAN_H_

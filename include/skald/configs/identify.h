@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of a list of Configs a checkpoint is, so that a program can be handed a folder and picks the Config
+// at run time:
+//
+//   const Result<size_t> index = IdentifyConfig(PublishedConfigs{}, text_of_config_json);
+//   if (index) VisitConfig(PublishedConfigs{}, *index, [&]<ModelConfig C>() { ... });
+
+#ifndef SKALD_CONFIGS_IDENTIFY_H_
+#define SKALD_CONFIGS_IDENTIFY_H_
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/configs/architecture.h"
+#include "skald/configs/config_json.h"
+#include "skald/configs/config_list.h"
+
+namespace skald {
+namespace internal {
+
+struct NamedArchitecture {
+  std::string_view name;
+  Architecture architecture;
+};
+
+inline Failure UnknownModelType(std::span<const NamedArchitecture> known, const std::string& model_type) {
+  std::string types;
+  for (const NamedArchitecture& one : known) {
+    const std::string& type = one.architecture.model_type;
+    if ((", " + types + ",").find(", " + type + ",") != std::string::npos) continue;
+    types += (types.empty() ? "" : ", ") + type;
+  }
+  return Fail(ErrorCode::kUnsupported,
+              "the model_type is " + model_type + ", but the Configs to choose from are of " + types);
+}
+
+inline Result<size_t> FindArchitecture(std::span<const NamedArchitecture> known, const Architecture& model) {
+  std::optional<size_t> nearest;
+  std::vector<std::string> fewest;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (known[i].architecture.model_type != model.model_type) continue;
+    std::vector<std::string> differences = Differences(model, known[i].architecture);
+    if (differences.empty()) return i;
+    if (!nearest || differences.size() < fewest.size()) {
+      nearest = i;
+      fewest = std::move(differences);
+    }
+  }
+  if (!nearest) return UnknownModelType(known, model.model_type);
+
+  std::string message = "no Config fits; the nearest, " + std::string(known[*nearest].name) + ", differs in ";
+  for (size_t i = 0; i < fewest.size(); ++i) message += (i == 0 ? "" : ", ") + fewest[i];
+  return Fail(ErrorCode::kUnsupported, message);
+}
+
+}  // namespace internal
+
+// Returns the index of the first Config of the list that `model` is. Fails with kUnsupported when it is none
+// of them; the sentence names the Config of the same model_type that differs in the fewest fields, and those
+// fields with both values.
+template <ModelConfig... Configs>
+Result<size_t> FindConfig(ConfigList<Configs...>, const Architecture& model) {
+  const std::vector<internal::NamedArchitecture> known = {{Configs::kName, DescribeConfig<Configs>()}...};
+  return internal::FindArchitecture(known, model);
+}
+
+// The same for the text of a checkpoint's config.json. Fails also as ParseConfigJson does.
+template <ModelConfig... Configs>
+Result<size_t> IdentifyConfig(ConfigList<Configs...> list, std::string_view config_json) {
+  const Result<Architecture> model = ParseConfigJson(config_json);
+  if (!model) return Failure(model.error());
+  const Result<size_t> index = FindConfig(list, *model);
+  if (!index) return Annotate("config.json", index);
+  return index;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_IDENTIFY_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All published models that Skald has a Config for. A program names fewer where it can: each one it may have
+// to run costs compile time.
+
+#ifndef SKALD_CONFIGS_PUBLISHED_H_
+#define SKALD_CONFIGS_PUBLISHED_H_
+
+#include "skald/configs/config_list.h"
+#include "skald/configs/gemma.h"
+#include "skald/configs/gemma2.h"
+#include "skald/configs/gemma3.h"
+#include "skald/configs/llama.h"
+#include "skald/configs/mistral.h"
+#include "skald/configs/qwen2.h"
+#include "skald/configs/qwen3.h"
+
+namespace skald {
+
+using PublishedConfigs =
+    ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B,  //
+               Mistral_7B_V0_1, Mistral_7B_V0_3,                                              //
+               Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B,                              //
+               Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                          //
+               Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B>;
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_PUBLISHED_H_

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Arguments of the kernels: pointers, shapes and strides, nothing else. Shapes are [rows, cols], the last axis
+// contiguous; strides are in elements of the pointed-to type unless the name says bytes. No buffer may overlap
+// another unless its comment allows it. A kernel works on the half-open range of rows, panels or units that its
+// arguments give, so that callers can share one operation among threads.
+
+#ifndef SKALD_KERNELS_ARGS_H_
+#define SKALD_KERNELS_ARGS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace skald {
+
+// Positions merged at a time by the online softmax. A span begins at a multiple of this position whatever the
+// block size, chunk or batch, so the order of every sum is fixed (arithmetic contract, R5). Part of the numbers:
+// changing it changes bits.
+inline constexpr size_t kAttentionSpan = 128;
+
+// Largest head dimension that the attention kernel's on-stack buffers hold.
+inline constexpr size_t kMaxHeadDim = 512;
+
+// Copies rows of floats to the activation type T of a following matmul, padded with zeros.
+template <class T>
+struct PrepareArgs {
+  const float* input;  // [rows, cols]
+  size_t input_stride;
+  T* output;           // [rows, RoundUp(cols, kTile)], tightly packed
+  size_t cols;
+  size_t row_begin, row_end;
+};
+
+// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says.
+template <class T>
+struct MatMulArgs {
+  const T* input;      // [rows, padded_k], from Prepare
+  const T* weights;    // packed [n, padded_k], see base/packed_layout.h
+  const float* bias;   // [n] or null
+  float* output;       // [rows, n]
+  size_t output_stride;
+  size_t rows;
+  size_t n;            // outputs; the last panel may be partly padding, which is not written
+  size_t padded_k;     // a multiple of kTile
+  size_t panel_begin, panel_end;  // panels of kLanes outputs
+};
+
+// output[r, :] = scale * table[token[r], :], read from a packed matrix.
+template <class T>
+struct EmbedArgs {
+  const T* table;      // packed [vocab, padded_k]
+  const int32_t* tokens;  // [rows]
+  float* output;       // [rows, cols]
+  size_t output_stride;
+  size_t cols, padded_k;
+  float scale;
+  size_t row_begin, row_end;
+};
+
+// RMSNorm, Zhang and Sennrich 2019 (arXiv:1910.07467):
+// output = input / sqrt(mean(input^2) + epsilon) * weight, the sum of squares in the order of R3.
+struct NormArgs {
+  const float* input;  // [rows, cols]
+  size_t input_stride;
+  const float* weight;  // [cols]; models that multiply by (1 + w) store 1 + w here
+  float* output;       // [rows, cols]; may be `input`
+  size_t output_stride;
+  size_t cols;
+  float epsilon;
+  size_t row_begin, row_end;
+};
+
+// accumulator += addend, elementwise.
+struct AddArgs {
+  float* accumulator;   // [size]
+  const float* addend;  // [size]
+  size_t begin, end;
+};
+
+// output[r, i] = Activation(gate_up[r, i]) * gate_up[r, cols + i].
+struct GateArgs {
+  const float* gate_up;  // [rows, 2 * cols], tightly packed
+  float* output;         // [rows, cols], tightly packed
+  size_t cols;
+  size_t row_begin, row_end;
+};
+
+// values = cap * tanh(values / cap), elementwise.
+struct SoftcapArgs {
+  float* values;  // [size]
+  float cap;
+  size_t begin, end;
+};
+
+// Rotates the first `heads` heads of each row by that row's angles (half-split layout).
+struct RopeArgs {
+  float* rows;        // [rows, >= heads * head_dim], rotated in place
+  size_t row_stride;
+  const float* cos;   // [rows, head_dim / 2]
+  const float* sin;   // [rows, head_dim / 2]
+  size_t heads, head_dim;
+  size_t row_begin, row_end;
+};
+
+// Where a block of cached tokens keeps one layer's keys and values. A block is a byte array; each kv head's keys
+// are a packed [block_tokens, RoundUp(head_dim, kTile)] matrix (N = positions, K = head dim), and its values a
+// packed [RoundUp(head_dim, kLanes), block_tokens] matrix (N = head dim, K = positions).
+struct KVGeometry {
+  size_t kv_heads, head_dim;
+  size_t block_tokens;   // a multiple of kTile
+  size_t key_offset;     // bytes from the start of a block to this layer's keys, [kv_heads] matrices
+  size_t value_offset;   // bytes from the start of a block to this layer's values, [kv_heads] matrices
+};
+
+// The blocks of one sequence: block i holds positions [i * block_tokens, (i + 1) * block_tokens).
+struct KVBlocks {
+  std::byte* const* blocks;  // indexed by (block - first_block)
+  size_t first_block;        // earlier blocks are gone: out of every window
+};
+
+// Writes the keys and values of rows, rounded to T, into their blocks.
+struct StoreKVArgs {
+  const float* keys;     // [rows, kv_heads * head_dim], already rotated
+  const float* values;   // [rows, kv_heads * head_dim]
+  size_t stride;         // of both, in floats
+  const uint32_t* positions;  // [rows]
+  const uint32_t* sequences;  // [rows], index into `tables`
+  const KVBlocks* tables;
+  KVGeometry geometry;
+  size_t row_begin, row_end;
+};
+
+// Copies `count` cached tokens from one place to another and rotates their keys by a further angle, for tokens
+// whose position changed. Both ranges lie inside one block each.
+struct MoveKVArgs {
+  const std::byte* source;
+  std::byte* target;
+  size_t source_slot, target_slot, count;  // token index inside the block
+  const float* cos;  // [head_dim / 2], of the change in position
+  const float* sin;  // [head_dim / 2]
+  KVGeometry geometry;
+};
+
+// Attention of each row's queries over the keys and values at positions (position - window, position], or
+// [0, position] when window is 0: softmax(cap(scale * q . k)) v, online softmax over spans of kAttentionSpan
+// positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic as R5 says. A unit is one query head of
+// one row: unit = row * heads + head.
+struct AttentionArgs {
+  const float* queries;  // [rows, heads * head_dim], already rotated
+  size_t query_stride;
+  float* output;         // [rows, heads * head_dim]
+  size_t output_stride;
+  const uint32_t* positions;  // [rows]
+  const uint32_t* sequences;  // [rows], index into `tables`
+  const KVBlocks* tables;
+  KVGeometry geometry;
+  size_t heads;
+  size_t window;
+  float scale;
+  float softcap;         // read only by the variant with a softcap
+  size_t unit_begin, unit_end;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_KERNELS_ARGS_H_

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The 16 virtual lanes in which every sum of the arithmetic contract is ordered: one register on AVX-512, two on
+// AVX2, four on NEON and SSE. A kernel written in terms of Lanes adds in the same order on all of them. Where
+// vectors have no size at compile time (SVE, RVV) they cannot be members, so Lanes lives in memory there: the same
+// bits, but slow; on such machines leave these targets out (HWY_DISABLED_TARGETS) and NEON takes over.
+// Loops over the parts are unrolled by request, because g++ -O2 would otherwise keep the arrays in memory.
+
+#if defined(SKALD_KERNELS_LANES_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_LANES_INL_TOGGLE
+#undef SKALD_KERNELS_LANES_INL_TOGGLE
+#else
+#define SKALD_KERNELS_LANES_INL_TOGGLE
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "skald/base/aligned_buffer.h"
+#include "skald/base/packed_layout.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// The register type: at most 16 lanes, so that a whole number of registers makes up a Lanes.
+using FloatTag = hn::CappedTag<float, kLanes>;
+using FloatVec = hn::Vec<FloatTag>;
+
+#if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
+
+struct Lanes {
+  alignas(kAlignment) float memory[kLanes];
+};
+HWY_INLINE size_t NumParts() { return kLanes / hn::Lanes(FloatTag()); }
+HWY_INLINE FloatVec Part(const Lanes& lanes, size_t i) {
+  return hn::Load(FloatTag(), lanes.memory + i * hn::Lanes(FloatTag()));
+}
+HWY_INLINE void SetPart(Lanes& lanes, size_t i, FloatVec v) {
+  hn::Store(v, FloatTag(), lanes.memory + i * hn::Lanes(FloatTag()));
+}
+
+#else
+
+struct Lanes {
+  FloatVec part[kLanes / hn::MaxLanes(FloatTag())];
+};
+HWY_INLINE constexpr size_t NumParts() { return kLanes / hn::MaxLanes(FloatTag()); }
+HWY_INLINE FloatVec Part(const Lanes& lanes, size_t i) { return lanes.part[i]; }
+HWY_INLINE void SetPart(Lanes& lanes, size_t i, FloatVec v) { lanes.part[i] = v; }
+
+#endif
+
+HWY_INLINE Lanes ZeroLanes() {
+  Lanes result;
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Zero(FloatTag()));
+  return result;
+}
+
+HWY_INLINE Lanes LoadLanes(const float* from) {
+  Lanes result;
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) {
+    SetPart(result, i, hn::LoadU(FloatTag(), from + i * hn::Lanes(FloatTag())));
+  }
+  return result;
+}
+
+HWY_INLINE void StoreLanes(const Lanes& lanes, float* to) {
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) hn::StoreU(Part(lanes, i), FloatTag(), to + i * hn::Lanes(FloatTag()));
+}
+
+// The first `count` <= 16 lanes; the others are zero when loaded and are not written when stored.
+HWY_INLINE Lanes LoadLanes(const float* from, size_t count) {
+  alignas(kAlignment) float buffer[kLanes] = {};
+  for (size_t i = 0; i < count; ++i) buffer[i] = from[i];
+  return LoadLanes(buffer);
+}
+HWY_INLINE void StoreLanes(const Lanes& lanes, float* to, size_t count) {
+  alignas(kAlignment) float buffer[kLanes];
+  StoreLanes(lanes, buffer);
+  for (size_t i = 0; i < count; ++i) to[i] = buffer[i];
+}
+
+HWY_INLINE Lanes Add(const Lanes& a, const Lanes& b) {
+  Lanes result;
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Add(Part(a, i), Part(b, i)));
+  return result;
+}
+
+// Multiplies every lane by the same number, of which `factor` holds as many copies as a register has lanes.
+HWY_INLINE Lanes Mul(const Lanes& a, FloatVec factor) {
+  Lanes result;
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Mul(Part(a, i), factor));
+  return result;
+}
+
+// Returns a * b + c, rounded once where the target has FMA.
+HWY_INLINE Lanes MulAdd(const Lanes& a, const Lanes& b, const Lanes& c) {
+  Lanes result;
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::MulAdd(Part(a, i), Part(b, i), Part(c, i)));
+  return result;
+}
+HWY_INLINE Lanes MulAdd(FloatVec factor, const Lanes& b, const Lanes& c) {
+  Lanes result;
+  HWY_UNROLL(16)
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::MulAdd(factor, Part(b, i), Part(c, i)));
+  return result;
+}
+
+// Returns the sum of all lanes by the fixed tree: lanes (i, i + 8), then (i, i + 4), (i, i + 2), (0, 1).
+HWY_INLINE float TreeSum(const Lanes& lanes) {
+  alignas(kAlignment) float sum[kLanes];
+  StoreLanes(lanes, sum);
+  for (size_t half = kLanes / 2; half != 0; half /= 2) {
+    for (size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+  }
+  return sum[0];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // SKALD_KERNELS_LANES_INL_TOGGLE

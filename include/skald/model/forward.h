@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ForwardPass: computes a planned step, pass by pass, from the tokens to the outputs. Reads the weights, writes the
+// step's blocks and the workspace; publishing the step is the caller's business.
+
+#ifndef SKALD_MODEL_FORWARD_H_
+#define SKALD_MODEL_FORWARD_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "skald/cache/layout.h"
+#include "skald/cache/step.h"
+#include "skald/configs/model_config.h"
+#include "skald/model/batch.h"
+#include "skald/model/layers.h"
+#include "skald/model/operations.h"
+#include "skald/model/pass_rows.h"
+#include "skald/model/rotation.h"
+#include "skald/model/step_blocks.h"
+#include "skald/model/workspace.h"
+#include "skald/weights/model_weights.h"
+
+namespace skald {
+
+template <ModelConfig C>
+class ForwardPass {
+ public:
+  // `rotations[g]` belongs to group g of the layout. Everything must outlive this object.
+  ForwardPass(const ModelWeights& weights, const std::vector<Rotation>& rotations, const StepPlan& plan,
+              const std::vector<BlockPool*>& pools, Workspace& workspace)
+      : weights_(weights),
+        rotations_(rotations),
+        plan_(plan),
+        pool_(*pools.front()),
+        act_(workspace.activations),
+        outputs_(workspace.outputs),
+        ops_(workspace.executor(), workspace.activations.prepared),
+        blocks_(plan, pools) {}
+
+  // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
+  void Run(std::span<const StepRequest> requests, std::span<const Want> wants) {
+    blocks_.Prepare(rotations_, ops_.executor());
+    std::vector<size_t> first_want;
+    for (size_t total = 0; const StepRequest& request : requests) {
+      first_want.push_back(total);
+      total += request.tokens.size();
+    }
+    size_t num_logits = 0, num_hidden = 0;
+    for (const Pass& pass : plan_.passes) {
+      const PassRows rows(pass, plan_, requests, wants, first_want);
+      blocks_.BeginPass(pass);
+      RunLayers(rows);
+      ComputeLogits(rows.logit_rows, outputs_.logits.data() + num_logits * C::kVocabSize);
+      NormalizeWanted(rows.hidden_rows, outputs_.hidden.data() + num_hidden * C::kModelDim);
+      num_logits += rows.logit_rows.size();
+      num_hidden += rows.hidden_rows.size();
+    }
+  }
+
+  // Grows the workspace's buffers to what passes of `rows` rows need.
+  static void ReserveActivations(size_t rows, Activations& act) {
+    constexpr size_t kQueryDim = size_t{C::kHeads} * C::kHeadDim;
+    constexpr size_t kKVDim = size_t{C::kKVHeads} * C::kHeadDim;
+    Reserve(act.hidden, rows * C::kModelDim);
+    Reserve(act.normed, rows * C::kModelDim);
+    Reserve(act.qkv, rows * (kQueryDim + 2 * kKVDim));
+    Reserve(act.attended, rows * kQueryDim);
+    Reserve(act.gate_up, rows * 2 * C::kFeedForwardDim);
+    Reserve(act.gated, rows * C::kFeedForwardDim);
+    Reserve(act.block_output, rows * C::kModelDim);
+    for (size_t g = 0; g < kLayout.groups().size(); ++g) {
+      Reserve(act.cos[g], rows * C::kHeadDim / 2);
+      Reserve(act.sin[g], rows * C::kHeadDim / 2);
+    }
+  }
+
+ private:
+  static constexpr CacheLayout kLayout = LayoutOf<C>();
+
+  void RunLayers(const PassRows& rows) {
+    ComputeAngles(rows);
+    const float scale = HasScaledEmbeddings<C>() ? std::sqrt(static_cast<float>(C::kModelDim)) : 1.0f;
+    ops_.Embed(weights_.embedding, rows.tokens, scale, {act_.hidden.data(), C::kModelDim});
+    for (size_t layer = 0; layer < NumLayersOf<C>(); ++layer) {
+      const LayerSlot slot = kLayout.layers()[layer];
+      const LayerCache cache = {.kv_type = pool_.runtime().kv_type,
+                                .geometry = LayerGeometry(pool_.geometry(slot.group), slot.index),
+                                .tables = blocks_.tables(slot.group),
+                                .cos = act_.cos[slot.group].data(),
+                                .sin = act_.sin[slot.group].data()};
+      DecoderLayer<C>(C::kLayers[layer], weights_.layers[layer], cache, rows, ops_, act_);
+    }
+  }
+
+  void ComputeAngles(const PassRows& rows) {
+    for (size_t g = 0; g < rotations_.size(); ++g) {
+      const size_t pairs = rotations_[g].pairs();
+      ParallelFor(ops_.executor(), rows.size(), pairs * 16, [&](size_t begin, size_t end) {
+        for (size_t row = begin; row < end; ++row) {
+          rotations_[g].Angles(rows.positions[row], act_.cos[g].data() + row * pairs, act_.sin[g].data() + row * pairs);
+        }
+      });
+    }
+  }
+
+  // output[i, :] = final norm of hidden row wanted[i].
+  void NormalizeWanted(const std::vector<uint32_t>& wanted, float* output) {
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      ops_.Norm({act_.hidden.data() + wanted[i] * size_t{C::kModelDim}, C::kModelDim}, 1, weights_.final_norm,
+                C::kNormEpsilon, {output + i * C::kModelDim, C::kModelDim});
+    }
+  }
+
+  // logits[i, :] of hidden row wanted[i].
+  void ComputeLogits(const std::vector<uint32_t>& wanted, float* logits) {
+    if (wanted.empty()) return;
+    NormalizeWanted(wanted, act_.normed.data());
+    const Matrix& head = weights_.head ? *weights_.head : weights_.embedding;
+    ops_.MatMul(head, {act_.normed.data(), C::kModelDim}, wanted.size(), nullptr, {logits, C::kVocabSize});
+    if constexpr (FinalSoftcapOf<C>() > 0.0f) ops_.Softcap(logits, wanted.size() * C::kVocabSize, FinalSoftcapOf<C>());
+  }
+
+  const ModelWeights& weights_;
+  const std::vector<Rotation>& rotations_;  // [groups]
+  const StepPlan& plan_;
+  const BlockPool& pool_;  // all pools of a step store the same way
+  Activations& act_;
+  OutputBuffers& outputs_;
+  Operations ops_;
+  StepBlocks blocks_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_FORWARD_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Splits one operation among the workers of an Executor. Which worker does what never changes a result: every
+// kernel computes each row, panel or unit by itself.
+
+#ifndef SKALD_MODEL_PARALLEL_H_
+#define SKALD_MODEL_PARALLEL_H_
+
+#include <algorithm>
+#include <cstddef>
+
+#include "skald/base/executor.h"
+#include "skald/base/flush_denormals.h"
+
+namespace skald {
+
+// Work, in elements touched, below which handing pieces to other threads costs more than it saves.
+inline constexpr size_t kMinParallelWork = size_t{1} << 14;
+
+// More pieces than workers, so that a worker that the system holds up does not hold up the others.
+inline constexpr size_t kPiecesPerWorker = 4;
+
+// Calls `function(begin, end)` for ranges that cover [0, count); `work_per_item` is about how many elements each item
+// touches.
+template <class Function>
+void ParallelFor(const ExecutorRef& executor, size_t count, size_t work_per_item, Function function) {
+  const size_t workers = executor.num_workers();
+  if (workers == 1 || count * work_per_item < kMinParallelWork) {
+    const FlushDenormals flush;
+    function(size_t{0}, count);
+    return;
+  }
+  const size_t pieces = std::min(count, workers * kPiecesPerWorker);
+  const auto task = [&](size_t piece) {
+    const FlushDenormals flush;
+    function(count * piece / pieces, count * (piece + 1) / pieces);
+  };
+  executor.Run(pieces, TaskRef(task));
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_PARALLEL_H_

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepBlocks: the memory behind a step's plan, and the work on blocks that comes before arithmetic: copies on write,
+// pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
+
+#ifndef SKALD_MODEL_STEP_BLOCKS_H_
+#define SKALD_MODEL_STEP_BLOCKS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "skald/cache/block_pool.h"
+#include "skald/cache/layout.h"
+#include "skald/cache/step_plan.h"
+#include "skald/kernels/args.h"
+#include "skald/kernels/kernels.h"
+#include "skald/model/operations.h"
+#include "skald/model/parallel.h"
+#include "skald/model/rotation.h"
+
+namespace skald {
+
+// Where layer `layer` of a group keeps its keys and values in a block.
+inline KVGeometry LayerGeometry(const BlockGeometry& block, size_t layer) {
+  return {.kv_heads = block.kv_heads,
+          .head_dim = block.head_dim,
+          .block_tokens = block.block_tokens,
+          .key_offset = block.KeyOffset(layer),
+          .value_offset = block.ValueOffset(layer)};
+}
+
+class StepBlocks {
+ public:
+  // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this.
+  StepBlocks(const StepPlan& plan, const std::vector<BlockPool*>& pools) : plan_(plan), pools_(pools) {
+    const size_t num_groups = plan.sequences.front().groups.size();
+    bytes_.resize(num_groups);
+    tables_.resize(num_groups);
+    for (size_t g = 0; g < num_groups; ++g) {
+      for (size_t s = 0; s < plan.sequences.size(); ++s) {
+        const GroupTable& group = plan.sequences[s].groups[g];
+        bytes_[g].push_back(pools[s]->Resolve(g, group.blocks));
+        tables_[g].push_back({bytes_[g].back().data(), group.first_token / block_tokens(s)});
+      }
+    }
+  }
+
+  // [sequences], as the attention kernel reads them.
+  const KVBlocks* tables(size_t group) const { return tables_[group].data(); }
+
+  // Carries out copies, clears and moves; once, before the first pass. `rotations[g]` turns the keys of group g.
+  void Prepare(const std::vector<Rotation>& rotations, const ExecutorRef& executor) {
+    for (size_t s = 0; s < plan_.sequences.size(); ++s) {
+      for (const BlockCopy& copy : plan_.sequences[s].copies) {
+        std::memcpy(Block(s, copy.group, copy.target), Block(s, copy.group, copy.source), BlockBytes(s, copy.group));
+      }
+      for (const BlockClear& clear : plan_.sequences[s].clears) {
+        std::memset(Block(s, clear.group, clear.block), 0, BlockBytes(s, clear.group));
+      }
+      MoveTokens(s, rotations, executor);
+    }
+  }
+
+  // Clears the blocks whose first token `pass` writes: positions not yet written are zero.
+  void BeginPass(const Pass& pass) {
+    for (const PassSlice& slice : pass) {
+      const SequencePlan& sequence = plan_.sequences[slice.sequence];
+      const size_t step = block_tokens(slice.sequence);
+      const size_t begin = RoundUp(sequence.first_position + slice.begin, step);
+      for (size_t first = begin; first < sequence.first_position + slice.end; first += step) {
+        for (size_t g = 0; g < tables_.size(); ++g) {
+          const KVBlocks& table = tables_[g][slice.sequence];
+          std::memset(table.blocks[first / step - table.first_block], 0, BlockBytes(slice.sequence, g));
+        }
+      }
+    }
+  }
+
+ private:
+  size_t block_tokens(size_t sequence) const { return pools_[sequence]->runtime().block_tokens; }
+  size_t BlockBytes(size_t sequence, size_t group) const { return pools_[sequence]->geometry(group).block_bytes(); }
+  std::byte* Block(size_t sequence, size_t group, BlockId id) { return pools_[sequence]->Resolve(group, {id})[0]; }
+
+  void MoveTokens(size_t s, const std::vector<Rotation>& rotations, const ExecutorRef& executor) {
+    for (const TokenMove& move : plan_.sequences[s].moves) {
+      const Rotation& rotation = rotations[move.group];
+      std::vector<float> cos(rotation.pairs()), sin(rotation.pairs());
+      rotation.Angles(move.shift, cos.data(), sin.data());
+      const BlockGeometry& geometry = pools_[s]->geometry(move.group);
+      const std::byte* const source = Block(s, move.group, move.source);
+      std::byte* const target = Block(s, move.group, move.target);
+      VisitDType(pools_[s]->runtime().kv_type, [&]<class T>() {
+        ParallelFor(executor, geometry.layers, geometry.block_bytes() / geometry.layers, [&](size_t begin, size_t end) {
+          for (size_t layer = begin; layer < end; ++layer) {
+            Kernels<>::template MoveKV<T>({.source = source,
+                                           .target = target,
+                                           .source_slot = move.source_slot,
+                                           .target_slot = move.target_slot,
+                                           .count = move.count,
+                                           .cos = cos.data(),
+                                           .sin = sin.data(),
+                                           .geometry = LayerGeometry(geometry, layer)});
+          }
+        });
+      });
+    }
+  }
+
+  const StepPlan& plan_;
+  const std::vector<BlockPool*>& pools_;
+  std::vector<std::vector<std::vector<std::byte*>>> bytes_;  // [group][sequence][block]
+  std::vector<std::vector<KVBlocks>> tables_;                // [group][sequence]
+};
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_STEP_BLOCKS_H_

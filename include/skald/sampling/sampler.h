@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chooses the next token: a pure function of (logits, settings, state, position). The same four
+// give the same token on every machine and compiler. Safe for concurrent calls with separate
+// scratch memory.
+//
+// Order of the steps, that of Hugging Face transformers (generation/utils.py,
+// _get_logits_processor) and, but for the place of min-p, of vLLM (v1/sample/sampler.py): logit
+// bias, penalties, temperature, top-k, top-p, min-p, draw. So top-p and min-p see the distribution
+// after the temperature; llama.cpp applies it last.
+
+#ifndef SKALD_SAMPLING_SAMPLER_H_
+#define SKALD_SAMPLING_SAMPLER_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/sampling/candidates.h"
+#include "skald/sampling/logprobs.h"
+#include "skald/sampling/penalties.h"
+#include "skald/sampling/random.h"
+#include "skald/sampling/settings.h"
+
+namespace skald {
+
+struct SampledToken {
+  int32_t id = 0;
+  // As SamplerSettings::num_logprobs asks; logprobs.h says of which distribution.
+  std::optional<float> logprob;
+  std::vector<TokenLogprob> top_logprobs;  // most likely first
+};
+
+// Memory that Sample reuses between calls; not state: a fresh one gives the same results. One call
+// at a time.
+struct SamplerScratch {
+  std::vector<float> logits;
+  std::vector<Candidate> candidates;
+  std::vector<int32_t> sorted_tokens;
+};
+
+namespace internal {
+
+// Every logit must be finite or minus infinity, and one must be finite.
+inline Result<void> CheckLogits(std::span<const float> logits) {
+  if (logits.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "there are no logits to sample from");
+  }
+  bool has_finite = false;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] < INFINITY)) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "logit " + std::to_string(i) + " of " + std::to_string(logits.size()) + " is " +
+                      std::to_string(logits[i]) + ", expected a finite number or minus infinity");
+    }
+    has_finite |= logits[i] > -INFINITY;
+  }
+  if (has_finite) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              "all " + std::to_string(logits.size()) +
+                  " logits are minus infinity, so no token is possible");
+}
+
+// Returns the id of the highest of `logits` [vocab_size >= 1], the lowest such id if several are
+// equal.
+inline int32_t HighestLogit(std::span<const float> logits) {
+  size_t highest = 0;
+  for (size_t i = 1; i < logits.size(); ++i) {
+    if (logits[i] > logits[highest]) highest = i;
+  }
+  return static_cast<int32_t>(highest);
+}
+
+// Returns the id of the token chosen from `logits` [vocab_size], one of which must be finite.
+inline int32_t Choose(std::span<const float> logits, const SamplerSettings& settings,
+                      uint64_t position, std::vector<Candidate>& candidates) {
+  if (settings.temperature == 0.0f) return HighestLogit(logits);
+  // Dividing by the temperature keeps the order, so top-k comes first and spares most of the
+  // exponentials.
+  if (settings.top_k > 0 && settings.top_k < logits.size()) {
+    CollectTopK(logits, settings.top_k, candidates);
+  } else {
+    CollectAll(logits, candidates);
+  }
+  ComputeWeights(candidates, settings.temperature);
+  KeepTopP(candidates, settings.top_p);
+  KeepMinP(candidates, settings.min_p);
+  return Pick(candidates, UniformAt(settings.random, position));
+}
+
+}  // namespace internal
+
+// Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
+// `position` is the token's position in its sequence: it selects the random draw, so sampling a
+// position again gives the same token. Does not change `state`: call ObserveToken with the token
+// chosen. Allocates only while `scratch` grows and for top_logprobs.
+//
+// Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
+// impossible or banned; a state with a token beyond the vocabulary.
+inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings,
+                                   const SamplerState& state, uint64_t position,
+                                   SamplerScratch& scratch) {
+  if (Result<void> valid = ValidateSettings(settings, logits.size()); !valid) {
+    return Failure(valid.error());
+  }
+  if (Result<void> valid = internal::CheckLogits(logits); !valid) return Failure(valid.error());
+
+  std::span<const float> adjusted = logits;
+  if (!settings.logit_bias.empty() || HasPenalties(settings)) {
+    scratch.logits.assign(logits.begin(), logits.end());
+    ApplyLogitBias(settings, scratch.logits);
+    Result<void> valid = ApplyPenalties(settings, state, scratch.sorted_tokens, scratch.logits);
+    if (!valid) return Failure(valid.error());
+    valid = internal::CheckLogits(scratch.logits);
+    if (!valid) return Annotate("after logit bias and penalties", valid);
+    adjusted = scratch.logits;
+  }
+
+  SampledToken sampled;
+  sampled.id = internal::Choose(adjusted, settings, position, scratch.candidates);
+  if (settings.num_logprobs) {
+    const double log_sum_exp = LogSumExp(logits);
+    sampled.logprob = static_cast<float>(logits[static_cast<size_t>(sampled.id)] - log_sum_exp);
+    sampled.top_logprobs =
+        TopLogprobs(logits, log_sum_exp, *settings.num_logprobs, scratch.candidates);
+  }
+  return sampled;
+}
+
+// The same with scratch memory of its own: allocates up to 20 bytes for each logit.
+inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings,
+                                   const SamplerState& state, uint64_t position) {
+  SamplerScratch scratch;
+  return Sample(logits, settings, state, position, scratch);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_SAMPLING_SAMPLER_H_

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the next token is chosen: a plain struct that the caller fills in, copies and saves. A
+// default one samples from the model's own distribution, unchanged. sampler.h says in which order
+// the settings act.
+
+#ifndef SKALD_SAMPLING_SETTINGS_H_
+#define SKALD_SAMPLING_SETTINGS_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/sampling/random.h"
+
+namespace skald {
+
+// Added to one token's logit; minus infinity bans the token. Biases of the same token add up.
+struct LogitBias {
+  int32_t token = 0;
+  float bias = 0.0f;
+};
+
+struct SamplerSettings {
+  // Divides the logits: below 1 sharper, above 1 flatter. 0 is greedy: the highest logit, at ties
+  // the lowest id.
+  float temperature = 1.0f;
+  // Keeps the top_k most likely tokens; 0 keeps all.
+  size_t top_k = 0;
+  // Keeps the fewest most likely tokens whose probabilities sum to at least top_p; 1 keeps all.
+  // Holtzman et al., "The curious case of neural text degeneration", ICLR 2020.
+  float top_p = 1.0f;
+  // Keeps tokens at least min_p times as likely as the most likely one; 0 keeps all.
+  // Nguyen et al., "Turning up the heat: min-p sampling", 2024.
+  float min_p = 0.0f;
+
+  // How many of the latest observed tokens the three penalties look at; 0 is none.
+  size_t penalty_window = 64;
+  // Divides the positive and multiplies the negative logits of tokens in the window; 1 does
+  // nothing. Keskar et al., "CTRL: a conditional transformer language model", 2019, section 4.1.
+  float repetition_penalty = 1.0f;
+  // Subtracted from the logit of every token in the window, once.
+  float presence_penalty = 0.0f;
+  // Subtracted from the logit of every token in the window, once for each occurrence.
+  float frequency_penalty = 0.0f;
+
+  std::vector<LogitBias> logit_bias = {};
+
+  // Where the randomness comes from; not used when greedy.
+  RandomStream random = {};
+
+  // Which log-probabilities to report, which takes one exponential per logit. Unset: none. Set:
+  // that of the chosen token, and those of this many most likely tokens.
+  std::optional<size_t> num_logprobs = std::nullopt;
+};
+
+// Checks every setting, for a model with `vocab_size` tokens. The error names the setting and what
+// it may be.
+inline Result<void> ValidateSettings(const SamplerSettings& settings, size_t vocab_size) {
+  // Every comparison with NaN is false, so these tests refuse it too.
+  const auto finite_above = [](float value, float bound) {
+    return value > bound && value < INFINITY;
+  };
+  const struct {
+    const char* name;
+    float value;
+    bool valid;
+    const char* expected;
+  } checks[] = {
+      {"temperature", settings.temperature,
+       settings.temperature >= 0.0f && settings.temperature < INFINITY,
+       "0 (greedy) or a finite number above it"},
+      {"top_p", settings.top_p, settings.top_p > 0.0f && settings.top_p <= 1.0f,
+       "more than 0 and at most 1"},
+      {"min_p", settings.min_p, settings.min_p >= 0.0f && settings.min_p <= 1.0f, "0 to 1"},
+      {"repetition_penalty", settings.repetition_penalty,
+       finite_above(settings.repetition_penalty, 0.0f), "a finite number above 0 (1 for none)"},
+      {"presence_penalty", settings.presence_penalty,
+       finite_above(settings.presence_penalty, -INFINITY), "a finite number"},
+      {"frequency_penalty", settings.frequency_penalty,
+       finite_above(settings.frequency_penalty, -INFINITY), "a finite number"},
+  };
+  for (const auto& check : checks) {
+    if (check.valid) continue;
+    return Fail(ErrorCode::kInvalidArgument, std::string("sampler setting ") + check.name + " is " +
+                                                 std::to_string(check.value) + ", expected " +
+                                                 check.expected);
+  }
+  for (const LogitBias& entry : settings.logit_bias) {
+    if (entry.token < 0 || static_cast<size_t>(entry.token) >= vocab_size) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "logit bias for token " + std::to_string(entry.token) + ", but there are " +
+                      std::to_string(vocab_size) + " logits");
+    }
+    if (!(entry.bias < INFINITY)) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "logit bias of token " + std::to_string(entry.token) + " is " +
+                      std::to_string(entry.bias) + ", expected a finite number or minus infinity");
+    }
+  }
+  return {};
+}
+
+}  // namespace skald
+
+#endif  // SKALD_SAMPLING_SETTINGS_H_

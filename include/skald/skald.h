@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All of Skald, except what needs a library of its own: the tokenizer, in skald/text/, needs SentencePiece.
+
+#ifndef SKALD_SKALD_H_
+#define SKALD_SKALD_H_
+
+#include "skald/base/executor.h"
+#include "skald/base/result.h"
+#include "skald/base/thread_pool.h"
+#include "skald/base/version.h"
+#include "skald/cache/create.h"
+#include "skald/configs/published.h"
+#include "skald/kernels/kernels.h"
+#include "skald/model/model.h"
+#include "skald/sampling/sampler.h"
+#include "skald/weights/load.h"
+
+#endif  // SKALD_SKALD_H_

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Looks at the outline of a SentencePiece model file before the SentencePiece library parses it,
+// because that library accepts a file cut short between two fields and fills in defaults for the
+// rest. The file is a protocol buffer message ModelProto (sentencepiece_model.proto) in the wire
+// format of protobuf.dev/programming-guides/ encoding; only its top-level fields are looked at.
+// Pure; safe for concurrent calls.
+
+#ifndef SKALD_TEXT_SENTENCEPIECE_FILE_H_
+#define SKALD_TEXT_SENTENCEPIECE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "skald/base/result.h"
+
+namespace skald::internal {
+
+// Takes a base-128 number off the front of `bytes`, or returns nothing if there is no whole one.
+inline std::optional<uint64_t> TakeVarint(std::string_view& bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
+    const uint64_t byte = static_cast<unsigned char>(bytes[i]);
+    value |= (byte & 0x7F) << (7 * i);
+    if (byte < 0x80) {
+      bytes.remove_prefix(i + 1);
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+// Takes a whole field off the front of `bytes` and returns its number, or nothing if there is no
+// whole one.
+inline std::optional<uint64_t> TakeField(std::string_view& bytes) {
+  const std::optional<uint64_t> tag = TakeVarint(bytes);
+  if (!tag) return std::nullopt;
+  uint64_t size = 0;
+  switch (*tag & 7) {
+    case 0:  // varint
+      if (!TakeVarint(bytes)) return std::nullopt;
+      break;
+    case 1:  // 64 bits
+      size = 8;
+      break;
+    case 2: {  // length and that many bytes
+      const std::optional<uint64_t> length = TakeVarint(bytes);
+      if (!length) return std::nullopt;
+      size = *length;
+      break;
+    }
+    case 5:  // 32 bits
+      size = 4;
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (size > bytes.size()) return std::nullopt;
+  bytes.remove_prefix(static_cast<size_t>(size));
+  return *tag >> 3;
+}
+
+// Checks that `bytes` are a sequence of whole fields: pieces, and the two specifications that
+// training writes behind them.
+inline Result<void> CheckSentencePieceOutline(std::string_view bytes) {
+  constexpr uint64_t kPieces = 1, kTrainerSpec = 2, kNormalizerSpec = 3;
+  bool has_pieces = false, has_trainer_spec = false, has_normalizer_spec = false;
+  const size_t size = bytes.size();
+  while (!bytes.empty()) {
+    const size_t offset = size - bytes.size();
+    const std::optional<uint64_t> field = TakeField(bytes);
+    if (!field && !has_pieces) break;
+    if (!field) {
+      return Fail(ErrorCode::kDataLoss,
+                  "SentencePiece model damaged or cut short: it has " + std::to_string(size) +
+                      " bytes, and the field at byte " + std::to_string(offset) + " is not whole");
+    }
+    has_pieces |= *field == kPieces;
+    has_trainer_spec |= *field == kTrainerSpec;
+    has_normalizer_spec |= *field == kNormalizerSpec;
+  }
+  if (size == 0) return Fail(ErrorCode::kDataLoss, "no bytes, expected a SentencePiece model");
+  if (!has_pieces) {
+    return Fail(ErrorCode::kDataLoss, "not a SentencePiece model: none of its " +
+                                          std::to_string(size) + " bytes start a list of pieces");
+  }
+  if (has_trainer_spec && has_normalizer_spec) return {};
+  return Fail(
+      ErrorCode::kDataLoss,
+      "SentencePiece model cut short: it ends before its trainer and normalizer specifications");
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_TEXT_SENTENCEPIECE_FILE_H_

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A checkpoint: all tensors of one model, in one safetensors file or in several shards that
+// model.safetensors.index.json lists. Immutable once open; safe for concurrent reads.
+
+#ifndef SKALD_WEIGHTS_CHECKPOINT_H_
+#define SKALD_WEIGHTS_CHECKPOINT_H_
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/weights/safetensors.h"
+#include "skald/weights/shard_index.h"
+#include "skald/weights/tensor_view.h"
+
+namespace skald {
+
+// Keeps the files mapped; the views it hands out live as long as it does, also when it moves.
+// Move-only.
+class Checkpoint {
+ public:
+  // Opens a folder that holds model.safetensors or model.safetensors.index.json, or one such file
+  // by its path. A folder with both is read as the single file.
+  static Result<Checkpoint> Open(const std::filesystem::path& path) {
+    std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
+    if (!std::filesystem::is_directory(path, ignored)) {
+      return path.extension() == ".json" ? OpenSharded(path) : OpenSingle(path);
+    }
+    if (const auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored))
+      return OpenSingle(file);
+    const auto index = path / "model.safetensors.index.json";
+    if (std::filesystem::exists(index, ignored)) return OpenSharded(index);
+    return Fail(ErrorCode::kNotFound,
+                path.string() +
+                    ": expected model.safetensors or model.safetensors.index.json in this folder");
+  }
+
+  // Returns the tensor of this name, or null.
+  const TensorView* Find(std::string_view name) const {
+    const auto found = std::lower_bound(tensors_.begin(), tensors_.end(), name, NameLess);
+    return found != tensors_.end() && found->name == name ? &*found : nullptr;
+  }
+
+  // All tensors, sorted by name.
+  std::span<const TensorView> tensors() const { return tensors_; }
+
+  // The file that was opened: the single one, or the index of the shards.
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  Checkpoint(std::filesystem::path path, std::vector<SafetensorsFile> files)
+      : path_(std::move(path)), files_(std::move(files)) {
+    for (const SafetensorsFile& file : files_) {
+      for (size_t i = 0; i < file.size(); ++i) tensors_.push_back(file[i]);
+    }
+    std::sort(tensors_.begin(), tensors_.end(),
+              [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
+  }
+
+  static bool NameLess(const TensorView& tensor, std::string_view name) {
+    return tensor.name < name;
+  }
+
+  static Result<Checkpoint> OpenSingle(const std::filesystem::path& path) {
+    Result<SafetensorsFile> file = SafetensorsFile::Open(path);
+    if (!file) return Failure(std::move(file.error()));
+    std::vector<SafetensorsFile> files;
+    files.push_back(std::move(*file));
+    return Checkpoint(path, std::move(files));
+  }
+
+  static Result<Checkpoint> OpenSharded(const std::filesystem::path& index) {
+    Result<ShardIndex> shards = ReadShardIndex(index);
+    if (!shards) return Failure(std::move(shards.error()));
+    std::vector<SafetensorsFile> files;
+    for (const auto& [name, promised] : *shards) {
+      Result<SafetensorsFile> file = SafetensorsFile::Open(index.parent_path() / name);
+      if (!file) return Annotate(index.string() + " lists a shard that cannot be read", file);
+      files.push_back(std::move(*file));
+    }
+    Checkpoint checkpoint(index, std::move(files));
+    const auto twice =
+        std::adjacent_find(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
+                           [](const auto& a, const auto& b) { return a.name == b.name; });
+    if (twice != checkpoint.tensors_.end()) {
+      return Fail(ErrorCode::kDataLoss, index.string() + ": tensor " + QuotedName(twice->name) +
+                                            " is in two of the shards, expected one");
+    }
+    if (Result<void> kept = CheckPromises(index, *shards, checkpoint.files_); !kept) {
+      return Failure(std::move(kept.error()));
+    }
+    return checkpoint;
+  }
+
+  // Checks that each shard (`files`, in the order of `shards`) holds what the index says it does.
+  static Result<void> CheckPromises(const std::filesystem::path& index, const ShardIndex& shards,
+                                    const std::vector<SafetensorsFile>& files) {
+    auto file = files.begin();
+    for (const auto& [shard, promised] : shards) {
+      for (const std::string& name : promised) {
+        if (file->Contains(name)) continue;
+        return Fail(ErrorCode::kDataLoss, index.string() + ": tensor " + QuotedName(name) +
+                                              " is not in " + QuotedName(shard) +
+                                              ", where the index says it is");
+      }
+      ++file;
+    }
+    return {};
+  }
+
+  std::filesystem::path path_;
+  std::vector<SafetensorsFile> files_;
+  std::vector<TensorView> tensors_;  // point into files_
+};
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_CHECKPOINT_H_

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loading in two steps. A LoadPlan first finds and checks every tensor that a model needs and
+// refuses those it does not expect, without reading a parameter; then it packs them. So a bad
+// checkpoint fails at once, and whole.
+
+#ifndef SKALD_WEIGHTS_LOAD_PLAN_H_
+#define SKALD_WEIGHTS_LOAD_PLAN_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/base/result.h"
+#include "skald/weights/checkpoint.h"
+#include "skald/weights/matrix.h"
+#include "skald/weights/pack.h"
+#include "skald/weights/tensor_names.h"
+#include "skald/weights/tensor_view.h"
+
+namespace skald {
+
+struct LoadProgress {
+  std::string_view tensor;  // the one that was read last; valid during the call
+  uint64_t bytes_done;      // of the checkpoint, so far
+  uint64_t bytes_total;     // that this model needs
+};
+
+namespace internal {
+
+// A tensor by name and by the number of rows it adds: outputs of a matrix, or elements of a vector.
+struct Part {
+  std::string name;
+  size_t rows;
+};
+
+// Collects where each tensor goes. The checkpoint and all targets must outlive the plan.
+class LoadPlan {
+ public:
+  explicit LoadPlan(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  // Plans `target` as the matrices [rows, cols] of `parts`, stacked.
+  void AddMatrix(Matrix& target, size_t cols, const std::vector<Part>& parts) {
+    MatrixStep step{&target, cols, {}};
+    for (const Part& part : parts) {
+      const uint64_t shape[] = {part.rows, cols};
+      step.tensors.push_back(Require(part.name, shape));
+    }
+    matrices_.push_back(std::move(step));
+  }
+
+  // Plans `target` as the vectors of `parts`, joined, with `offset` added to each element.
+  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, float offset = 0.0f) {
+    VectorStep step{&target, {}, offset};
+    for (const Part& part : parts) {
+      const uint64_t shape[] = {part.rows};
+      step.tensors.push_back(Require(part.name, shape));
+    }
+    vectors_.push_back(std::move(step));
+  }
+
+  // Lets `name` be absent, or be a copy of the tensor `original`.
+  void AllowCopy(const std::string& name, const std::string& original) {
+    const TensorView* copy = checkpoint_.Find(name);
+    const TensorView* planned = checkpoint_.Find(original);
+    if (copy == nullptr || planned == nullptr) return;
+    used_.insert(copy->name);
+    const bool same =
+        copy->dtype_name == planned->dtype_name &&
+        std::ranges::equal(copy->shape, planned->shape) &&
+        copy->bytes.size() == planned->bytes.size() &&
+        std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
+    if (!same) {
+      Complain(ErrorCode::kInvalidArgument,
+               name + ": expected none, or a copy of " + original +
+                   ", because the Config ties the output head to the embedding");
+    }
+  }
+
+  // Refuses tensors of the language model that nothing above asked for: leaving out a bias or a
+  // layer would give wrong numbers without a word. Returns the first complaint of the whole plan.
+  Result<void> Check(const TensorNames& names) {
+    for (const TensorView& tensor : checkpoint_.tensors()) {
+      const bool is_ours = names.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
+      if (!is_ours || used_.contains(tensor.name)) continue;
+      Complain(ErrorCode::kInvalidArgument,
+               QuotedName(tensor.name) + ": the Config has no place for this tensor, of shape " +
+                   ShapeText(tensor.shape));
+    }
+    return status_;
+  }
+
+  // Fills every target. Call after Check succeeded.
+  void Execute(DType dtype, unsigned threads,
+               const std::function<void(const LoadProgress&)>& progress) {
+    for (const VectorStep& step : vectors_) ReadVector(step, progress);
+    for (const MatrixStep& step : matrices_) ReadMatrix(step, dtype, threads, progress);
+  }
+
+ private:
+  struct MatrixStep {
+    Matrix* target;
+    size_t cols;
+    std::vector<const TensorView*> tensors;
+  };
+  struct VectorStep {
+    std::vector<float>* target;
+    std::vector<const TensorView*> tensors;
+    float offset;
+  };
+
+  void Complain(ErrorCode code, const std::string& what) {
+    if (status_) status_ = Fail(code, checkpoint_.path().string() + ": " + what);
+  }
+
+  // Returns the tensor of this name if it is a parameter of this shape; else notes why not and
+  // returns null.
+  const TensorView* Require(const std::string& name, std::span<const uint64_t> shape) {
+    const TensorView* tensor = checkpoint_.Find(name);
+    if (tensor == nullptr) {
+      Complain(ErrorCode::kNotFound,
+               name + ": expected a tensor of shape " + ShapeText(shape) + ", found none");
+      return nullptr;
+    }
+    used_.insert(tensor->name);
+    if (!std::ranges::equal(tensor->shape, shape)) {
+      Complain(ErrorCode::kInvalidArgument, name + ": expected shape " + ShapeText(shape) +
+                                                ", found " + ShapeText(tensor->shape));
+    } else if (!tensor->dtype) {
+      Complain(ErrorCode::kUnsupported,
+               name + ": expected F32, F16 or BF16, found " + QuotedName(tensor->dtype_name));
+    }
+    bytes_total_ += tensor->bytes.size();
+    return tensor;
+  }
+
+  void Report(const TensorView& tensor, uint64_t bytes,
+              const std::function<void(const LoadProgress&)>& progress) {
+    bytes_done_ += bytes;
+    if (progress) progress({tensor.name, bytes_done_, bytes_total_});
+  }
+
+  void ReadVector(const VectorStep& step,
+                  const std::function<void(const LoadProgress&)>& progress) {
+    for (const TensorView* tensor : step.tensors) {
+      AppendFloats(tensor->bytes.data(), *tensor->dtype, static_cast<size_t>(tensor->shape[0]),
+                   *step.target);
+      Report(*tensor, tensor->bytes.size(), progress);
+    }
+    if (step.offset == 0.0f) return;  // adding zero would turn -0 into 0
+    for (float& value : *step.target) value += step.offset;
+  }
+
+  void ReadMatrix(const MatrixStep& step, DType dtype, unsigned threads,
+                  const std::function<void(const LoadProgress&)>& progress) {
+    std::vector<PackSource> sources;
+    for (const TensorView* tensor : step.tensors) {
+      sources.push_back(
+          {tensor->bytes.data(), *tensor->dtype, static_cast<size_t>(tensor->shape[0])});
+    }
+    size_t part = 0, row = 0;  // the row of step.tensors[part] that is packed next
+    *step.target = PackMatrix(sources, step.cols, dtype, threads, [&](size_t rows) {
+      while (rows != 0) {
+        const size_t here = std::min(rows, sources[part].rows - row);
+        Report(*step.tensors[part], uint64_t{here} * step.cols * SizeOf(sources[part].dtype),
+               progress);
+        rows -= here;
+        row += here;
+        if (row < sources[part].rows) continue;
+        ++part;
+        row = 0;
+      }
+    });
+  }
+
+  const Checkpoint& checkpoint_;
+  std::set<std::string_view> used_;
+  std::vector<MatrixStep> matrices_;
+  std::vector<VectorStep> vectors_;
+  uint64_t bytes_done_ = 0, bytes_total_ = 0;
+  Result<void> status_;
+};
+
+}  // namespace internal
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_LOAD_PLAN_H_

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All parameters of one model, in the form in which kernels read them. Plain data, immutable after
+// loading, safe for concurrent reads. Matrices are [outputs, inputs]. Norm weights are what the
+// norm multiplies by: for models whose norms multiply by (1 + w) that is 1 + w, so kernels know one
+// form.
+
+#ifndef SKALD_WEIGHTS_MODEL_WEIGHTS_H_
+#define SKALD_WEIGHTS_MODEL_WEIGHTS_H_
+
+#include <cstddef>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/weights/matrix.h"
+
+namespace skald {
+
+// With q = heads * head_dim and kv = kv_heads * head_dim:
+struct AttentionWeights {
+  Matrix qkv;  // [q + 2 * kv, model_dim]: query rows, then key rows, then value rows
+  std::vector<float> qkv_bias;    // [q + 2 * kv] in the same order; empty when there is none
+  std::vector<float> query_norm;  // [head_dim], for each head before RoPE; empty when there is none
+  std::vector<float> key_norm;    // the same
+  Matrix output;                  // [model_dim, q]
+};
+
+struct FeedForwardWeights {
+  Matrix gate_up;  // [2 * feed_forward_dim, model_dim]: gate rows, then up rows
+  Matrix down;     // [model_dim, feed_forward_dim]
+};
+
+struct LayerWeights {
+  std::vector<float> input_norm;  // [model_dim], before attention
+  AttentionWeights attention;
+  std::vector<float>
+      post_attention_norm;  // [model_dim], on the output of attention; empty without post-norms
+  std::vector<float> feed_forward_norm;  // [model_dim], before the feed-forward block
+  FeedForwardWeights feed_forward;
+  std::vector<float>
+      post_feed_forward_norm;  // [model_dim], on its output; empty without post-norms
+};
+
+struct ModelWeights {
+  DType dtype = DType::kBF16;  // of every matrix
+  Matrix embedding;            // [vocab_size, model_dim]
+  std::optional<Matrix>
+      head;  // [vocab_size, model_dim]; absent when the embedding is the output head
+  std::vector<float> final_norm;  // [model_dim]
+  std::vector<LayerWeights> layers;
+};
+
+// Returns the bytes of all parameters, padding included.
+inline size_t MemoryBytes(const ModelWeights& weights) {
+  size_t bytes = weights.embedding.data.size() + (weights.head ? weights.head->data.size() : 0);
+  size_t floats = weights.final_norm.size();
+  for (const LayerWeights& layer : weights.layers) {
+    const AttentionWeights& attention = layer.attention;
+    for (const Matrix* matrix : {&attention.qkv, &attention.output, &layer.feed_forward.gate_up,
+                                 &layer.feed_forward.down}) {
+      bytes += matrix->data.size();
+    }
+    for (const std::vector<float>* vector :
+         {&layer.input_norm, &attention.qkv_bias, &attention.query_norm, &attention.key_norm,
+          &layer.post_attention_norm, &layer.feed_forward_norm, &layer.post_feed_forward_norm}) {
+      floats += vector->size();
+    }
+  }
+  return bytes + floats * sizeof(float);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_MODEL_WEIGHTS_H_

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// model.safetensors.index.json: which shard of a checkpoint holds which tensor.
+
+#ifndef SKALD_WEIGHTS_SHARD_INDEX_H_
+#define SKALD_WEIGHTS_SHARD_INDEX_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "skald/base/result.h"
+#include "skald/weights/mapped_file.h"
+#include "skald/weights/safetensors.h"
+#include "skald/weights/strict_json.h"
+#include "skald/weights/tensor_view.h"
+
+namespace skald {
+
+// File name of a shard -> the tensors that the index promises in it.
+using ShardIndex = std::map<std::string, std::vector<std::string>>;
+
+namespace internal {
+
+// An index may not lead out of its own folder.
+inline bool IsPlainFileName(std::string_view name) {
+  using namespace std::string_view_literals;
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of("/\\:\0"sv) == name.npos;
+}
+
+// Reads {"weight_map": {tensor: shard, ...}, ...} into `index`. Returns "" or a complaint.
+inline std::string ReadWeightMap(const nlohmann::json& root, ShardIndex& index) {
+  const auto weight_map = root.is_object() ? root.find("weight_map") : root.end();
+  if (weight_map == root.end() || !weight_map->is_object() || weight_map->empty()) {
+    return "expected a JSON object with a 'weight_map' from tensor names to shards";
+  }
+  for (const auto& [tensor, shard] : weight_map->items()) {
+    const auto* name = shard.get_ptr<const std::string*>();
+    if (name == nullptr) return "the shard of tensor " + QuotedName(tensor) + " must be a string";
+    if (!IsPlainFileName(*name)) {
+      return "the shard " + QuotedName(*name) + " of tensor " + QuotedName(tensor) +
+             " must be a file name without folders";
+    }
+    index[*name].push_back(tensor);
+  }
+  return "";
+}
+
+}  // namespace internal
+
+inline Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
+  Result<MappedFile> map = MappedFile::Open(path);
+  if (!map) return Failure(std::move(map.error()));
+  const std::string_view text(reinterpret_cast<const char*>(map->bytes().data()),
+                              map->bytes().size());
+  if (text.size() > kMaxSafetensorsHeader) {
+    return Fail(ErrorCode::kDataLoss, path.string() + ": too large for an index of shards");
+  }
+  nlohmann::json root;
+  ShardIndex index;
+  std::string complaint = internal::ParseStrictJson(text, root);
+  if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
+  if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, path.string() + ": " + complaint);
+  return index;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_SHARD_INDEX_H_

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/cache/block_pool.h"
+
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/cache/create.h"
+#include "tests/support/toy_sequence.h"
+
+namespace skald::testing {
+namespace {
+
+TEST_CASE("used and available bytes always sum to the limit") {
+  auto pool = *CreateBlockPool(ToyLayout(8), {.cache_bytes = 100000, .block_tokens = 32});
+  const auto sums = [&] {
+    const PoolUsage usage = pool->usage();
+    return usage.used_bytes + usage.available_bytes == usage.limit_bytes;
+  };
+  CHECK(sums());
+  KVCache cache = *CreateKVCache(pool);
+  REQUIRE(ToyForward(cache, std::vector<int32_t>(100, 1)));
+  CHECK(pool->usage().used_bytes > 0);
+  CHECK(sums());
+  cache.Clear();
+  CHECK(pool->usage().used_bytes == 0);
+  CHECK(sums());
+}
+
+TEST_CASE("allocation stops at the limit and goes on when a block comes back") {
+  const uint64_t block = BlockGeometry::Of(ToyLayout(0).groups()[0], 32, DType::kF32).block_bytes();
+  auto pool = *CreateBlockPool(ToyLayout(0), {.cache_bytes = 2 * block + 1, .kv_type = DType::kF32, .block_tokens = 32});
+  const BlockId a = *pool->Allocate(0);
+  REQUIRE(pool->Allocate(0));
+  const auto third = pool->Allocate(0);
+  REQUIRE_FALSE(third);
+  CHECK(third.error().code == ErrorCode::kResourceExhausted);
+  BlockTable only_a;
+  only_a.groups = {{0, {a}}};
+  pool->DropReferences(only_a);
+  CHECK(*pool->Allocate(0) == a);
+}
+
+TEST_CASE("blocks freed by one group make room for another") {
+  const CacheLayout layout = ToyLayout(8);
+  const uint64_t small = BlockGeometry::Of(layout.groups()[0], 32, DType::kBF16).block_bytes();
+  const uint64_t large = BlockGeometry::Of(layout.groups()[1], 32, DType::kBF16).block_bytes();
+  auto pool = *CreateBlockPool(layout, {.cache_bytes = large + small / 2, .block_tokens = 32});
+  BlockTable taken;
+  taken.groups.resize(2);
+  for (uint64_t bytes = 0; bytes + small <= large; bytes += small) taken.groups[0].blocks.push_back(*pool->Allocate(0));
+  CHECK_FALSE(pool->Allocate(1));
+  pool->DropReferences(taken);
+  CHECK(pool->Allocate(1));
+}
+
+TEST_CASE("runtime values that cannot work are refused by name") {
+  const auto message = [](const RuntimeConfig& runtime) { return CreateBlockPool(ToyLayout(0), runtime).error().message; };
+  CHECK(message({.max_tokens = 0}).find("max_tokens is 0") != std::string::npos);
+  CHECK(message({.cache_bytes = 0}).find("cache_bytes is 0") != std::string::npos);
+  CHECK(message({.kv_type = DType::kF16}).find("kv_type is F16") != std::string::npos);
+  CHECK(message({.block_tokens = 48}).find("block_tokens is 48") != std::string::npos);
+  CHECK(message({.prefill_chunk = 0}).find("prefill_chunk is 0") != std::string::npos);
+  CHECK(message({.checkpoint_every = 1, .max_checkpoints = 0}).find("max_checkpoints is 0") != std::string::npos);
+  CHECK(message({.threads = 0}).find("threads is 0") != std::string::npos);
+  CHECK_FALSE(CreateKVCache(std::shared_ptr<BlockPool>()));
+}
+
+TEST_CASE("caches of one pool may be used by several threads at once") {
+  auto pool = *CreateBlockPool(ToyLayout(40), {.block_tokens = 32});
+  KVCache root = *CreateKVCache(pool);
+  REQUIRE(ToyForward(root, std::vector<int32_t>(100, 1)));
+  std::vector<KVCache> forks;
+  for (int i = 0; i < 4; ++i) forks.push_back(root.Fork());
+  std::vector<std::thread> threads;
+  for (int32_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&cache = forks[i], i] {
+      for (int32_t turn = 0; turn < 50; ++turn) {
+        (void)ToyForward(cache, std::vector<int32_t>(7, i * 1000 + turn));
+        KVCache branch = cache.Fork();
+        (void)ToyForward(branch, {1, 2, 3});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const KVCache& fork : forks) CHECK(HoldsItsTokens(fork));
+  CHECK(HoldsItsTokens(root));
+  forks.clear();
+  root.Clear();
+  CHECK(pool->usage().used_bytes == 0);
+}
+
+}  // namespace
+}  // namespace skald::testing

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/cache/layout.h"
+
+#include "doctest/doctest.h"
+#include "tests/support/golden_configs.h"
+
+namespace skald::testing {
+namespace {
+
+TEST_CASE("layers with the same kind of state form one group") {
+  constexpr CacheLayout layout = LayoutOf<GoldenGemma3>();
+  REQUIRE(layout.groups().size() == 2);
+  CHECK(layout.groups()[0].layers == 5);
+  CHECK(layout.groups()[0].window == 8);
+  CHECK(layout.groups()[0].rope.base == 10000.0);
+  CHECK(layout.groups()[1].layers == 1);
+  CHECK(layout.groups()[1].window == 0);
+  CHECK(layout.groups()[1].rope.base == 1000000.0);
+  CHECK(layout.layers()[4] == LayerSlot{0, 4});
+  CHECK(layout.layers()[5] == LayerSlot{1, 0});
+}
+
+TEST_CASE("fingerprints tell layouts apart") {
+  static_assert(LayoutOf<GoldenLlama>().Fingerprint() != LayoutOf<GoldenMistral>().Fingerprint());
+  static_assert(LayoutOf<GoldenQwen2>().Fingerprint() != LayoutOf<GoldenQwen3>().Fingerprint());
+  static_assert(LayoutOf<GoldenLlama>() == LayoutOf<GoldenLlama>());
+}
+
+TEST_CASE("a block holds its layers' keys and values one after the other") {
+  constexpr BlockGeometry block = BlockGeometry::Of({.layers = 3, .kv_heads = 2, .head_dim = 40}, 64, DType::kBF16);
+  CHECK(block.key_bytes == 2 * 64 * 64 * 2);    // head_dim padded to a tile of 32
+  CHECK(block.value_bytes == 2 * 48 * 64 * 2);  // and to a panel of 16
+  CHECK(block.KeyOffset(0) == 0);
+  CHECK(block.ValueOffset(2) + block.value_bytes == block.block_bytes());
+}
+
+}  // namespace
+}  // namespace skald::testing

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/configs/model_config.h"
+
+#include <string_view>
+
+#include "doctest/doctest.h"
+#include "skald/configs/published.h"
+
+namespace skald {
+namespace {
+
+// All that a Config must say, with no family behind it.
+struct Plain {
+  static constexpr std::string_view kName = "plain";
+  static constexpr int kModelDim = 32, kFeedForwardDim = 48, kVocabSize = 100;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 16;
+  static constexpr LayerKind kLayers[] = {LayerKind::kFullAttention};
+  static constexpr RopeSpec kRope;
+  static constexpr float kNormEpsilon = 1e-5f;
+  static constexpr Activation kActivation = Activation::kGeluErf;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+struct WithoutHeads {
+  static constexpr std::string_view kName = "headless";
+};
+
+static_assert(ModelConfig<Plain>);
+static_assert(!ModelConfig<WithoutHeads>);
+static_assert(!ModelConfig<LlamaFamily>, "a family lacks the sizes");
+
+TEST_CASE("what a Config does not mention is off") {
+  static_assert(WindowOf<Plain>() == 0);
+  static_assert(RopeOf<Plain>(LayerKind::kSlidingAttention) == Plain::kRope);
+  static_assert(AttentionSoftcapOf<Plain>() == 0.0f && FinalSoftcapOf<Plain>() == 0.0f);
+  static_assert(!HasQKVBias<Plain>() && !HasQKNorm<Plain>() && !HasPostNorms<Plain>());
+  static_assert(!HasUnitOffsetNorms<Plain>() && !HasScaledEmbeddings<Plain>());
+  static_assert(HasLayerKind<Plain>(LayerKind::kFullAttention));
+  static_assert(!HasLayerKind<Plain>(LayerKind::kSlidingAttention));
+  CHECK(QueryScaleOf<Plain>() == 0.25f);
+}
+
+TEST_CASE("what a Config mentions is read") {
+  static_assert(WindowOf<Gemma2_27B>() == 4096);
+  static_assert(AttentionSoftcapOf<Gemma2_27B>() == 50.0f && FinalSoftcapOf<Gemma2_27B>() == 30.0f);
+  static_assert(HasPostNorms<Gemma2_27B>() && HasUnitOffsetNorms<Gemma2_27B>());
+  static_assert(HasScaledEmbeddings<Gemma2_27B>() && HasQKVBias<Qwen2_5_0_5B>() && HasQKNorm<Qwen3_0_6B>());
+  static_assert(RopeOf<Gemma3_4B>(LayerKind::kSlidingAttention).base == 10000.0);
+  static_assert(RopeOf<Gemma3_4B>(LayerKind::kFullAttention).factor == 8.0);
+  CHECK(QueryScaleOf<Gemma2_27B>() == 1.0f / 12.0f);
+}
+
+template <ModelConfig... Configs>
+constexpr bool CheckAll(ConfigList<Configs...>) {
+  return (CheckConfig<Configs>() && ...);
+}
+
+TEST_CASE("every published Config passes the checks") { static_assert(CheckAll(PublishedConfigs{})); }
+
+}  // namespace
+}  // namespace skald

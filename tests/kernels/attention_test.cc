@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "skald/kernels/kernels.h"
+#include "tests/reference/attention.h"
+#include "tests/support/cached_sequence.h"
+#include "tests/support/kernel_data.h"
+
+namespace skald::testing {
+namespace {
+
+struct Shape {
+  size_t heads, kv_heads, head_dim;
+};
+
+// Queries of some rows over one sequence of `tokens` keys and values. Output rows are separated by NaN.
+template <class T>
+struct AttentionTest {
+  static constexpr size_t kGap = 5;
+
+  AttentionTest(Shape shape, size_t tokens, std::vector<uint32_t> positions, uint32_t seed = 7)
+      : shape(shape), tokens(tokens), positions(std::move(positions)),
+        queries(RandomFloats(seed, this->positions.size() * query_size(), 2.0f)),
+        keys(RandomFloats(seed + 1, tokens * shape.kv_heads * shape.head_dim, 2.0f)),
+        values(RandomFloats(seed + 2, tokens * shape.kv_heads * shape.head_dim)) {}
+
+  size_t query_size() const { return shape.heads * shape.head_dim; }
+  size_t num_units() const { return positions.size() * shape.heads; }
+  size_t first_visible(size_t row) const {
+    const size_t end = positions[row] + 1;
+    return window != 0 && end > window ? end - window : 0;
+  }
+
+  // Everything outside all rows' windows is left out of the cache: unwritten elements are NaN.
+  CachedSequence<T> Cache(size_t block_tokens) const {
+    size_t begin = tokens, end = 0;
+    for (size_t row = 0; row < positions.size(); ++row) {
+      begin = std::min(begin, first_visible(row));
+      end = std::max<size_t>(end, positions[row] + 1);
+    }
+    CachedSequence<T> cache(SpaciousGeometry<T>(shape.kv_heads, shape.head_dim, block_tokens), tokens,
+                            begin / block_tokens);
+    cache.Store(keys, values, begin, end);
+    return cache;
+  }
+
+  // Computes units in pieces, which end at `ends`.
+  std::vector<float> Run(size_t block_tokens, const std::vector<size_t>& ends) const {
+    const CachedSequence<T> cache = Cache(block_tokens);
+    const KVBlocks table = cache.table();
+    const std::vector<uint32_t> sequences(positions.size(), 0);
+    std::vector<float> output(positions.size() * (query_size() + kGap), kNaN);
+    AttentionArgs args = {.queries = queries.data(), .query_stride = query_size(), .output = output.data(),
+                          .output_stride = query_size() + kGap, .positions = positions.data(),
+                          .sequences = sequences.data(), .tables = &table, .geometry = cache.geometry(),
+                          .heads = shape.heads, .window = window, .scale = scale, .softcap = softcap,
+                          .unit_begin = 0, .unit_end = 0};
+    for (const size_t end : ends) {
+      args.unit_begin = args.unit_end;
+      args.unit_end = end;
+      softcap != 0.0f ? Kernels<>::Attention<T, true>(args) : Kernels<>::Attention<T, false>(args);
+    }
+    return output;
+  }
+  std::vector<float> Run(size_t block_tokens) const { return Run(block_tokens, {num_units()}); }
+
+  reference::AttentionCase Unit(size_t row, size_t head) const {
+    const size_t kv_head = head / (shape.heads / shape.kv_heads);
+    return {.query = queries.data() + row * query_size() + head * shape.head_dim,
+            .keys = keys.data() + kv_head * shape.head_dim, .values = values.data() + kv_head * shape.head_dim,
+            .stride = shape.kv_heads * shape.head_dim, .head_dim = shape.head_dim, .position = positions[row],
+            .window = window, .scale = scale, .softcap = softcap};
+  }
+
+  std::vector<float> Reference() const {
+    std::vector<float> expected(positions.size() * (query_size() + kGap), kNaN);
+    for (size_t row = 0; row < positions.size(); ++row) {
+      for (size_t head = 0; head < shape.heads; ++head) {
+        reference::Attention<T>(Unit(row, head),
+                                expected.data() + row * (query_size() + kGap) + head * shape.head_dim);
+      }
+    }
+    return expected;
+  }
+
+  // A relative error of e^score is the absolute error of the score: eps * (head_dim + 2) * |score|, where |score| <=
+  // 4 * head_dim * scale. Probabilities are rounded to T, and values are below 1.
+  double tolerance() const {
+    const double dim = static_cast<double>(shape.head_dim);
+    const double of_type = sizeof(T) == 4 ? 0.0 : kBF16Epsilon;
+    return 2 * (kEpsilon * ((dim + 2) * 4 * dim * scale + static_cast<double>(tokens)) + of_type);
+  }
+
+  Shape shape;
+  size_t tokens;
+  std::vector<uint32_t> positions;
+  size_t window = 0;
+  float scale = 0.25f;
+  float softcap = 0.0f;
+  std::vector<float> queries, keys, values;
+};
+
+// Positions around the edges of panels, tiles, blocks and spans.
+const std::vector<uint32_t> kEdges = {0, 1, 2, 15, 16, 30, 31, 32, 33, 63, 64, 127, 128, 129, 200, 255, 256, 291};
+
+TEST_CASE_TEMPLATE("attention equals the scalar reference at every kind of position", T, float, bf16) {
+  for (const Shape shape : {Shape{1, 1, 8}, {4, 2, 16}, {3, 1, 20}, {6, 1, 24}, {2, 2, 64}, {5, 1, 80}}) {
+    CAPTURE(shape.head_dim);
+    const AttentionTest<T> test(shape, 300, kEdges);
+    CHECK(Difference(test.Run(32), test.Reference(), test.tolerance()) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("a window hides what lies before it", T, float, bf16) {
+  for (const size_t window : {1, 2, 31, 32, 33, 100, 128, 1000}) {
+    CAPTURE(window);
+    AttentionTest<T> test({4, 2, 20}, 300, kEdges);
+    test.window = window;
+    CHECK(Difference(test.Run(32), test.Reference(), test.tolerance()) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("released blocks and unwritten positions are not read", T, float, bf16) {
+  for (const uint32_t position : {130u, 257u, 290u, 299u}) {
+    for (const size_t window : {1, 3, 40, 130}) {
+      CAPTURE(position);
+      CAPTURE(window);
+      AttentionTest<T> test({4, 1, 16}, 300, {position});
+      test.window = window;
+      CHECK(test.Cache(32).table().first_block == (position + 1 - window) / 32);
+      CHECK(Difference(test.Run(32), test.Reference(), test.tolerance()) == "");
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a soft cap bends the scores", T, float, bf16) {
+  AttentionTest<T> test({4, 4, 24}, 300, kEdges);
+  test.softcap = 2.5f;
+  CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
+  test.window = 50;
+  CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
+}
+
+TEST_CASE_TEMPLATE("the block size changes no bit", T, float, bf16) {
+  AttentionTest<T> test({8, 2, 20}, 300, kEdges);
+  test.window = 150;
+  const std::vector<float> expected = test.Run(32);
+  for (const size_t block_tokens : {64, 96, 256, 320}) CHECK(BitDifference(test.Run(block_tokens), expected) == "");
+}
+
+TEST_CASE_TEMPLATE("units computed in pieces equal all units computed at once", T, float, bf16) {
+  const AttentionTest<T> test({8, 2, 16}, 200, {3, 77, 199});
+  const std::vector<float> whole = test.Run(64);
+  CHECK(Difference(test.Run(64, {1, 3, 8, 13, 13, test.num_units()}), whole, 0) == "");
+  CHECK(Difference(test.Run(64, {5, 18, test.num_units()}), whole, 0) == "");
+}
+
+TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16) {
+  for (const size_t head_dim : {128, 256, 512}) {
+    AttentionTest<T> test({2, 1, head_dim}, 150, {149});
+    test.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+    CHECK(Difference(test.Run(256), test.Reference(), test.tolerance()) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("scores far below the maximum count as nothing", T, float, bf16) {
+  AttentionTest<T> test({1, 1, 16}, 160, {31, 159});
+  test.scale = 60.0f;
+  const std::vector<float> output = test.Run(32);
+  CHECK(Difference(output, test.Reference(), test.tolerance()) == "");
+}
+
+TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf16) {
+  const AttentionTest<T> first({2, 1, 16}, 100, {99}, 1), second({2, 1, 16}, 40, {39}, 2);
+  const CachedSequence<T> caches[] = {first.Cache(32), second.Cache(32)};
+  const KVBlocks tables[] = {caches[0].table(), caches[1].table()};
+  const uint32_t positions[] = {39, 99}, sequences[] = {1, 0};
+  std::vector<float> queries = second.queries;
+  queries.insert(queries.end(), first.queries.begin(), first.queries.end());
+  std::vector<float> output(queries.size());
+  Kernels<>::Attention<T, false>({.queries = queries.data(), .query_stride = 32, .output = output.data(),
+                                  .output_stride = 32, .positions = positions, .sequences = sequences,
+                                  .tables = tables, .geometry = caches[0].geometry(), .heads = 2, .window = 0,
+                                  .scale = 0.25f, .softcap = 0.0f, .unit_begin = 0, .unit_end = 4});
+  std::vector<float> expected = second.Run(32);
+  const std::vector<float> of_first = first.Run(32);
+  expected.resize(32);
+  expected.insert(expected.end(), of_first.begin(), of_first.begin() + 32);
+  CHECK(BitDifference(output, expected) == "");
+}
+
+TEST_CASE_TEMPLATE("the scalar reference is close to softmax attention in double precision", T, float, bf16) {
+  AttentionTest<T> test({2, 1, 24}, 300, kEdges);
+  for (const float softcap : {0.0f, 3.0f}) {
+    test.softcap = softcap;
+    for (size_t row = 0; row < test.positions.size(); ++row) {
+      // The query is rounded before and the probabilities within; both enter the tolerance.
+      const reference::AttentionCase unit = test.Unit(row, 1);
+      std::vector<float> actual(unit.head_dim);
+      reference::Attention<T>(unit, actual.data());
+      const std::vector<double> exact = reference::AttentionInDouble<T>(unit);
+      for (size_t d = 0; d < unit.head_dim; ++d) CHECK(std::abs(actual[d] - exact[d]) <= test.tolerance());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skald::testing

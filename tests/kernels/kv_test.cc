@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "skald/kernels/kernels.h"
+#include "tests/reference/rope.h"
+#include "tests/support/cached_sequence.h"
+#include "tests/support/kernel_data.h"
+
+namespace skald::testing {
+namespace {
+
+template <class T>
+struct StoredTokens {
+  StoredTokens(size_t kv_heads, size_t head_dim, size_t block_tokens, size_t tokens)
+      : keys(RandomFloats(1, tokens * kv_heads * head_dim)), values(RandomFloats(2, tokens * kv_heads * head_dim)),
+        cache(SpaciousGeometry<T>(kv_heads, head_dim, block_tokens), tokens) {
+    cache.Store(keys, values, 0, tokens);
+  }
+
+  size_t Index(size_t position, size_t head, size_t d) const {
+    return (position * cache.geometry().kv_heads + head) * cache.geometry().head_dim + d;
+  }
+
+  std::vector<float> keys, values;
+  CachedSequence<T> cache;
+};
+
+TEST_CASE_TEMPLATE("stored keys and values are found where the layout puts them", T, float, bf16) {
+  for (const size_t head_dim : {8, 16, 20, 64}) {
+    StoredTokens<T> stored(3, head_dim, 32, 70);
+    size_t wrong = 0;
+    for (size_t position = 0; position < 70; ++position) {
+      for (size_t head = 0; head < 3; ++head) {
+        for (size_t d = 0; d < head_dim; ++d) {
+          const size_t i = stored.Index(position, head, d);
+          wrong += stored.cache.Key(position, head, d) != ToFloat(FromFloat<T>(stored.keys[i]));
+          wrong += stored.cache.Value(position, head, d) != ToFloat(FromFloat<T>(stored.values[i]));
+        }
+        for (size_t d = head_dim; d < RoundUp(head_dim, kTile); ++d) {
+          wrong += stored.cache.Key(position, head, d) != 0.0f;
+        }
+      }
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE_TEMPLATE("storing a token touches no other token and nothing outside its layer", T, float, bf16) {
+  CachedSequence<T> cache(SpaciousGeometry<T>(2, 20, 64), 64);
+  const std::vector<float> data = RandomFloats(3, 64 * 40);
+  cache.Store(data, data, 17, 18);
+  size_t written = 0;
+  const T* elements = reinterpret_cast<const T*>(cache.block(0));
+  for (size_t i = 0; i < cache.BlockBytes() / sizeof(T); ++i) written += !std::isnan(ToFloat(elements[i]));
+  CHECK(written == 2 * (RoundUp(20, kTile) + 20));
+}
+
+// Moves `count` tokens from source to target, in one cache, and compares with the tokens as they were.
+template <class T>
+void CheckMove(size_t head_dim, size_t source, size_t target, size_t count) {
+  CAPTURE(source);
+  CAPTURE(target);
+  StoredTokens<T> moved(2, head_dim, 64, 128), original(2, head_dim, 64, 128);
+  std::vector<float> cos, sin;
+  for (size_t i = 0; i < head_dim / 2; ++i) {
+    cos.push_back(std::cos(0.3f * static_cast<float>(i + 1)));
+    sin.push_back(std::sin(0.3f * static_cast<float>(i + 1)));
+  }
+  Kernels<>::MoveKV<T>({.source = moved.cache.block(source / 64), .target = moved.cache.block(target / 64),
+                        .source_slot = source % 64, .target_slot = target % 64, .count = count, .cos = cos.data(),
+                        .sin = sin.data(), .geometry = moved.cache.geometry()});
+  for (size_t position = 0; position < 128; ++position) {
+    const bool is_target = position >= target && position < target + count;
+    const size_t from = is_target ? position - target + source : position;
+    for (size_t head = 0; head < 2; ++head) {
+      std::vector<float> key, expected_key, value, expected_value;
+      for (size_t d = 0; d < head_dim; ++d) {
+        key.push_back(moved.cache.Key(position, head, d));
+        value.push_back(moved.cache.Value(position, head, d));
+        expected_key.push_back(original.cache.Key(from, head, d));
+        expected_value.push_back(original.cache.Value(from, head, d));
+      }
+      if (is_target) {
+        reference::RotateHead(expected_key.data(), cos.data(), sin.data(), head_dim);
+        for (float& x : expected_key) x = ToFloat(FromFloat<T>(x));
+      }
+      CHECK(Difference(key, expected_key, sizeof(T) == 4 ? 2 * kEpsilon : 2 * kBF16Epsilon) == "");
+      CHECK(BitDifference(value, expected_value) == "");
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("moved tokens keep their values, and their keys are rotated", T, float, bf16) {
+  CheckMove<T>(24, 3, 64 + 10, 20);
+  CheckMove<T>(8, 64, 0, 64);
+  CheckMove<T>(20, 5, 70, 0);
+}
+
+TEST_CASE_TEMPLATE("tokens may move within their block in either direction", T, float, bf16) {
+  CheckMove<T>(16, 7, 2, 30);
+  CheckMove<T>(16, 2, 7, 30);
+}
+
+}  // namespace
+}  // namespace skald::testing

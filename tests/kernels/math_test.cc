@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of math-inl.h, seen through the kernels that use them: gates and the soft cap.
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "skald/kernels/kernels.h"
+#include "tests/reference/math.h"
+#include "tests/support/kernel_data.h"
+
+namespace skald::testing {
+namespace {
+
+// A dense sample of all finite floats of both signs, and what is special.
+std::vector<float> AllKindsOfFloats(uint32_t step) {
+  std::vector<float> values = {0.0f, -0.0f, kInfinity, -kInfinity, kNaN, 0.625f, 0.9f, 4.0f, -87.3365402f,
+                               -87.3365479f, 88.7228317f, 88.7228394f, std::numeric_limits<float>::max()};
+  for (uint32_t bits = 0x00800000u; bits < 0x7F800000u; bits += step) {
+    values.push_back(std::bit_cast<float>(bits));
+    values.push_back(std::bit_cast<float>(bits | 0x80000000u));
+  }
+  return values;
+}
+
+// The distance from `actual` to `exact` in units of the last place of the float next to `exact`.
+double UlpError(float actual, double exact) {
+  const double smallest = std::numeric_limits<float>::min();
+  const int exponent = std::ilogb(std::max(std::abs(exact), smallest));
+  return std::abs(actual - exact) / std::ldexp(1.0, exponent - 23);
+}
+
+using Gate = void (*)(const GateArgs&);
+
+std::vector<float> RunGate(Gate gate, const std::vector<float>& x, const std::vector<float>& up) {
+  std::vector<float> gate_up = x, output(x.size() + 3, kNaN);
+  gate_up.insert(gate_up.end(), up.begin(), up.end());
+  gate({.gate_up = gate_up.data(), .output = output.data(), .cols = x.size(), .row_begin = 0, .row_end = 1});
+  for (size_t i = x.size(); i < output.size(); ++i) CHECK(std::isnan(output[i]));
+  output.resize(x.size());
+  return output;
+}
+
+// Compares a gate with its activation, written as a scalar function, for every kind of number.
+void CheckGate(Gate gate, float (*activation)(float)) {
+  const std::vector<float> x = AllKindsOfFloats(7919);
+  std::vector<float> expected;
+  for (const float v : x) expected.push_back(activation(v) * 1.0f);
+  const std::vector<float> actual = RunGate(gate, x, std::vector<float>(x.size(), 1.0f));
+  if (TargetHasFma()) {
+    CHECK(Difference(actual, expected, 0) == "");
+    return;
+  }
+  size_t wrong = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    // Without FMA a few roundings of the argument of exp are amplified by its size, at most 88.
+    const double tolerance = 128 * kEpsilon * std::abs(double{expected[i]}) + 2e-38;
+    const bool close = std::isfinite(expected[i]) ? std::abs(double{actual[i]} - expected[i]) <= tolerance
+                                                  : !std::isfinite(actual[i]);
+    wrong += !close;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("gates equal their scalar forms for every kind of number") {
+  CheckGate(&Kernels<>::GateSilu, reference::Silu);
+  CheckGate(&Kernels<>::GateGeluTanh, reference::GeluTanh);
+  CheckGate(&Kernels<>::GateGeluErf, reference::GeluErf);
+}
+
+TEST_CASE("gates multiply by the second half of each row, for every length") {
+  for (const size_t cols : {0, 1, 3, 4, 7, 8, 15, 16, 17, 35, 100}) {
+    const std::vector<float> data = RandomFloats(5, 3 * 2 * cols, 4.0f);
+    std::vector<float> output(3 * cols + 1, kNaN), expected;
+    for (size_t row = 0; row < 3; ++row) {
+      const float* gate = data.data() + row * 2 * cols;
+      for (size_t i = 0; i < cols; ++i) expected.push_back(reference::GeluTanh(gate[i]) * gate[cols + i]);
+    }
+    expected.push_back(kNaN);
+    GateArgs args = {.gate_up = data.data(), .output = output.data(), .cols = cols, .row_begin = 0, .row_end = 1};
+    Kernels<>::GateGeluTanh(args);
+    args.row_begin = 1;
+    args.row_end = 3;
+    Kernels<>::GateGeluTanh(args);
+    CHECK(Difference(output, expected, 16 * 4 * kEpsilon) == "");
+  }
+}
+
+TEST_CASE("the soft cap equals its scalar form, in pieces and at any offset") {
+  const std::vector<float> values = AllKindsOfFloats(99991);
+  for (const float cap : {1.0f, 30.0f, 50.0f}) {
+    std::vector<float> actual = values, expected = values;
+    for (size_t i = 3; i + 2 < values.size(); ++i) expected[i] = reference::Capped(values[i], cap);
+    for (const size_t begin : {size_t{3}, size_t{20}, size_t{77}}) {
+      const size_t end = begin == 3 ? 20 : begin == 20 ? 77 : values.size() - 2;
+      Kernels<>::Softcap({.values = actual.data(), .cap = cap, .begin = begin, .end = end});
+    }
+    CHECK(Difference(actual, expected, 16 * kEpsilon * cap) == "");
+  }
+}
+
+TEST_CASE("exp, tanh and erf are as accurate as stated") {
+  double exp_error = 0, tanh_error = 0, erf_error = 0;
+  for (const float x : AllKindsOfFloats(1511)) {
+    if (!std::isfinite(x)) continue;
+    const double exact = std::exp(double{x});
+    if (exact < std::numeric_limits<float>::min()) {
+      CHECK(reference::Exp(x) == 0.0f);
+    } else if (exact < std::numeric_limits<float>::max()) {
+      exp_error = std::max(exp_error, UlpError(reference::Exp(x), exact));
+    }
+    tanh_error = std::max(tanh_error, UlpError(reference::Tanh(x), std::tanh(double{x})));
+    erf_error = std::max(erf_error, UlpError(reference::Erf(x), std::erf(double{x})));
+  }
+  MESSAGE("largest errors in ulp: exp " << exp_error << ", tanh " << tanh_error << ", erf " << erf_error);
+  CHECK(exp_error <= 1.0);
+  CHECK(tanh_error <= 1.5);
+  CHECK(erf_error <= 1.5);
+}
+
+TEST_CASE("exp keeps its limits") {
+  CHECK(reference::Exp(-kInfinity) == 0.0f);
+  CHECK(reference::Exp(kInfinity) == kInfinity);
+  CHECK(reference::Exp(1000.0f) == kInfinity);
+  CHECK(reference::Exp(0.0f) == 1.0f);
+  CHECK(std::isnan(reference::Exp(kNaN)));
+  CHECK(reference::Tanh(kInfinity) == 1.0f);
+  CHECK(reference::Tanh(-kInfinity) == -1.0f);
+  CHECK(std::isnan(reference::Tanh(kNaN)));
+}
+
+}  // namespace
+}  // namespace skald::testing

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "skald/kernels/kernels.h"
+#include "tests/reference/matmul.h"
+#include "tests/support/kernel_data.h"
+
+namespace skald::testing {
+namespace {
+
+// A multiplication and everything it needs. Output rows lie `gap` floats apart; the gaps hold NaN.
+template <class T>
+struct MatMulCase {
+  static constexpr size_t kGap = 3;
+
+  MatMulCase(size_t rows, size_t n, size_t k, bool with_bias, uint32_t seed = 1)
+      : rows(rows), n(n), k(k),
+        input(RandomFloats(seed, rows * k)),
+        weights(RoundedTo<T>(RandomFloats(seed + 1, n * k))),
+        bias(with_bias ? RandomFloats(seed + 2, n) : std::vector<float>()) {}
+
+  const float* bias_or_null() const { return bias.empty() ? nullptr : bias.data(); }
+
+  // Computes panels in the given pieces, which end at `ends`.
+  std::vector<float> Run(const std::vector<size_t>& ends) const {
+    AlignedBuffer<T> prepared(rows * RoundUp(k, kTile));
+    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k, .output = prepared.data(), .cols = k,
+                           .row_begin = 0, .row_end = rows});
+    const AlignedBuffer<T> packed = Pack(weights, n, k);
+    std::vector<float> output(rows * (n + kGap), kNaN);
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      Kernels<>::MatMul<T>({.input = prepared.data(), .weights = packed.data(), .bias = bias_or_null(),
+                            .output = output.data(), .output_stride = n + kGap, .rows = rows, .n = n,
+                            .padded_k = RoundUp(k, kTile), .panel_begin = begin, .panel_end = end});
+      begin = end;
+    }
+    return output;
+  }
+  std::vector<float> Run() const { return Run({num_panels()}); }
+
+  size_t num_panels() const { return RoundUp(n, kLanes) / kLanes; }
+
+  std::vector<float> Reference() const {
+    std::vector<float> expected;
+    for (size_t row = 0; row < rows; ++row) {
+      expected.resize(row * (n + kGap) + n);
+      reference::MatMul(input.data() + row * k, weights.data(), bias_or_null(), 1, n, k,
+                        expected.data() + row * (n + kGap));
+      expected.resize((row + 1) * (n + kGap), kNaN);
+    }
+    return expected;
+  }
+
+  // Each of k products of numbers below 1 may be off by one rounding of a sum below k (Higham 2002, section 3.1).
+  double tolerance() const { return kEpsilon * static_cast<double>((k + 2) * (k + 2)); }
+
+  size_t rows, n, k;
+  std::vector<float> input;
+  std::vector<T> weights;
+  std::vector<float> bias;
+};
+
+TEST_CASE_TEMPLATE("a matrix product equals the scalar reference for every shape", T, float, bf16) {
+  for (const size_t rows : {1, 2, 3, 4, 5, 9}) {
+    for (const size_t n : {1, 15, 16, 17, 35, 80, 145}) {
+      for (const size_t k : {1, 2, 31, 32, 33, 67}) {
+        CAPTURE(rows);
+        CAPTURE(n);
+        CAPTURE(k);
+        const MatMulCase<T> c(rows, n, k, (n + k) % 2 == 0);
+        CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a matrix product of a model's size equals the scalar reference", T, float, bf16) {
+  for (const size_t rows : {1, 6}) {
+    const MatMulCase<T> c(rows, 96, 2304, false);
+    CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("panels computed in pieces equal all panels computed at once", T, float, bf16) {
+  for (const size_t rows : {1, 5}) {
+    const MatMulCase<T> c(rows, 200, 96, true);
+    const std::vector<float> whole = c.Run();
+    CHECK(Difference(c.Run({1, 4, 4, 9, c.num_panels()}), whole, 0) == "");
+    CHECK(Difference(c.Run({5, 12, c.num_panels()}), whole, 0) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("a row's result does not depend on the other rows", T, float, bf16) {
+  const MatMulCase<T> batch(7, 50, 100, true);
+  const std::vector<float> together = batch.Run();
+  for (size_t row = 0; row < batch.rows; ++row) {
+    MatMulCase<T> single = batch;
+    single.rows = 1;
+    single.input.assign(batch.input.begin() + row * batch.k, batch.input.begin() + (row + 1) * batch.k);
+    const size_t stride = together.size() / batch.rows;
+    CHECK(Difference(single.Run(), std::span(together).subspan(row * stride, stride), 0) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("terms that cancel leave the reference's remainder", T, float, bf16) {
+  MatMulCase<T> c(1, 33, 128, false);
+  for (size_t k = 0; k + 1 < c.k; k += 2) c.input[k + 1] = -c.input[k];
+  for (size_t i = 0; i + 1 < c.weights.size(); i += 2) c.weights[i + 1] = c.weights[i];
+  c.input[127] = 0x1p-12f;
+  CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+}
+
+TEST_CASE_TEMPLATE("the scalar reference is close to the product in double precision", T, float, bf16) {
+  const MatMulCase<T> c(3, 20, 300, true);
+  const std::vector<float> reference = c.Reference();
+  for (size_t row = 0; row < c.rows; ++row) {
+    for (size_t i = 0; i < c.n; ++i) {
+      double sum = c.bias[i], magnitude = std::abs(c.bias[i]);
+      for (size_t k = 0; k < c.k; ++k) {
+        const double product =
+            double{ToFloat(FromFloat<T>(c.input[row * c.k + k]))} * double{ToFloat(c.weights[i * c.k + k])};
+        sum += product;
+        magnitude += std::abs(product);
+      }
+      const double error = std::abs(sum - reference[row * (c.n + c.kGap) + i]);
+      CHECK(error <= kEpsilon * magnitude * static_cast<double>(c.k));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace skald::testing

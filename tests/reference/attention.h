@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of one query head over keys and values in plain arrays: the order of R5, and the definition in double
+// precision to hold it against.
+
+#ifndef SKALD_TESTS_REFERENCE_ATTENTION_H_
+#define SKALD_TESTS_REFERENCE_ATTENTION_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/kernels/args.h"
+#include "tests/reference/math.h"
+#include "tests/reference/sums.h"
+
+namespace skald::reference {
+
+// One query head. Position p's key is at keys + p * stride, its value at values + p * stride.
+struct AttentionCase {
+  const float* query;  // [head_dim]
+  const float* keys;
+  const float* values;
+  size_t stride;
+  size_t head_dim;
+  size_t position;
+  size_t window;   // 0: none
+  float scale;
+  float softcap;   // 0: none
+
+  size_t visible_begin() const { return window != 0 && position + 1 > window ? position + 1 - window : 0; }
+  size_t visible_end() const { return position + 1; }
+};
+
+template <class T>
+float Score(const AttentionCase& c, size_t position) {
+  const float dot = AddProducts<T>(
+      0.0f, 0, c.head_dim, [&](size_t d) { return ToFloat(FromFloat<T>(c.query[d])); },
+      [&](size_t d) { return ToFloat(FromFloat<T>(c.keys[position * c.stride + d])); });
+  const float scaled = dot * c.scale;
+  return c.softcap != 0.0f ? Capped(scaled, c.softcap) : scaled;
+}
+
+template <class T>
+void Attention(const AttentionCase& c, float* output) {
+  std::fill_n(output, c.head_dim, 0.0f);
+  float max = -std::numeric_limits<float>::infinity();
+  LaneSums sum;
+  for (size_t span = c.visible_begin() / kAttentionSpan * kAttentionSpan; span < c.visible_end();
+       span += kAttentionSpan) {
+    const size_t begin = std::max(span, c.visible_begin());
+    const size_t end = std::min(span + kAttentionSpan, c.visible_end());
+    std::vector<float> weights(kAttentionSpan);
+    float new_max = max;
+    for (size_t p = begin; p < end; ++p) new_max = std::max(new_max, weights[p - span] = Score<T>(c, p));
+    const float correction = Exp(max - new_max);
+    max = new_max;
+
+    for (float& lane : sum.lane) lane = lane * correction;
+    for (size_t p = begin; p < end; ++p) {
+      float& weight = weights[p - span];
+      weight = Exp(weight - max);
+      sum.lane[p % kLanes] += weight;
+      weight = ToFloat(FromFloat<T>(weight));
+    }
+    for (size_t d = 0; d < c.head_dim; ++d) {
+      output[d] = AddProducts<T>(
+          output[d] * correction, begin, end, [&](size_t p) { return weights[p - span]; },
+          [&](size_t p) { return ToFloat(FromFloat<T>(c.values[p * c.stride + d])); });
+    }
+  }
+  const float factor = 1.0f / sum.Tree();
+  for (size_t d = 0; d < c.head_dim; ++d) output[d] = output[d] * factor;
+}
+
+// The definition, with keys, values and query rounded to T as the cache rounds them.
+template <class T>
+std::vector<double> AttentionInDouble(const AttentionCase& c) {
+  const auto rounded = [](float x) { return double{ToFloat(FromFloat<T>(x))}; };
+  std::vector<double> scores;
+  for (size_t p = c.visible_begin(); p < c.visible_end(); ++p) {
+    double dot = 0;
+    for (size_t d = 0; d < c.head_dim; ++d) dot += rounded(c.query[d]) * rounded(c.keys[p * c.stride + d]);
+    dot *= c.scale;
+    scores.push_back(c.softcap != 0.0f ? c.softcap * std::tanh(dot / c.softcap) : dot);
+  }
+  const double max = *std::max_element(scores.begin(), scores.end());
+  double sum = 0;
+  for (double& score : scores) sum += score = std::exp(score - max);
+  std::vector<double> output(c.head_dim);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const float* value = c.values + (c.visible_begin() + i) * c.stride;
+    for (size_t d = 0; d < c.head_dim; ++d) output[d] += scores[i] / sum * rounded(value[d]);
+  }
+  return output;
+}
+
+}  // namespace skald::reference
+
+#endif  // SKALD_TESTS_REFERENCE_ATTENTION_H_

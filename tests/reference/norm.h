@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RMSNorm of one row.
+
+#ifndef SKALD_TESTS_REFERENCE_NORM_H_
+#define SKALD_TESTS_REFERENCE_NORM_H_
+
+#include <cmath>
+#include <cstddef>
+
+#include "tests/reference/sums.h"
+
+namespace skald::reference {
+
+// `output` may be `input`.
+inline void Norm(const float* input, const float* weight, size_t size, float epsilon, float* output) {
+  LaneSums squares;
+  for (size_t i = 0; i < size; ++i) {
+    float& lane = squares.lane[i % kLanes];
+    lane = std::fma(input[i], input[i], lane);
+  }
+  const float mean = squares.Tree() / static_cast<float>(size);
+  const float scale = 1.0f / std::sqrt(mean + epsilon);
+  for (size_t i = 0; i < size; ++i) output[i] = (input[i] * scale) * weight[i];
+}
+
+}  // namespace skald::reference
+
+#endif  // SKALD_TESTS_REFERENCE_NORM_H_

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Configs of the small reference models that tests load: one per family, with odd sizes that show a
+// confusion of two dimensions, and stories260K, a tiny storyteller trained by Andrej Karpathy.
+
+#ifndef SKALD_TESTS_SUPPORT_GOLDEN_CONFIGS_H_
+#define SKALD_TESTS_SUPPORT_GOLDEN_CONFIGS_H_
+
+#include <string_view>
+
+#include "skald/configs/gemma.h"
+#include "skald/configs/gemma2.h"
+#include "skald/configs/gemma3.h"
+#include "skald/configs/layer.h"
+#include "skald/configs/llama.h"
+#include "skald/configs/mistral.h"
+#include "skald/configs/qwen2.h"
+#include "skald/configs/qwen3.h"
+
+namespace skald::testing {
+
+// heads * head_dim (96) differs from the model's width (64), and all three bands of RoPE scaling occur.
+struct GoldenLlama : LlamaFamily {
+  static constexpr std::string_view kName = "golden-llama";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 68, kVocabSize = 272;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 24;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 500000.0,
+                                     .scaling = RopeScaling::kLlama3,
+                                     .factor = 8.0,
+                                     .low_frequency_factor = 1.0,
+                                     .high_frequency_factor = 4.0,
+                                     .original_context = 32.0};
+  static constexpr bool kTiedEmbeddings = false;
+};
+
+struct GoldenMistral : MistralFamily {
+  static constexpr std::string_view kName = "golden-mistral";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 50, kVocabSize = 264;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 24;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kSlidingAttention});
+  static constexpr int kWindow = 8;
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+};
+
+struct GoldenQwen2 : Qwen2Family {
+  static constexpr std::string_view kName = "golden-qwen2";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 76, kVocabSize = 272;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 1000000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+struct GoldenQwen3 : Qwen3Family {
+  static constexpr std::string_view kName = "golden-qwen3";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 60, kVocabSize = 264;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 24;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 1000000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+struct GoldenGemma : GemmaFamily {
+  static constexpr std::string_view kName = "golden-gemma";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 76, kVocabSize = 288;
+  static constexpr int kHeads = 4, kKVHeads = 1, kHeadDim = 24;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+};
+
+struct GoldenGemma2 : Gemma2Family {
+  static constexpr std::string_view kName = "golden-gemma2";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 54, kVocabSize = 264;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 20;
+  static constexpr int kQueryPreScale = 40;
+  static constexpr auto kLayers = AlternatingLayers<3>();
+  static constexpr int kWindow = 8;
+  static constexpr float kAttentionSoftcap = 6.0f, kFinalSoftcap = 10.0f;
+};
+
+struct GoldenGemma3 : Gemma3Family {
+  static constexpr std::string_view kName = "golden-gemma3";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 42, kVocabSize = 264;
+  static constexpr int kHeads = 2, kKVHeads = 1, kHeadDim = 16;
+  static constexpr int kQueryPreScale = 40;
+  static constexpr auto kLayers = FiveToOneLayers<6>();
+  static constexpr int kWindow = 8;
+};
+
+// https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K
+struct Stories260K : LlamaFamily {
+  static constexpr std::string_view kName = "stories260k";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 172, kVocabSize = 512;
+  static constexpr int kHeads = 8, kKVHeads = 4, kHeadDim = 8;
+  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_SUPPORT_GOLDEN_CONFIGS_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inverse of packing, element by element, for tests.
+
+#ifndef SKALD_TESTS_SUPPORT_UNPACK_H_
+#define SKALD_TESTS_SUPPORT_UNPACK_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/base/packed_layout.h"
+#include "skald/weights/matrix.h"
+
+namespace skald::testing {
+
+inline float ElementOf(const Matrix& matrix, size_t row, size_t col) {
+  if (matrix.dtype == DType::kF32)
+    return matrix.As<float>()[PackedIndex<float>(row, col, matrix.padded_cols)];
+  return ToFloat(matrix.As<bf16>()[PackedIndex<bf16>(row, col, matrix.padded_cols)]);
+}
+
+// Returns rows [begin, end) of a matrix, row-major.
+inline std::vector<float> UnpackRows(const Matrix& matrix, size_t begin, size_t end) {
+  std::vector<float> values;
+  for (size_t row = begin; row < end; ++row) {
+    for (size_t col = 0; col < matrix.cols; ++col) values.push_back(ElementOf(matrix, row, col));
+  }
+  return values;
+}
+
+inline std::vector<float> Unpack(const Matrix& matrix) {
+  return UnpackRows(matrix, 0, matrix.rows);
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_SUPPORT_UNPACK_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/weights/mapped_file.h"
+
+#include <string>
+#include <utility>
+
+#include "doctest/doctest.h"
+#include "tests/support/safetensors_writer.h"
+
+namespace skald {
+namespace {
+
+using testing::TemporaryFolder;
+using testing::WriteFile;
+
+std::string TextOf(const MappedFile& file) {
+  return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+}
+
+TEST_CASE("A mapped file shows the bytes of the file, also after it moved") {
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "a", std::string("zero\0inside", 11));
+  WriteFile(folder.path() / "b", "other");
+  Result<MappedFile> a = MappedFile::Open(folder.path() / "a");
+  Result<MappedFile> b = MappedFile::Open(folder.path() / "b");
+  REQUIRE(a);
+  REQUIRE(b);
+  CHECK(TextOf(*a) == std::string("zero\0inside", 11));
+  MappedFile moved = std::move(*a);
+  CHECK(moved.bytes().size() == 11);
+  CHECK(a->bytes().empty());
+  moved = std::move(*b);
+  CHECK(TextOf(moved) == "other");
+}
+
+TEST_CASE("An empty file has no bytes") {
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "empty", "");
+  const Result<MappedFile> file = MappedFile::Open(folder.path() / "empty");
+  REQUIRE(file);
+  CHECK(file->bytes().empty());
+}
+
+TEST_CASE("A file that is absent is an error with its path and the system's reason") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "absent";
+  const Result<MappedFile> file = MappedFile::Open(path);
+  REQUIRE(!file);
+  CHECK(file.error().code == ErrorCode::kNotFound);
+  CHECK(file.error().message == path.string() + ": cannot open: No such file or directory");
+}
+
+TEST_CASE("A folder is not a file") {
+  const TemporaryFolder folder;
+  const Result<MappedFile> file = MappedFile::Open(folder.path());
+  REQUIRE(!file);
+  CHECK(file.error().message == folder.path().string() + ": expected a regular file");
+}
+
+}  // namespace
+}  // namespace skald

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/weights/pack.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tests/support/random_weights.h"
+#include "tests/support/unpack.h"
+
+namespace skald {
+namespace {
+
+std::vector<float> Values(size_t count, uint64_t seed) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = testing::UniformAt(seed, i);
+  return values;
+}
+
+std::vector<float> Rounded(std::vector<float> values, DType dtype) {
+  if (dtype == DType::kBF16) {
+    for (float& value : values) value = ToFloat(RoundToBF16(value));
+  }
+  return values;
+}
+
+PackSource SourceOf(const std::vector<float>& values, size_t rows) {
+  return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, rows};
+}
+
+// Returns what the 16 bits of an IEEE binary16 number mean, by its definition.
+double MeaningOfHalf(uint32_t bits) {
+  const int exponent = static_cast<int>(bits >> 10 & 31), fraction = static_cast<int>(bits & 1023);
+  const double sign = (bits >> 15) != 0 ? -1.0 : 1.0;
+  if (exponent == 31)
+    return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(1024 + fraction, exponent - 25);
+}
+
+TEST_CASE(
+    "Unpacking a packed matrix gives its values, rounded to the element type, for any shape") {
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    for (const size_t rows : {1, 15, 16, 17, 50}) {
+      for (const size_t cols : {1, 2, 31, 32, 33, 97}) {
+        CAPTURE(rows);
+        CAPTURE(cols);
+        const std::vector<float> values = Values(rows * cols, rows * 1000 + cols);
+        const Matrix matrix = PackMatrix({{SourceOf(values, rows)}}, cols, dtype);
+        CHECK(matrix.rows == rows);
+        CHECK(matrix.cols == cols);
+        CHECK(matrix.padded_cols == RoundUp(cols, kTile));
+        CHECK(matrix.data.size() == PackedSize(rows, cols) * SizeOf(dtype));
+        CHECK(testing::Unpack(matrix) == Rounded(values, dtype));
+      }
+    }
+  }
+}
+
+TEST_CASE("Padding is zero") {
+  const std::vector<float> ones(17 * 33, 1.0f);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Matrix matrix = PackMatrix({{SourceOf(ones, 17)}}, 33, dtype);
+    for (size_t row = 0; row < 32; ++row) {
+      for (size_t col = 0; col < 64; ++col) {
+        const bool inside = row < 17 && col < 33;
+        REQUIRE(testing::ElementOf(matrix, row, col) == (inside ? 1.0f : 0.0f));
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "Stacked sources continue each other's rows, also in the middle of a panel and with other "
+    "types") {
+  const std::vector<float> a = Values(5 * 40, 1), b = Values(20 * 40, 2);
+  std::vector<bf16> c;
+  for (const float value : Values(9 * 40, 3)) c.push_back(RoundToBF16(value));
+  const PackSource sources[] = {SourceOf(a, 5),
+                                SourceOf(b, 20),
+                                {reinterpret_cast<const std::byte*>(c.data()), DType::kBF16, 9}};
+  const Matrix matrix = PackMatrix(sources, 40, DType::kF32);
+  CHECK(matrix.rows == 34);
+  CHECK(testing::UnpackRows(matrix, 0, 5) == a);
+  CHECK(testing::UnpackRows(matrix, 5, 25) == b);
+  CHECK(testing::UnpackRows(matrix, 25, 34) == Rounded(Values(9 * 40, 3), DType::kBF16));
+}
+
+TEST_CASE("The number of threads changes no byte") {
+  const std::vector<float> values = Values(100 * 70, 4);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Matrix one = PackMatrix({{SourceOf(values, 100)}}, 70, dtype, 1);
+    for (const unsigned threads : {2u, 3u, 7u, 8u, 100u}) {
+      const Matrix many = PackMatrix({{SourceOf(values, 100)}}, 70, dtype, threads);
+      CHECK(std::memcmp(one.data.data(), many.data.data(), one.data.size()) == 0);
+    }
+  }
+}
+
+TEST_CASE("Sources need no alignment and nothing is read after their last byte") {
+  for (const size_t shift : {1, 2, 3}) {
+    const std::vector<float> values = Values(3 * 35, 5);
+    std::vector<std::byte> bytes(shift +
+                                 values.size() * sizeof(float));  // ends with the last element
+    std::memcpy(bytes.data() + shift, values.data(), values.size() * sizeof(float));
+    const PackSource source{bytes.data() + shift, DType::kF32, 3};
+    CHECK(testing::Unpack(PackMatrix({{source}}, 35, DType::kF32)) == values);
+  }
+}
+
+TEST_CASE("Every half-precision number, subnormal ones included, is converted exactly to float") {
+  std::vector<uint16_t> halves(65536);
+  for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
+  const auto* bytes = reinterpret_cast<const std::byte*>(halves.data());
+  const Matrix matrix = PackMatrix({{PackSource{bytes, DType::kF16, 256}}}, 256, DType::kF32);
+  const std::vector<float> unpacked = testing::Unpack(matrix);
+  std::vector<float> appended;
+  AppendFloats(bytes, DType::kF16, halves.size(), appended);
+  size_t wrong = 0;
+  for (uint32_t i = 0; i < halves.size(); ++i) {
+    const double expected = MeaningOfHalf(i);
+    const bool both_nan = std::isnan(unpacked[i]) && std::isnan(expected);
+    wrong += !both_nan &&
+             std::bit_cast<uint64_t>(double{unpacked[i]}) != std::bit_cast<uint64_t>(expected);
+    wrong += std::bit_cast<uint32_t>(appended[i]) != std::bit_cast<uint32_t>(unpacked[i]);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE(
+    "Rounding to bfloat16 goes to the nearest value, ties to the even one, infinity and NaN stay") {
+  const std::vector<float> values = {
+      0x1.01p0f,  // half way between 1 and the next: to even, 1
+      0x1.03p0f,  // half way between 0x1.02 and 0x1.04: to even, 0x1.04
+      0x1.010002p0f,
+      -0x1.01p0f,
+      std::numeric_limits<float>::infinity(),
+      std::numeric_limits<float>::quiet_NaN(),
+      -0.0f};
+  const std::vector<float> packed =
+      testing::Unpack(PackMatrix({{SourceOf(values, 1)}}, values.size(), DType::kBF16));
+  CHECK(packed[0] == 1.0f);
+  CHECK(packed[1] == 0x1.04p0f);
+  CHECK(packed[2] == 0x1.02p0f);
+  CHECK(packed[3] == -1.0f);
+  CHECK(packed[4] == values[4]);
+  CHECK(std::isnan(packed[5]));
+  CHECK(std::signbit(packed[6]));
+}
+
+TEST_CASE("Progress counts every row once") {
+  const size_t cols = 4096, rows = 8200;  // three slabs, the last one with part of a panel
+  const std::vector<float> values(rows * cols);
+  std::vector<size_t> steps;
+  PackMatrix({{SourceOf(values, rows)}}, cols, DType::kBF16, 2,
+             [&](size_t done) { steps.push_back(done); });
+  CHECK(steps == std::vector<size_t>{4096, 4096, 8});
+}
+
+}  // namespace
+}  // namespace skald
