@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inverse of ParseConfigJson, for tests: every field of an Architecture, in the spelling of transformers 4.
+// The inverse of ParseConfigJson, for tests: every field of an Architecture, in the spelling of transformers
+// 4.
 
 #ifndef SKALD_TESTS_CONFIGS_CONFIG_JSON_WRITER_H_
 #define SKALD_TESTS_CONFIGS_CONFIG_JSON_WRITER_H_

@@ -15,8 +15,8 @@ struct Plain {
   static constexpr std::string_view kName = "plain";
   static constexpr int kModelDim = 32, kFeedForwardDim = 48, kVocabSize = 100;
   static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 16;
-  static constexpr LayerKind kLayers[] = {LayerKind::kFullAttention};
-  static constexpr RopeSpec kRope;
+  static constexpr auto kLayers = RepeatLayers<1>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {};
   static constexpr float kNormEpsilon = 1e-5f;
   static constexpr Activation kActivation = Activation::kGeluErf;
   static constexpr bool kTiedEmbeddings = true;

@@ -61,7 +61,8 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
 }
 
 TEST_CASE("stories15M fills the file that Andrej Karpathy publishes") {
-  // 7 numbers of header, then f32: the parameters, and two tables of RoPE factors [256 positions, 24] that nobody reads.
+  // 7 numbers of header, then f32: the parameters, and two tables of RoPE factors [256 positions, 24] that
+  // nobody reads.
   CHECK(28 + 4 * (ParameterCount<Stories15M>() + 2 * 256 * 24) == 60'816'028);
 }
 

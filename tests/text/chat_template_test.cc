@@ -259,7 +259,7 @@ TEST_CASE("an empty message is a turn like any other") {
     const Tokenizer t = TokenizerFor(chat_template);
     const Ids empty = MustEncodeChat(t, chat_template, {System(""), User("")});
     CHECK(empty == MustEncodeChat(t, chat_template, {User("")}));
-    CHECK(empty.size() < MustEncodeChat(t, chat_template, {User("a")}).size());
+    CHECK(empty != MustEncodeChat(t, chat_template, {User("a")}));
   }
 }
 

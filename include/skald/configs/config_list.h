@@ -7,6 +7,7 @@
 #define SKALD_CONFIGS_CONFIG_LIST_H_
 
 #include <cstddef>
+#include <iterator>
 
 #include "hwy/base.h"
 #include "skald/configs/model_config.h"
@@ -29,12 +30,12 @@ struct ConfigList {
 //
 // All that the visitor does is compiled once for every Config of the list.
 template <ModelConfig First, ModelConfig... Rest, class Visitor>
-auto VisitConfig(ConfigList<First, Rest...> list, size_t index, Visitor&& visitor) {
+auto VisitConfig(ConfigList<First, Rest...>, size_t index, Visitor&& visitor) {
   using Returned = decltype(visitor.template operator()<First>());
   using Call = Returned (*)(Visitor&);
   constexpr Call kCalls[] = {[](Visitor& v) -> Returned { return v.template operator()<First>(); },
                              [](Visitor& v) -> Returned { return v.template operator()<Rest>(); }...};
-  HWY_DASSERT(index < list.kSize);
+  HWY_DASSERT(index < std::size(kCalls));
   return kCalls[index](visitor);
 }
 

@@ -42,10 +42,9 @@ class JsonFields {
   int Integer(const char* name, int min, int max, std::optional<int> fallback = {}) const {
     const nlohmann::json* value = FindOrFail(name, fallback.has_value());
     if (value == nullptr) return fallback.value_or(max);
-    if (value->is_number_unsigned()) {
-      const uint64_t number = value->get<uint64_t>();
-      const bool fits = number >= static_cast<uint64_t>(min) && number <= static_cast<uint64_t>(max);
-      if (fits) return static_cast<int>(number);
+    if (value->is_number_integer()) {
+      const auto number = value->get<int64_t>();  // negative also for what is beyond int64_t
+      if (number >= min && number <= max) return static_cast<int>(number);
     }
     WrongValue(name, *value, "a whole number from " + std::to_string(min) + " to " + std::to_string(max));
     return max;

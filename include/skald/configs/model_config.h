@@ -35,6 +35,7 @@ concept ModelConfig = requires {
   { C::kKVHeads } -> std::convertible_to<int>;         // key and value heads, shared by groups of query heads
   { C::kHeadDim } -> std::convertible_to<int>;
   { C::kLayers[0] } -> std::convertible_to<LayerKind>;
+  { C::kLayers.size() } -> std::convertible_to<size_t>;  // a std::array, as RepeatLayers returns
   { C::kRope } -> std::convertible_to<RopeSpec>;
   { C::kNormEpsilon } -> std::convertible_to<float>;   // of every RMSNorm
   { C::kActivation } -> std::convertible_to<Activation>;

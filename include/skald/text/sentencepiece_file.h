@@ -2,9 +2,9 @@
 //
 // Looks at the outline of a SentencePiece model file before the SentencePiece library parses it,
 // because that library accepts a file cut short between two fields and fills in defaults for the
-// rest. The file is a protocol buffer message ModelProto (sentencepiece_model.proto) in the wire
-// format of protobuf.dev/programming-guides/ encoding; only its top-level fields are looked at.
-// Pure; safe for concurrent calls.
+// rest. The file is a protocol buffer message ModelProto (sentencepiece_model.proto); only its
+// top-level fields are looked at. Pure; safe for concurrent calls.
+// Source of the wire format: protobuf.dev/programming-guides/encoding.
 
 #ifndef SKALD_TEXT_SENTENCEPIECE_FILE_H_
 #define SKALD_TEXT_SENTENCEPIECE_FILE_H_

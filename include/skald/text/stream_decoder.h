@@ -2,9 +2,10 @@
 //
 // Text of a growing sequence of token ids, piece by piece, as a user watches it appear. What all
 // calls return, joined, is Tokenizer::Decode of all ids; each part holds whole UTF-8 characters
-// only. A token costs the same however long the text is. (Except for models with a denormalizer,
-// which rewrites whole texts on decoding; no published decoder model has one.) A StreamDecoder is
-// plain state of one conversation: copy it to fork.
+// only. A token costs the same however long the text is. A StreamDecoder is plain state of one
+// conversation: copy it to fork.
+// Left out: denormalisation, with which SentencePiece can rewrite whole texts on decoding. The
+// models of the supported families do not use it.
 
 #ifndef SKALD_TEXT_STREAM_DECODER_H_
 #define SKALD_TEXT_STREAM_DECODER_H_

@@ -2,9 +2,11 @@
 //
 // Text to token ids and back, with a SentencePiece model (tokenizer.model of Gemma, Llama 2,
 // Mistral, TinyLlama). A Tokenizer is immutable: it holds no conversation state, and all its
-// functions are safe for concurrent calls. Nothing that a file or a user's text contains ends the
-// process: it is an Error. Source: Kudo and Richardson, "SentencePiece", EMNLP 2018;
-// github.com/google/sentencepiece.
+// functions are safe for concurrent calls. Any text, and any file that is missing, cut short or of
+// another kind, is at worst an Error. What a whole model contains the SentencePiece library trusts
+// (above all its normalisation table), so load models from sources that you trust.
+//
+// Source: Kudo and Richardson, "SentencePiece", EMNLP 2018; github.com/google/sentencepiece.
 
 #ifndef SKALD_TEXT_TOKENIZER_H_
 #define SKALD_TEXT_TOKENIZER_H_

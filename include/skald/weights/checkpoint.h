@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/weights/message.h"
 #include "skald/weights/safetensors.h"
 #include "skald/weights/shard_index.h"
 #include "skald/weights/tensor_view.h"
@@ -37,9 +38,10 @@ class Checkpoint {
       return OpenSingle(file);
     const auto index = path / "model.safetensors.index.json";
     if (std::filesystem::exists(index, ignored)) return OpenSharded(index);
-    return Fail(ErrorCode::kNotFound,
-                path.string() +
-                    ": expected model.safetensors or model.safetensors.index.json in this folder");
+    return Fail(
+        ErrorCode::kNotFound,
+        Concat({path.string(),
+                ": expected model.safetensors or model.safetensors.index.json in this folder"}));
   }
 
   // Returns the tensor of this name, or null.
@@ -82,7 +84,8 @@ class Checkpoint {
     std::vector<SafetensorsFile> files;
     for (const auto& [name, promised] : *shards) {
       Result<SafetensorsFile> file = SafetensorsFile::Open(index.parent_path() / name);
-      if (!file) return Annotate(index.string() + " lists a shard that cannot be read", file);
+      if (!file)
+        return Annotate(Concat({index.string(), " lists a shard that cannot be read"}), file);
       files.push_back(std::move(*file));
     }
     Checkpoint checkpoint(index, std::move(files));
@@ -90,8 +93,9 @@ class Checkpoint {
         std::adjacent_find(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
                            [](const auto& a, const auto& b) { return a.name == b.name; });
     if (twice != checkpoint.tensors_.end()) {
-      return Fail(ErrorCode::kDataLoss, index.string() + ": tensor " + QuotedName(twice->name) +
-                                            " is in two of the shards, expected one");
+      return Fail(ErrorCode::kDataLoss,
+                  Concat({index.string(), ": tensor ", QuotedName(twice->name),
+                          " is in two of the shards, expected one"}));
     }
     if (Result<void> kept = CheckPromises(index, *shards, checkpoint.files_); !kept) {
       return Failure(std::move(kept.error()));
@@ -106,9 +110,9 @@ class Checkpoint {
     for (const auto& [shard, promised] : shards) {
       for (const std::string& name : promised) {
         if (file->Contains(name)) continue;
-        return Fail(ErrorCode::kDataLoss, index.string() + ": tensor " + QuotedName(name) +
-                                              " is not in " + QuotedName(shard) +
-                                              ", where the index says it is");
+        return Fail(ErrorCode::kDataLoss,
+                    Concat({index.string(), ": tensor ", QuotedName(name), " is not in ",
+                            QuotedName(shard), ", where the index says it is"}));
       }
       ++file;
     }

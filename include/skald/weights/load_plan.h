@@ -23,6 +23,7 @@
 #include "skald/base/result.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/matrix.h"
+#include "skald/weights/message.h"
 #include "skald/weights/pack.h"
 #include "skald/weights/tensor_names.h"
 #include "skald/weights/tensor_view.h"
@@ -81,8 +82,8 @@ class LoadPlan {
         std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
     if (!same) {
       Complain(ErrorCode::kInvalidArgument,
-               name + ": expected none, or a copy of " + original +
-                   ", because the Config ties the output head to the embedding");
+               Concat({name, ": expected none, or a copy of ", original,
+                       ", because the Config ties the output head to the embedding"}));
     }
   }
 
@@ -92,9 +93,10 @@ class LoadPlan {
     for (const TensorView& tensor : checkpoint_.tensors()) {
       const bool is_ours = names.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
       if (!is_ours || used_.contains(tensor.name)) continue;
-      Complain(ErrorCode::kInvalidArgument,
-               QuotedName(tensor.name) + ": the Config has no place for this tensor, of shape " +
-                   ShapeText(tensor.shape));
+      Complain(
+          ErrorCode::kInvalidArgument,
+          Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",
+                  ShapeText(tensor.shape)}));
     }
     return status_;
   }
@@ -119,7 +121,7 @@ class LoadPlan {
   };
 
   void Complain(ErrorCode code, const std::string& what) {
-    if (status_) status_ = Fail(code, checkpoint_.path().string() + ": " + what);
+    if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
   }
 
   // Returns the tensor of this name if it is a parameter of this shape; else notes why not and
@@ -128,16 +130,16 @@ class LoadPlan {
     const TensorView* tensor = checkpoint_.Find(name);
     if (tensor == nullptr) {
       Complain(ErrorCode::kNotFound,
-               name + ": expected a tensor of shape " + ShapeText(shape) + ", found none");
+               Concat({name, ": expected a tensor of shape ", ShapeText(shape), ", found none"}));
       return nullptr;
     }
     used_.insert(tensor->name);
     if (!std::ranges::equal(tensor->shape, shape)) {
-      Complain(ErrorCode::kInvalidArgument, name + ": expected shape " + ShapeText(shape) +
-                                                ", found " + ShapeText(tensor->shape));
+      Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected shape ", ShapeText(shape),
+                                                    ", found ", ShapeText(tensor->shape)}));
     } else if (!tensor->dtype) {
-      Complain(ErrorCode::kUnsupported,
-               name + ": expected F32, F16 or BF16, found " + QuotedName(tensor->dtype_name));
+      Complain(ErrorCode::kUnsupported, Concat({name, ": expected F32, F16 or BF16, found ",
+                                                QuotedName(tensor->dtype_name)}));
     }
     bytes_total_ += tensor->bytes.size();
     return tensor;

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "skald/base/result.h"
+#include "skald/weights/message.h"
 
 namespace skald {
 
@@ -37,13 +38,14 @@ class MappedFile {
     if (::fstat(file.value, &status) != 0)
       return FailWithErrno(path, "cannot read the size of the file");
     if (!S_ISREG(status.st_mode)) {
-      return Fail(ErrorCode::kInvalidArgument, path.string() + ": expected a regular file");
+      return Fail(ErrorCode::kInvalidArgument,
+                  Concat({path.string(), ": expected a regular file"}));
     }
     const auto size = static_cast<uint64_t>(status.st_size);
     if (size == 0) return MappedFile(nullptr, 0);  // mmap refuses an empty range
     if (size > std::numeric_limits<size_t>::max()) {
       return Fail(ErrorCode::kUnsupported,
-                  path.string() + ": larger than this machine's address space");
+                  Concat({path.string(), ": larger than this machine's address space"}));
     }
     void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file.value, 0);
     if (data == MAP_FAILED) return FailWithErrno(path, "cannot map the file into memory");
@@ -79,7 +81,7 @@ class MappedFile {
     const int reason = errno;
     const bool absent = reason == ENOENT || reason == ENOTDIR;
     return Fail(absent ? ErrorCode::kNotFound : ErrorCode::kFailedPrecondition,
-                path.string() + ": " + what + ": " + std::generic_category().message(reason));
+                Concat({path.string(), ": ", what, ": ", std::generic_category().message(reason)}));
   }
 
   const std::byte* data_;

@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <future>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "hwy/base.h"
@@ -127,6 +127,14 @@ void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t 
   }
 }
 
+// Waits for its threads at the end of the scope, also when starting a further one failed.
+struct JoiningThreads {
+  std::vector<std::thread> threads;
+  ~JoiningThreads() {
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
 // Packs the panels with up to `threads` threads, each a contiguous share of them.
 inline void PackPanelsInParallel(std::span<const PackSource> sources, size_t panel_begin,
                                  size_t panel_end, unsigned threads, Matrix& matrix) {
@@ -137,10 +145,10 @@ inline void PackPanelsInParallel(std::span<const PackSource> sources, size_t pan
       PackPanels<bf16>(sources, begin, end, matrix);
   };
   const size_t share = RoundUp(panel_end - panel_begin, threads) / threads;
-  std::vector<std::future<void>> others;  // the destructor of each waits for its thread
+  JoiningThreads others;
   size_t begin = panel_begin;
   for (; begin + share < panel_end; begin += share) {
-    others.push_back(std::async(std::launch::async, pack, begin, begin + share));
+    others.threads.emplace_back(pack, begin, begin + share);
   }
   pack(begin, panel_end);
 }

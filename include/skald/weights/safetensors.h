@@ -27,6 +27,7 @@
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/weights/mapped_file.h"
+#include "skald/weights/message.h"
 #include "skald/weights/safetensors_header.h"
 #include "skald/weights/tensor_view.h"
 
@@ -80,23 +81,23 @@ inline std::optional<uint64_t> TotalBits(std::span<const uint64_t> shape, uint64
 // "" if all is well.
 inline std::string CheckSafetensorsEntry(const SafetensorsEntry& entry, uint64_t data_size) {
   const std::string offsets =
-      "data_offsets [" + std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "]";
-  if (entry.begin > entry.end) return offsets + " end before they begin";
+      Concat({"data_offsets [", std::to_string(entry.begin), ", ", std::to_string(entry.end), "]"});
+  if (entry.begin > entry.end) return Concat({offsets, " end before they begin"});
   if (entry.end > data_size) {
-    return offsets + " reach past the data section, which has " + std::to_string(data_size) +
-           " bytes";
+    return Concat(
+        {offsets, " reach past the data section, which has ", std::to_string(data_size), " bytes"});
   }
   // An element type from a newer version of the format matters only if somebody asks for this
   // tensor.
   const std::optional<uint64_t> bits = SafetensorsBits(entry.dtype_name);
   if (!bits) return "";
   const std::optional<uint64_t> total = TotalBits(entry.shape, *bits);
-  const std::string what = "shape " + ShapeText(entry.shape) + " of " + entry.dtype_name;
-  if (!total) return what + " has more elements than 64 bits can count";
-  if (*total % 8 != 0) return what + " does not fill whole bytes";
+  const std::string what = Concat({"shape ", ShapeText(entry.shape), " of ", entry.dtype_name});
+  if (!total) return Concat({what, " has more elements than 64 bits can count"});
+  if (*total % 8 != 0) return Concat({what, " does not fill whole bytes"});
   if (*total / 8 != entry.end - entry.begin) {
-    return what + " takes " + std::to_string(*total / 8) + " bytes, but " + offsets + " hold " +
-           std::to_string(entry.end - entry.begin);
+    return Concat({what, " takes ", std::to_string(*total / 8), " bytes, but ", offsets, " hold ",
+                   std::to_string(entry.end - entry.begin)});
   }
   return "";
 }
@@ -112,15 +113,17 @@ inline std::string CheckTiling(std::span<const SafetensorsEntry> entries, uint64
   uint64_t expected = 0;
   for (const SafetensorsEntry* entry : in_file_order) {
     if (entry->begin != expected) {
-      return "tensor " + QuotedName(entry->name) + " begins at byte " +
-             std::to_string(entry->begin) + " of the data section, expected " +
-             std::to_string(expected) + ": tensors must follow each other without gap or overlap";
+      return Concat({"tensor ", QuotedName(entry->name), " begins at byte ",
+                     std::to_string(entry->begin), " of the data section, expected ",
+                     std::to_string(expected),
+                     ": tensors must follow each other without gap or overlap"});
     }
     expected = entry->end;
   }
   if (expected == data_size) return "";
-  return "the last tensor ends at byte " + std::to_string(expected) +
-         " of the data section, expected " + std::to_string(data_size) + ", the end of the file";
+  return Concat({"the last tensor ends at byte ", std::to_string(expected),
+                 " of the data section, expected ", std::to_string(data_size),
+                 ", the end of the file"});
 }
 
 }  // namespace internal
@@ -137,22 +140,23 @@ struct SafetensorsContents {
 inline Result<SafetensorsContents> ParseSafetensors(const std::string& file,
                                                     std::span<const std::byte> image) {
   const auto damaged = [&file](const std::string& what) {
-    return Fail(ErrorCode::kDataLoss, file + ": " + what);
+    return Fail(ErrorCode::kDataLoss, Concat({file, ": ", what}));
   };
   constexpr size_t kLengthBytes = 8;
   if (image.size() < kLengthBytes) {
-    return damaged("not a safetensors file: expected at least 8 bytes, found " +
-                   std::to_string(image.size()));
+    return damaged(Concat({"not a safetensors file: expected at least 8 bytes, found ",
+                           std::to_string(image.size())}));
   }
   uint64_t length;
   std::memcpy(&length, image.data(), kLengthBytes);
   if (length > kMaxSafetensorsHeader) {
-    return damaged("not a safetensors file: its header claims " + std::to_string(length) +
-                   " bytes, the format allows " + std::to_string(kMaxSafetensorsHeader));
+    return damaged(Concat({"not a safetensors file: its header claims ", std::to_string(length),
+                           " bytes, the format allows ", std::to_string(kMaxSafetensorsHeader)}));
   }
   if (length > image.size() - kLengthBytes) {
-    return damaged("cut short: its header claims " + std::to_string(length) + " bytes, but only " +
-                   std::to_string(image.size() - kLengthBytes) + " follow");
+    return damaged(
+        Concat({"cut short: its header claims ", std::to_string(length), " bytes, but only ",
+                std::to_string(image.size() - kLengthBytes), " follow"}));
   }
   SafetensorsContents contents;
   contents.data_begin = kLengthBytes + static_cast<size_t>(length);
@@ -165,7 +169,8 @@ inline Result<SafetensorsContents> ParseSafetensors(const std::string& file,
   const uint64_t data_size = image.size() - contents.data_begin;
   for (const SafetensorsEntry& entry : contents.entries) {
     const std::string complaint = internal::CheckSafetensorsEntry(entry, data_size);
-    if (!complaint.empty()) return damaged("tensor " + QuotedName(entry.name) + ": " + complaint);
+    if (!complaint.empty())
+      return damaged(Concat({"tensor ", QuotedName(entry.name), ": ", complaint}));
   }
   if (std::string complaint = internal::CheckTiling(contents.entries, data_size);
       !complaint.empty()) {

@@ -15,8 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/weights/message.h"
 #include "skald/weights/strict_json.h"
-#include "skald/weights/tensor_view.h"
 
 namespace skald {
 
@@ -44,16 +44,15 @@ inline bool ReadSizes(const nlohmann::json& value, std::vector<uint64_t>& sizes)
 // Reads {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}. Returns "" or a complaint.
 inline std::string ReadSafetensorsEntry(const nlohmann::json& value, SafetensorsEntry& entry) {
   if (!value.is_object()) {
-    return "expected an object with dtype, shape and data_offsets, found " +
-           std::string(value.type_name());
+    return Concat(
+        {"expected an object with dtype, shape and data_offsets, found ", value.type_name()});
   }
   const auto dtype = value.find("dtype"), shape = value.find("shape"),
              offsets = value.find("data_offsets");
   if (value.size() != 3 || dtype == value.end() || shape == value.end() || offsets == value.end()) {
     return "expected exactly the fields dtype, shape and data_offsets";
   }
-  if (!dtype->is_string())
-    return "dtype must be a string, found " + std::string(dtype->type_name());
+  if (!dtype->is_string()) return Concat({"dtype must be a string, found ", dtype->type_name()});
   entry.dtype_name = dtype->get_ref<const std::string&>();
   if (!ReadSizes(*shape, entry.shape))
     return "shape must be an array of non-negative 64-bit integers";
@@ -73,7 +72,7 @@ inline std::string ReadSafetensorsHeader(std::string_view header,
   if (!header.starts_with('{')) return "its header must be a JSON object and begin with '{'";
   nlohmann::json root;
   if (std::string complaint = ParseStrictJson(header, root); !complaint.empty())
-    return "its header " + complaint;
+    return Concat({"its header ", complaint});
   for (const auto& [name, value] : root.items()) {
     if (name == "__metadata__") {  // free text, which is not used here
       const bool is_text = value.is_object() &&
@@ -84,7 +83,7 @@ inline std::string ReadSafetensorsHeader(std::string_view header,
     SafetensorsEntry entry;
     entry.name = name;
     if (std::string complaint = ReadSafetensorsEntry(value, entry); !complaint.empty()) {
-      return "tensor " + QuotedName(name) + ": " + complaint;
+      return Concat({"tensor ", QuotedName(name), ": ", complaint});
     }
     entries.push_back(std::move(entry));
   }

@@ -16,10 +16,9 @@
 
 #include "skald/base/result.h"
 #include "skald/weights/mapped_file.h"
+#include "skald/weights/message.h"
 #include "skald/weights/safetensors.h"
 #include "skald/weights/strict_json.h"
-#include "skald/weights/tensor_view.h"
-
 namespace skald {
 
 // File name of a shard -> the tensors that the index promises in it.
@@ -42,10 +41,11 @@ inline std::string ReadWeightMap(const nlohmann::json& root, ShardIndex& index) 
   }
   for (const auto& [tensor, shard] : weight_map->items()) {
     const auto* name = shard.get_ptr<const std::string*>();
-    if (name == nullptr) return "the shard of tensor " + QuotedName(tensor) + " must be a string";
+    if (name == nullptr)
+      return Concat({"the shard of tensor ", QuotedName(tensor), " must be a string"});
     if (!IsPlainFileName(*name)) {
-      return "the shard " + QuotedName(*name) + " of tensor " + QuotedName(tensor) +
-             " must be a file name without folders";
+      return Concat({"the shard ", QuotedName(*name), " of tensor ", QuotedName(tensor),
+                     " must be a file name without folders"});
     }
     index[*name].push_back(tensor);
   }
@@ -60,13 +60,15 @@ inline Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
   const std::string_view text(reinterpret_cast<const char*>(map->bytes().data()),
                               map->bytes().size());
   if (text.size() > kMaxSafetensorsHeader) {
-    return Fail(ErrorCode::kDataLoss, path.string() + ": too large for an index of shards");
+    return Fail(ErrorCode::kDataLoss,
+                Concat({path.string(), ": too large for an index of shards"}));
   }
   nlohmann::json root;
   ShardIndex index;
   std::string complaint = internal::ParseStrictJson(text, root);
   if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
-  if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, path.string() + ": " + complaint);
+  if (!complaint.empty())
+    return Fail(ErrorCode::kDataLoss, Concat({path.string(), ": ", complaint}));
   return index;
 }
 

@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/weights/tensor_view.h"
+#include "skald/weights/message.h"
 
 namespace skald::internal {
 
@@ -33,13 +33,13 @@ class JsonWatcher {
     if (!complaint_.empty()) return false;
     if (event == Event::object_start || event == Event::array_start) {
       if (depth >= kMaxJsonDepth)
-        complaint_ = "nests deeper than " + std::to_string(kMaxJsonDepth) + " levels";
+        complaint_ = Concat({"nests deeper than ", std::to_string(kMaxJsonDepth), " levels"});
       names_.resize(depth);
       names_.emplace_back();
     } else if (event == Event::key) {
       const auto& name = parsed.get_ref<const std::string&>();
       if (!names_[depth - 1].insert(name).second)
-        complaint_ = "gives the name " + QuotedName(name) + " twice";
+        complaint_ = Concat({"gives the name ", QuotedName(name), " twice"});
     }
     return complaint_.empty();
   }

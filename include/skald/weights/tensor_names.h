@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "skald/weights/checkpoint.h"
+#include "skald/weights/message.h"
 
 namespace skald {
 
@@ -21,13 +22,13 @@ struct TensorNames {
   std::string_view body;  // in front of embed_tokens, layers and norm
   std::string_view head;  // in front of the output head's "weight"
 
-  std::string Embedding() const { return std::string(body) + "embed_tokens.weight"; }
-  std::string FinalNorm() const { return std::string(body) + "norm.weight"; }
-  std::string Head() const { return std::string(head) + "weight"; }
+  std::string Embedding() const { return Concat({body, "embed_tokens.weight"}); }
+  std::string FinalNorm() const { return Concat({body, "norm.weight"}); }
+  std::string Head() const { return Concat({head, "weight"}); }
 
   // `part` as in "self_attn.q_proj.weight".
   std::string Layer(size_t layer, std::string_view part) const {
-    return std::string(body) + "layers." + std::to_string(layer) + "." + std::string(part);
+    return Concat({body, "layers.", std::to_string(layer), ".", part});
   }
 
   // True when this tensor belongs to the language model, so that a Config has to account for it.

@@ -6,15 +6,17 @@
 set -eu
 cd "$(dirname "$0")"
 
+space=$(printf '\342\226\201')  # U+2581, as which pieces spell a space
+
 train() {
   spm_train --input=corpus.txt --hard_vocab_limit=false --character_coverage=1.0 --num_threads=1 "$@"
 }
 
-# As Gemma's: no space is added in front, markers and line breaks are user-defined pieces.
+# As Gemma's: no space is added in front, markers, a tag and a double space are user-defined pieces.
 train --model_prefix=gemma_style --vocab_size=340 --model_type=bpe --byte_fallback=true \
   --normalization_rule_name=identity --add_dummy_prefix=false --remove_extra_whitespaces=false \
   --pad_id=0 --eos_id=1 --bos_id=2 --unk_id=3 --bos_piece='<bos>' --eos_piece='<eos>' \
-  --user_defined_symbols='<start_of_turn>,<end_of_turn>,<h1>,▁▁'
+  --user_defined_symbols="<start_of_turn>,<end_of_turn>,<h1>,$space$space"
 
 # As Mistral's (v0.3): a space is added in front, markers are control pieces.
 train --model_prefix=mistral_style --vocab_size=340 --model_type=bpe --byte_fallback=true \

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Speed of the kernels on one core, beside the limit that bounds them. For decode (one row) that is reading the
+// weights from memory: compare the bytes per second of MatMulOneRow with those of ReadMemory over the same number
+// of bytes. For prefill it is arithmetic: MatMulManyRows reports floating-point operations per second.
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "skald/base/aligned_buffer.h"
+#include "skald/base/numeric.h"
+#include "skald/base/packed_layout.h"
+#include "skald/kernels/kernels.h"
+
+namespace skald {
+namespace {
+
+// Far more than any private cache; a large shared one may still hold it, then both sides profit alike.
+constexpr size_t kWeightBytes = size_t{256} << 20;
+constexpr size_t kModelDim = 2048;
+
+// Numbers in [-1, 1) with short mantissas, equal in every element type.
+template <class T>
+void FillRandom(T* data, size_t size) {
+  std::minstd_rand generator(1);
+  for (size_t i = 0; i < size; ++i) data[i] = FromFloat<T>(static_cast<float>(generator() % 256) / 128.0f - 1.0f);
+}
+
+void ReadMemory(benchmark::State& state) {
+  AlignedBuffer<uint64_t> buffer(kWeightBytes / sizeof(uint64_t));
+  for (auto _ : state) {
+    uint64_t sums[8] = {};
+    for (size_t i = 0; i < buffer.size(); i += 8) {
+      for (size_t j = 0; j < 8; ++j) sums[j] += buffer[i + j];
+    }
+    benchmark::DoNotOptimize(sums);
+  }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kWeightBytes));
+}
+BENCHMARK(ReadMemory)->Unit(benchmark::kMillisecond);
+
+template <class T>
+struct Product {
+  Product(size_t rows, size_t n, size_t k)
+      : input(rows * k), weights(n * k), output(rows * n),
+        args{.input = input.data(), .weights = weights.data(), .bias = nullptr, .output = output.data(),
+             .output_stride = n, .rows = rows, .n = n, .padded_k = k, .panel_begin = 0, .panel_end = n / kLanes} {
+    FillRandom(input.data(), input.size());
+    FillRandom(weights.data(), weights.size());
+  }
+
+  // Whether the last output of the last row is what the definition says.
+  bool IsCorrect() {
+    Kernels<>::MatMul(args);
+    double sum = 0;
+    for (size_t k = 0; k < args.padded_k; ++k) {
+      const T weight = weights[PackedIndex<T>(args.n - 1, k, args.padded_k)];
+      sum += double{ToFloat(input[(args.rows - 1) * args.padded_k + k])} * double{ToFloat(weight)};
+    }
+    return std::abs(output[args.rows * args.n - 1] - sum) <= 1e-7 * static_cast<double>(args.padded_k);
+  }
+
+  AlignedBuffer<T> input, weights;
+  AlignedBuffer<float> output;
+  MatMulArgs<T> args;
+};
+
+template <class T>
+void MatMulOneRow(benchmark::State& state) {
+  Product<T> product(1, kWeightBytes / sizeof(T) / kModelDim, kModelDim);
+  if (!product.IsCorrect()) state.SkipWithError("wrong product");
+  for (auto _ : state) Kernels<>::MatMul(product.args);
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kWeightBytes));
+}
+BENCHMARK(MatMulOneRow<bf16>)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulOneRow<float>)->Unit(benchmark::kMillisecond);
+
+template <class T>
+void MatMulManyRows(benchmark::State& state) {
+  const size_t rows = static_cast<size_t>(state.range(0));
+  Product<T> product(rows, kModelDim, kModelDim);
+  if (!product.IsCorrect()) state.SkipWithError("wrong product");
+  for (auto _ : state) Kernels<>::MatMul(product.args);
+  state.counters["flop"] =
+      benchmark::Counter(static_cast<double>(2 * rows * kModelDim * kModelDim),
+                         benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(MatMulManyRows<bf16>)->Arg(4)->Arg(7)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulManyRows<float>)->Arg(256)->Unit(benchmark::kMillisecond);
+
+// One token over 4096 cached ones: 8 query heads and as many kv heads as the argument says.
+template <class T>
+void DecodeAttention(benchmark::State& state) {
+  constexpr size_t kHeads = 8, kHeadDim = 128, kTokens = 4096;
+  const size_t kv_heads = static_cast<size_t>(state.range(0));
+  const size_t key_bytes = kv_heads * sizeof(T) * PackedSize(kTokens, kHeadDim);
+  AlignedBuffer<std::byte> block(2 * key_bytes);
+  FillRandom(reinterpret_cast<T*>(block.data()), block.size() / sizeof(T));
+  std::byte* const blocks[] = {block.data()};
+  const KVBlocks table = {.blocks = blocks, .first_block = 0};
+  std::vector<float> query(kHeads * kHeadDim, 0.5f), output(kHeads * kHeadDim);
+  const uint32_t position = kTokens - 1, sequence = 0;
+  const AttentionArgs args = {
+      .queries = query.data(), .query_stride = query.size(), .output = output.data(), .output_stride = query.size(),
+      .positions = &position, .sequences = &sequence, .tables = &table,
+      .geometry = {.kv_heads = kv_heads, .head_dim = kHeadDim, .block_tokens = kTokens, .key_offset = 0,
+                   .value_offset = key_bytes},
+      .heads = kHeads, .window = 0, .scale = 0.1f, .softcap = 0.0f, .unit_begin = 0, .unit_end = kHeads};
+  for (auto _ : state) Kernels<>::Attention<T, false>(args);
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * block.size()));
+}
+BENCHMARK(DecodeAttention<bf16>)->Arg(8)->Arg(2)->Unit(benchmark::kMicrosecond);
+BENCHMARK(DecodeAttention<float>)->Arg(8)->Unit(benchmark::kMicrosecond);
+
+void Gate(benchmark::State& state) {
+  constexpr size_t kCols = 8192;
+  std::vector<float> gate_up(2 * kCols, 0.7f), output(kCols);
+  for (auto _ : state) {
+    Kernels<>::GateGeluTanh(
+        {.gate_up = gate_up.data(), .output = output.data(), .cols = kCols, .row_begin = 0, .row_end = 1});
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * kCols));
+}
+BENCHMARK(Gate)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace skald

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs what is missing, builds the skald program and lets the demo model write. Arguments go to
+# `skald generate`: examples/demo.sh --seed 7 "In the beginning"
+set -euo pipefail
+cd "$(dirname "$0")/.."
+.ci/setup
+.ci/build skald_cli
+exec build/release/examples/skald/skald generate --model examples/demo_model "$@"

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How error messages about checkpoints write names and shapes, and how they are put together.
+
+#ifndef SKALD_WEIGHTS_MESSAGE_H_
+#define SKALD_WEIGHTS_MESSAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace skald {
+
+// Returns the parts one after the other. A chain of operator+ would do the same, but compilers
+// expand each of its links: over all messages of this folder that takes a second of everybody's
+// compile time.
+inline std::string Concat(std::initializer_list<std::string_view> parts) {
+  std::string text;
+  for (const std::string_view part : parts) text += part;
+  return text;
+}
+
+// Returns "[256, 2048]".
+inline std::string ShapeText(std::span<const uint64_t> shape) {
+  std::string text = "[";
+  for (const uint64_t size : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(size);
+  }
+  return text + "]";
+}
+
+// Returns a name from a file as an error message may show it: in quotes, cut to a readable length
+// and without control characters, which could otherwise drive the reader's terminal.
+inline std::string QuotedName(std::string_view name) {
+  constexpr size_t kMaxShown = 160;
+  std::string text = "'";
+  for (const char c : name.substr(0, kMaxShown)) {
+    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+    text += is_control ? '?' : c;
+  }
+  return text + (name.size() > kMaxShown ? "...'" : "'");
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_MESSAGE_H_

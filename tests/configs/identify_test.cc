@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "skald/configs/identify.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/configs/published.h"
+#include "tests/configs/config_json_writer.h"
+#include "tests/configs/published_json.h"
+#include "tests/support/golden_configs.h"
+#include "tests/support/test_data.h"
+
+namespace skald {
+namespace {
+
+using nlohmann::json;
+using testing::ToJson;
+
+using AllConfigs = PublishedConfigs::With<testing::GoldenLlama, testing::GoldenMistral, testing::GoldenQwen2,
+                                          testing::GoldenQwen3, testing::GoldenGemma, testing::GoldenGemma2,
+                                          testing::GoldenGemma3, testing::Stories260K>;
+
+// Returns the name of the Config that it is, or the error.
+template <class List = AllConfigs>
+std::string Identified(const std::string& config_json) {
+  const Result<size_t> index = IdentifyConfig(List{}, config_json);
+  if (!index) return index.error().message;
+  return std::string(VisitConfig(List{}, *index, []<ModelConfig C>() { return C::kName; }));
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+TEST_CASE("published config.json files are identified") {
+  for (const testing::PublishedJson& published : testing::kPublishedJson) {
+    CHECK(Identified(std::string(published.text)) == published.config);
+  }
+  // All but stories15M, which is published without one.
+  CHECK(std::size(testing::kPublishedJson) == PublishedConfigs::kSize - 1);
+}
+
+TEST_CASE("reference models are identified in the spelling of every version that wrote them") {
+  const std::pair<const char*, const char*> families[] = {
+      {"llama", "golden-llama"},  {"mistral", "golden-mistral"}, {"qwen2", "golden-qwen2"},
+      {"qwen3", "golden-qwen3"},  {"gemma", "golden-gemma"},     {"gemma2", "golden-gemma2"},
+      {"gemma3", "golden-gemma3"}};
+  for (const auto& [family, name] : families) {
+    const auto folder = TestDataPath(std::string("golden/a/") + family);
+    if (!folder) continue;
+    int spellings = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(*folder)) {
+      if (!entry.path().filename().string().starts_with("config")) continue;
+      CAPTURE(entry.path().string());
+      CHECK(Identified(ReadFile(entry.path())) == name);
+      ++spellings;
+    }
+    CHECK(spellings >= 2);
+  }
+}
+
+TEST_CASE("stories260K is identified") {
+  if (const auto path = TestDataPath("models/stories260K/config.json"))
+    CHECK(Identified(ReadFile(*path)) == "stories260k");
+}
+
+// Every Config of the list as a config.json with nothing left out.
+std::vector<std::pair<std::string, json>> WrittenConfigs() {
+  std::vector<std::pair<std::string, json>> written;
+  for (size_t i = 0; i < AllConfigs::kSize; ++i) {
+    written.push_back(VisitConfig(AllConfigs{}, i, []<ModelConfig C>() {
+      return std::pair(std::string(C::kName), ToJson(DescribeConfig<C>()));
+    }));
+  }
+  return written;
+}
+
+TEST_CASE("every Config is identified from all that it says") {
+  for (const auto& [name, config] : WrittenConfigs()) CHECK(Identified(config.dump()) == name);
+}
+
+TEST_CASE("a change of one field is refused with that field, both values and the nearest Config") {
+  for (const auto& [name, config] : WrittenConfigs()) {
+    std::vector<std::pair<const char*, json>> changes = {
+        {"hidden_size", config["hidden_size"].get<int>() + 8},
+        {"intermediate_size", config["intermediate_size"].get<int>() + 8},
+        {"vocab_size", config["vocab_size"].get<int>() + 1},
+        {"num_attention_heads", config["num_attention_heads"].get<int>() * 5},
+        {"num_key_value_heads", config["num_key_value_heads"].get<int>() * 5},
+        {"head_dim", config["head_dim"].get<int>() + 2},
+        {"rope_theta", config["rope_theta"].get<double>() + 1.0},
+        {"rms_norm_eps", 2e-6},
+        {"query_pre_attn_scalar", config["query_pre_attn_scalar"].get<double>() + 0.5},
+        {"attn_logit_softcapping", 51.5},
+        {"final_logit_softcapping", 31.5},
+        {"tie_word_embeddings", !config["tie_word_embeddings"].get<bool>()},
+    };
+    if (!config["sliding_window"].is_null()) {
+      changes.push_back({"sliding_window", config["sliding_window"].get<int>() - 1});
+    }
+    if (config.contains("rope_local_base_freq")) changes.push_back({"rope_local_base_freq", 12345.0});
+    for (const auto& [field, value] : changes) {
+      json changed = config;
+      changed[field] = value;
+      const std::string message = Identified(changed.dump());
+      const std::string expected =
+          "config.json: no Config fits; the nearest, " + name + ", differs in " + field + " (";
+      CHECK_MESSAGE(message.starts_with(expected), message);
+      CHECK_MESSAGE(message.find("), ") == std::string::npos, message);  // in nothing else
+    }
+  }
+}
+
+TEST_CASE("changes that touch more than a number are refused by name as well") {
+  const auto message_for = [](const json& config, const json& changes) {
+    json changed = config;
+    changed.merge_patch(changes);
+    return Identified(changed.dump());
+  };
+  const json llama = ToJson(DescribeConfig<Llama3_2_1B>()), gemma = ToJson(DescribeConfig<Gemma3_4B>());
+  const std::string prefix = "config.json: no Config fits; the nearest, ";
+  CHECK(message_for(llama, {{"num_hidden_layers", 17}, {"layer_types", nullptr}}) ==
+        prefix + "llama3.2-1b, differs in num_hidden_layers (17, expected 16)");
+  CHECK(message_for(llama, {{"hidden_activation", "gelu"}}) ==
+        prefix + "llama3.2-1b, differs in hidden_act (gelu, expected silu)");
+  CHECK(message_for(llama, {{"rope_scaling", {{"factor", 16.0}}}}) ==
+        prefix + "llama3.2-1b, differs in factor of rope_scaling (16, expected 32)");
+  CHECK(message_for(llama, {{"rope_scaling", {{"original_max_position_embeddings", 4096}}}}) ==
+        prefix + "llama3.2-1b, differs in original_max_position_embeddings (4096, expected 8192)");
+  CHECK(message_for(gemma, {{"rope_scaling", {{"factor", 4.0}}}}) ==
+        prefix + "gemma3-4b, differs in factor of rope_scaling (4, expected 8)");
+  CHECK(message_for(gemma, {{"rope_scaling", nullptr}}) ==
+        prefix +
+            "gemma3-4b, differs in rope_type (default, expected linear), factor of rope_scaling (1, expected "
+            "8)");
+  CHECK(message_for(gemma, {{"layer_types", nullptr}, {"sliding_window_pattern", 2}}) ==
+        prefix +
+            "gemma3-4b, differs in layer_types (sliding_attention x1, full_attention x1, expected "
+            "sliding_attention x5, full_attention x1)");
+}
+
+TEST_CASE("a program is told what its own list lacks") {
+  const std::string gemma2 = ToJson(DescribeConfig<Gemma2_2B>()).dump();
+  using Two = ConfigList<Llama2_7B, TinyLlama_1_1B, Qwen3_4B>;
+  CHECK(Identified<Two>(gemma2) ==
+        "config.json: the model_type is gemma2, but the Configs to choose from are of llama, qwen3");
+  CHECK(IdentifyConfig(Two{}, gemma2).error().code == ErrorCode::kUnsupported);
+  CHECK(Identified<Two>("{").starts_with("config.json is not well-formed JSON"));
+}
+
+// A user's own model that follows Qwen3 but also has biases, as no config.json of that model_type can.
+struct Biased : Qwen3_4B {
+  static constexpr std::string_view kName = "biased";
+  static constexpr bool kQKVBias = true;
+};
+
+TEST_CASE("a Config whose features its model_type does not have never matches") {
+  CHECK(Identified<ConfigList<Biased>>(ToJson(DescribeConfig<Qwen3_4B>()).dump()) ==
+        "config.json: no Config fits; the nearest, biased, differs in kQKVBias (false, expected true)");
+}
+
+// A user's own model that follows no family but says which one its checkpoints are written as.
+struct Own {
+  static constexpr std::string_view kName = "own";
+  static constexpr std::string_view kModelType = "gemma3_text";
+  static constexpr int kModelDim = 192, kFeedForwardDim = 512, kVocabSize = 2048;
+  static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 32;
+  static constexpr auto kLayers = RepeatLayers<8>({LayerKind::kSlidingAttention, LayerKind::kFullAttention});
+  static constexpr int kWindow = 64;
+  static constexpr RopeSpec kRope = {.base = 100000.0}, kSlidingRope = {.base = 10000.0};
+  static constexpr float kNormEpsilon = 1e-6f;
+  static constexpr Activation kActivation = Activation::kGeluTanh;
+  static constexpr bool kTiedEmbeddings = true, kQKNorm = true, kPostNorms = true;
+  static constexpr bool kUnitOffsetNorms = true, kScaleEmbeddings = true;
+};
+
+TEST_CASE("a user's own Config is identified like ours") {
+  CHECK(Identified<PublishedConfigs::With<Own>>(R"({"model_type": "gemma3_text", "hidden_size": 192,
+      "intermediate_size": 512, "vocab_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 6,
+      "num_key_value_heads": 2, "head_dim": 32, "query_pre_attn_scalar": 32, "rms_norm_eps": 1e-6,
+      "rope_theta": 100000.0, "sliding_window": 64, "sliding_window_pattern": 2})") == "own");
+}
+
+}  // namespace
+}  // namespace skald

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random sequences of steps, forks, rewinds, edits and failures on several conversations of one small pool: each
+// always equals, bit for bit, the same conversation recomputed from its tokens in a cache of its own.
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <variant>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+// What was done to a conversation, enough to do it again.
+struct Append { std::vector<int32_t> tokens; };
+struct Rewind { uint32_t tokens; };
+struct Remove { uint32_t begin, end; };
+struct Move { uint32_t begin, end, to; };
+using History = std::vector<std::variant<Append, Rewind, Remove, Move>>;
+
+struct Conversation {
+  KVCache cache;
+  History history;
+};
+
+class RandomConversations {
+ public:
+  explicit RandomConversations(uint32_t seed, const Model<AllFeatures>& model)
+      : model_(model), random_(seed), workspace_(*CreateWorkspace({.prefill_chunk = Pick(5, 70), .threads = Pick(1, 2)})) {
+    RuntimeConfig runtime = {.max_tokens = 300, .kv_type = Pick(0, 1) == 0 ? DType::kBF16 : DType::kF32};
+    runtime.block_tokens = 32 * Pick(1, 2);
+    runtime.checkpoint_every = Pick(0, 1) * 20;
+    const BlockPool probe(LayoutOf<AllFeatures>(), runtime);
+    runtime.cache_bytes = probe.geometry(0).block_bytes() * Pick(10, 40);
+    pool_ = *CreateBlockPool<AllFeatures>(runtime);
+    for (int i = 0; i < 3; ++i) conversations_.push_back({*CreateKVCache(pool_), {}});
+  }
+
+  void RunOneOperation() {
+    Conversation& c = conversations_[Pick(0, 2)];
+    const uint32_t size = c.cache.size();
+    switch (Pick(0, 6)) {
+      case 0: case 1: case 2: return Step();
+      case 3: {
+        Conversation copy{c.cache.Fork(), c.history};
+        conversations_[Pick(0, 2)] = std::move(copy);
+        return;
+      }
+      case 4: {
+        const uint32_t tokens = Pick(size / 2, size);
+        if (c.cache.Truncate(tokens)) c.history.push_back(Rewind{tokens});
+        return;
+      }
+      case 5: {
+        const uint32_t begin = Pick(0, size), end = std::min(size, begin + Pick(0, 12));
+        if (c.cache.Erase(begin, end)) c.history.push_back(Remove{begin, end});
+        return;
+      }
+      case 6: {
+        const uint32_t begin = Pick(0, size), end = std::min(size, begin + Pick(0, 12));
+        const uint32_t to = Pick(0, size - (end - begin));
+        if (c.cache.Shift(begin, end, to)) c.history.push_back(Move{begin, end, to});
+        return;
+      }
+    }
+  }
+
+  // Compares what each conversation would say next with what its recomputed twin would.
+  void CheckAgainstRecomputing() {
+    for (const Conversation& c : conversations_) {
+      const std::vector<int32_t> probe = {static_cast<int32_t>(Pick(0, 149))};
+      KVCache fork = c.cache.Fork();
+      const auto logits = model_.Forward(fork, probe, workspace_);
+      if (!logits) continue;  // no room for the probe; another round will tell
+      const std::vector<float> ours(logits->begin(), logits->end());
+      KVCache twin = Recompute(c.history);
+      REQUIRE(std::equal(twin.tokens().begin(), twin.tokens().end(), c.cache.tokens().begin(), c.cache.tokens().end()));
+      const auto expected = model_.Forward(twin, probe, workspace_);
+      REQUIRE(expected);
+      CHECK(std::equal(ours.begin(), ours.end(), expected->begin(), expected->end()));
+    }
+    const PoolUsage usage = pool_->usage();
+    CHECK(usage.used_bytes + usage.available_bytes == usage.limit_bytes);
+  }
+
+  void CheckNothingLeaks() {
+    conversations_.clear();
+    CHECK(pool_->usage().used_bytes == 0);
+  }
+
+ private:
+  uint32_t Pick(uint32_t low, uint32_t high) { return low + static_cast<uint32_t>(random_() % (high - low + 1)); }
+
+  std::vector<int32_t> PickTokens(uint32_t count) {
+    std::vector<int32_t> tokens(count);
+    for (int32_t& token : tokens) token = static_cast<int32_t>(Pick(0, AllFeatures::kVocabSize - 1));
+    return tokens;
+  }
+
+  void Step() {
+    std::vector<std::vector<int32_t>> tokens(conversations_.size());
+    Batch batch;
+    for (size_t i = 0; i < conversations_.size(); ++i) {
+      if (Pick(0, 2) == 0) continue;
+      tokens[i] = PickTokens(Pick(1, Pick(0, 2) == 0 ? 90 : 5));
+      batch.Add(conversations_[i].cache, tokens[i]);
+    }
+    if (!model_.Forward(batch, workspace_)) return;  // too much for the pool or the limit: nothing happened
+    for (size_t i = 0; i < conversations_.size(); ++i) {
+      if (!tokens[i].empty()) conversations_[i].history.push_back(Append{tokens[i]});
+    }
+  }
+
+  // Does a history again, alone, in other blocks; with a resume point at every token, so that any rewind works.
+  KVCache Recompute(const History& history) {
+    RuntimeConfig runtime = pool_->runtime();
+    runtime.cache_bytes = kUnlimited;
+    runtime.max_tokens = 1000;
+    runtime.checkpoint_every = 1;
+    runtime.max_checkpoints = 1000;
+    KVCache cache = *CreateKVCache<AllFeatures>(runtime);
+    for (const auto& operation : history) {
+      Result<void> result;
+      if (const auto* append = std::get_if<Append>(&operation)) {
+        REQUIRE(model_.Forward(cache, append->tokens, workspace_));
+      } else if (const auto* rewind = std::get_if<Rewind>(&operation)) {
+        result = cache.Truncate(rewind->tokens);
+      } else if (const auto* removed = std::get_if<Remove>(&operation)) {
+        result = cache.Erase(removed->begin, removed->end);
+      } else if (const auto* moved = std::get_if<Move>(&operation)) {
+        result = cache.Shift(moved->begin, moved->end, moved->to);
+      }
+      REQUIRE(result);
+    }
+    return cache;
+  }
+
+  const Model<AllFeatures>& model_;
+  std::mt19937 random_;  // its sequence is fixed by the standard
+  Workspace workspace_;
+  std::shared_ptr<BlockPool> pool_;
+  std::vector<Conversation> conversations_;
+};
+
+TEST_CASE("conversations equal their recomputed twins through any sequence of operations") {
+  const Model<AllFeatures> model(RandomWeights<AllFeatures>(11));
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    RandomConversations conversations(seed, model);
+    for (int round = 0; round < 8; ++round) {
+      for (int operation = 0; operation < 5; ++operation) conversations.RunOneOperation();
+      conversations.CheckAgainstRecomputing();
+    }
+    conversations.CheckNothingLeaks();
+  }
+}
+
+}  // namespace
+}  // namespace skald::testing

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tests/support/golden_configs.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+const Model<AllFeatures>& SharedModel() {
+  static const Model<AllFeatures> model(RandomWeights<AllFeatures>(7));
+  return model;
+}
+
+constexpr RuntimeConfig kRuntime = {.threads = 1};
+
+std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+TEST_CASE("outputs come in the caller's order, whatever each row wants") {
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  KVCache a = *CreateKVCache<AllFeatures>(kRuntime), b = *CreateKVCache<AllFeatures>(kRuntime);
+  const std::vector<int32_t> first = {1, 2, 3}, second = {4, 5};
+  const std::vector<Want> wants = {Want::kLogits, Want::kNothing, Want::kHidden};
+  const auto outputs = SharedModel().Forward(Batch().Add(a, first, wants).Add(b, second), workspace);
+  REQUIRE(outputs);
+  REQUIRE(outputs->size() == 3);
+  CHECK((*outputs)[0].size() == AllFeatures::kVocabSize);
+  CHECK((*outputs)[1].size() == AllFeatures::kModelDim);
+  CHECK((*outputs)[2].size() == AllFeatures::kVocabSize);
+
+  const std::vector<float> of_a = AllLogits(SharedModel(), first, kRuntime), of_b = AllLogits(SharedModel(), second, kRuntime);
+  KVCache again = *CreateKVCache<AllFeatures>(kRuntime);
+  const auto repeated = SharedModel().Forward(Batch().Add(again, first, wants).Add(b, second, Want::kNothing), workspace);
+  CHECK(Copy((*repeated)[0]) == std::vector<float>(of_a.begin(), of_a.begin() + AllFeatures::kVocabSize));
+  CHECK(a.size() == 3);
+  CHECK(b.size() == 4);
+  KVCache alone = *CreateKVCache<AllFeatures>(kRuntime);
+  CHECK(Copy(*SharedModel().Forward(alone, second, workspace)) ==
+        std::vector<float>(of_b.end() - AllFeatures::kVocabSize, of_b.end()));
+}
+
+TEST_CASE("bad batches are refused by name and change nothing") {
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  KVCache good = *CreateKVCache<AllFeatures>(kRuntime), other = *CreateKVCache<OneLayer>(kRuntime);
+  KVCache large_blocks = *CreateKVCache<AllFeatures>({.block_tokens = 128});
+  KVCache short_limit = *CreateKVCache<AllFeatures>({.max_tokens = 2});
+  const std::vector<int32_t> tokens = {1, 2, 3}, none, negative = {1, -1}, large = {AllFeatures::kVocabSize};
+  const std::vector<Want> one_want = {Want::kLogits};
+  const auto refused = [&](const Batch& batch, ErrorCode code, const std::string& text) {
+    const auto outputs = SharedModel().Forward(batch, workspace);
+    REQUIRE_FALSE(outputs);
+    CHECK(outputs.error().code == code);
+    CAPTURE(outputs.error().message);
+    CHECK(outputs.error().message.find(text) != std::string::npos);
+    CHECK(good.size() == 0);
+  };
+  refused(Batch(), ErrorCode::kInvalidArgument, "no sequences");
+  refused(Batch().Add(good, none), ErrorCode::kInvalidArgument, "sequence 0 of the batch: there are no tokens");
+  refused(Batch().Add(good, tokens).Add(other, tokens), ErrorCode::kInvalidArgument, "sequence 1 of the batch: its cache has another layout");
+  refused(Batch().Add(good, negative), ErrorCode::kInvalidArgument, "token 1 has the id -1, expected 0 to 149");
+  refused(Batch().Add(good, large), ErrorCode::kInvalidArgument, "token 0 has the id 150");
+  refused(Batch().Add(good, tokens).Add(good, tokens), ErrorCode::kInvalidArgument, "already that of sequence 0");
+  refused(Batch().Add(good, tokens).Add(large_blocks, tokens), ErrorCode::kInvalidArgument, "another kv_type or block_tokens");
+  refused(Batch().Add(good, tokens).Add(short_limit, tokens), ErrorCode::kOutOfRange, "sequence 1 of the batch: 3 tokens after 0 exceed the limit of 2");
+  refused(Batch().Add(good, tokens, one_want), ErrorCode::kInvalidArgument, "wants of 1 tokens but has 3");
+}
+
+TEST_CASE("a step that the pool cannot hold leaves every conversation able to go on") {
+  const uint64_t enough = CreateBlockPool<AllFeatures>(kRuntime).value()->geometry(0).block_bytes() * 6;
+  RuntimeConfig runtime = kRuntime;
+  runtime.cache_bytes = enough;
+  auto pool = *CreateBlockPool<AllFeatures>(runtime);
+  Workspace workspace = *CreateWorkspace(runtime);
+  KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
+  const std::vector<int32_t> prompt = RandomTokens<AllFeatures>(1, 60), too_long = RandomTokens<AllFeatures>(2, 400);
+  REQUIRE(SharedModel().Forward(a, prompt, workspace));
+  const std::vector<int32_t> more = {9};
+  const auto failed = SharedModel().Forward(Batch().Add(a, more).Add(b, too_long), workspace);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code == ErrorCode::kResourceExhausted);
+  CHECK(a.size() == 60);
+  const auto logits = SharedModel().Forward(a, more, workspace);
+  REQUIRE(logits);
+
+  std::vector<int32_t> all = prompt;
+  all.push_back(9);
+  const std::vector<float> expected = AllLogits(SharedModel(), all, kRuntime);
+  CHECK(Copy(*logits) == std::vector<float>(expected.end() - AllFeatures::kVocabSize, expected.end()));
+}
+
+TEST_CASE("threads with workspaces of their own share one model without disturbing each other") {
+  const std::vector<int32_t> tokens = RandomTokens<AllFeatures>(5, 90);
+  const std::vector<float> expected = AllLogits(SharedModel(), tokens, kRuntime);
+  std::vector<int> equal(3, 0);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < equal.size(); ++i) {
+    threads.emplace_back([&, i] {
+      RuntimeConfig runtime = kRuntime;
+      runtime.threads = static_cast<uint32_t>(i + 1);
+      equal[i] = AllLogits(SharedModel(), tokens, runtime) == expected;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(equal == std::vector<int>(3, 1));
+}
+
+TEST_CASE("in a one-layer model, erasing tokens equals never having seen them") {
+  const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
+  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32, .threads = 1};
+  Workspace workspace = *CreateWorkspace(runtime);
+  const std::vector<int32_t> tokens = RandomTokens<OneLayer>(5, 150);
+  std::vector<int32_t> kept(tokens.begin(), tokens.begin() + 20);
+  kept.insert(kept.end(), tokens.begin() + 71, tokens.end());
+
+  KVCache erased = *CreateKVCache<OneLayer>(runtime), never = *CreateKVCache<OneLayer>(runtime);
+  REQUIRE(model.Forward(erased, std::span(tokens).first(149), workspace));
+  REQUIRE(erased.Erase(20, 71));
+  const std::vector<float> after = Copy(*model.Forward(erased, std::span(tokens).last(1), workspace));
+  const std::vector<float> expected = Copy(*model.Forward(never, kept, workspace));
+  // A turned key differs from one computed in place by the rounding of two rotations.
+  float largest = 0.0f, error = 0.0f;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    error = std::max(error, std::abs(expected[i] - after[i]));
+  }
+  CHECK(error <= largest * 64 * std::numeric_limits<float>::epsilon());
+}
+
+TEST_CASE("moving tokens in a one-layer model equals having seen them in that order") {
+  const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
+  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32, .threads = 1};
+  Workspace workspace = *CreateWorkspace(runtime);
+  std::vector<int32_t> tokens = RandomTokens<OneLayer>(6, 120);
+  KVCache moved = *CreateKVCache<OneLayer>(runtime), direct = *CreateKVCache<OneLayer>(runtime);
+  REQUIRE(model.Forward(moved, tokens, workspace));
+  REQUIRE(moved.Shift(10, 50, 60));
+  std::rotate(tokens.begin() + 10, tokens.begin() + 50, tokens.begin() + 100);
+  REQUIRE(model.Forward(direct, tokens, workspace));
+  CHECK(std::equal(tokens.begin(), tokens.end(), moved.tokens().begin()));
+  const std::vector<int32_t> probe = {3};
+  const std::vector<float> a = Copy(*model.Forward(moved, probe, workspace)), b = Copy(*model.Forward(direct, probe, workspace));
+  float largest = 0.0f, error = 0.0f;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(b[i]));
+    error = std::max(error, std::abs(a[i] - b[i]));
+  }
+  CHECK(error <= largest * 64 * std::numeric_limits<float>::epsilon());
+}
+
+TEST_CASE("workspaces that cannot work are refused") {
+  CHECK_FALSE(CreateWorkspace({.threads = 0}));
+  CHECK_FALSE(CreateWorkspace({.prefill_chunk = 0}));
+}
+
+}  // namespace
+}  // namespace skald::testing

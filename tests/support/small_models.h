@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small models with random weights for tests of Forward and caches, and the one-line way to run them.
+
+#ifndef SKALD_TESTS_SUPPORT_SMALL_MODELS_H_
+#define SKALD_TESTS_SUPPORT_SMALL_MODELS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/cache/create.h"
+#include "skald/configs/gemma3.h"
+#include "skald/configs/llama.h"
+#include "skald/model/model.h"
+#include "tests/support/random_weights.h"
+
+namespace skald::testing {
+
+// Every optional feature at once, sizes that fill no vector evenly, and a window that ends inside blocks.
+struct AllFeatures : Gemma3Family {
+  static constexpr std::string_view kName = "all-features";
+  static constexpr int kModelDim = 72, kFeedForwardDim = 90, kVocabSize = 150;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 24;
+  static constexpr int kQueryPreScale = 20;
+  static constexpr auto kLayers = RepeatLayers<4>({LayerKind::kSlidingAttention, LayerKind::kFullAttention});
+  static constexpr int kWindow = 40;
+  static constexpr float kAttentionSoftcap = 20.0f, kFinalSoftcap = 15.0f;
+  static constexpr bool kQKVBias = true;
+};
+
+// No optional feature, and one layer: its keys and values depend on nothing but their own token.
+struct OneLayer : LlamaFamily {
+  static constexpr std::string_view kName = "one-layer";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 96, kVocabSize = 100;
+  static constexpr int kHeads = 4, kKVHeads = 4, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<1>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// Tokens from a seed.
+template <class C>
+std::vector<int32_t> RandomTokens(uint64_t seed, size_t count) {
+  std::vector<int32_t> tokens(count);
+  for (size_t i = 0; i < count; ++i) {
+    tokens[i] = static_cast<int32_t>((UniformAt(seed, i) + 1.0f) * 0.499f * static_cast<float>(C::kVocabSize));
+  }
+  return tokens;
+}
+
+// Appends tokens in runs of `chunk` and returns the logits of every one of them, one after the other.
+template <class C>
+std::vector<float> AllLogits(const Model<C>& model, KVCache& cache, std::span<const int32_t> tokens, size_t chunk,
+                             Workspace& workspace) {
+  std::vector<float> all;
+  for (size_t begin = 0; begin < tokens.size(); begin += chunk) {
+    const auto run = tokens.subspan(begin, std::min(chunk, tokens.size() - begin));
+    const std::vector<Want> wants(run.size(), Want::kLogits);
+    const auto outputs = model.Forward(Batch().Add(cache, run, wants), workspace);
+    REQUIRE(outputs);
+    for (size_t i = 0; i < outputs->size(); ++i) all.insert(all.end(), (*outputs)[i].begin(), (*outputs)[i].end());
+  }
+  return all;
+}
+
+// The same from an empty cache made for `runtime`, in one run.
+template <class C>
+std::vector<float> AllLogits(const Model<C>& model, std::span<const int32_t> tokens, const RuntimeConfig& runtime) {
+  KVCache cache = *CreateKVCache<C>(runtime);
+  Workspace workspace = *CreateWorkspace(runtime);
+  return AllLogits(model, cache, tokens, tokens.size(), workspace);
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_SUPPORT_SMALL_MODELS_H_
