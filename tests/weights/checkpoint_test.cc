@@ -109,8 +109,8 @@ TEST_CASE("An index that is damaged is refused") {
 }
 
 TEST_CASE("An index cannot lead out of its folder") {
-  for (const std::string name :
-       {"../one", "/etc/passwd", "folder/one", "..", ".", "", "a\\\\b", "one\\u0000"}) {
+  for (const std::string& name : std::vector<std::string>{"../one", "/etc/passwd", "folder/one",
+                                                          "..", ".", "", "a\\\\b", "one\\u0000"}) {
     CAPTURE(name);
     const std::string error = ErrorOf("{\"weight_map\": {\"a\": \"" + name + "\"}}");
     CHECK(error.find("of tensor 'a' must be a file name without folders") != std::string::npos);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/weights/message.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -234,10 +235,10 @@ TEST_CASE("F16 and BF16 tensors, also mixed with F32 ones, load exactly") {
 }
 
 TEST_CASE("Tensors of the language model that the Config does not know are refused, not ignored") {
-  for (const std::string name :
-       {"model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.down_proj.bias",
-        "model.layers.2.input_layernorm.weight", "model.layers.01.input_layernorm.weight",
-        "model.embed_positions.weight", "lm_head.bias"}) {
+  for (const std::string& name : std::vector<std::string>{
+           "model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.down_proj.bias",
+           "model.layers.2.input_layernorm.weight", "model.layers.01.input_layernorm.weight",
+           "model.embed_positions.weight", "lm_head.bias"}) {
     std::vector<NewTensor> tensors = TinyTensors<TinyModel>();
     tensors.push_back(testing::TinyTensor(name, {8}));
     CHECK(ErrorOf<TinyModel>(tensors) ==

@@ -82,22 +82,27 @@ TEST_CASE("A header length of zero, of an impossible size or of all ones is refu
 }
 
 TEST_CASE("A header that is not a JSON object is refused") {
-  CHECK(ErrorOf("[1, 2]") == "file: its header must be a JSON object and begin with '{'");
-  CHECK(ErrorOf("\xEF\xBB\xBF{}") == "file: its header must be a JSON object and begin with '{'");
-  CHECK(ErrorOf("{]") == "file: its header is not valid JSON at byte 2");
-  CHECK(ErrorOf("{} {}") == "file: its header is not valid JSON at byte 4");
-  CHECK(ErrorOf("{\"a") == "file: its header is not valid JSON at byte 4");
-  CHECK(ErrorOf("{\"\xFF\":1}") == "file: its header is not valid JSON at byte 3");
+  const std::string no_object = "file: its header must be a JSON object and begin with '{'";
+  CHECK(ErrorOf("[1, 2]") == no_object);
+  CHECK(ErrorOf("  {}") == no_object);
+  CHECK(ErrorOf("\xEF\xBB\xBF{}") == no_object);
+  for (const std::string& broken :
+       std::vector<std::string>{"{]", "{} {}", "{\"a", "{\"\xFF\":1}", "{\"a\":1e999}"}) {
+    CAPTURE(broken);
+    CHECK(ErrorOf(broken) == "file: its header is not valid JSON");
+  }
 }
 
 TEST_CASE("Nesting of any depth is refused without recursion") {
-  const std::string deep(1'000'000, '[');
-  CHECK(ErrorOf("{\"a\":" + deep) ==
-        "file: tensor 'a': expected an object with dtype, shape and data_offsets, found an array");
-  CHECK(ErrorOf("{\"a\":{\"shape\":" + deep) ==
-        "file: tensor 'a': shape must be an array of non-negative integers, found an array");
-  CHECK(ErrorOf("{\"__metadata__\":{\"a\":" + deep) ==
-        "file: __metadata__ must hold only strings, found an array");
+  const std::string deep(1'000'000, '['), end(1'000'000, ']');
+  for (const std::string& header :
+       std::vector<std::string>{"{\"a\":" + deep, "{\"a\":" + deep + end + "}",
+                                "{\"a\":{\"shape\":" + deep + end + "}}"}) {
+    CHECK(ErrorOf(header) == "file: its header nests deeper than 8 levels");
+  }
+  std::string objects;
+  for (int i = 0; i < 100'000; ++i) objects += "{\"a\":";
+  CHECK(ErrorOf(objects) == "file: its header nests deeper than 8 levels");
 }
 
 TEST_CASE("A value of the wrong JSON type is refused with what was expected") {
@@ -106,44 +111,45 @@ TEST_CASE("A value of the wrong JSON type is refused with what was expected") {
     return ErrorOf("{\"a\":{\"dtype\":" + dtype + ",\"shape\":" + shape +
                    ",\"data_offsets\":" + offsets + "}}");
   };
-  const std::string integers = "must be an array of non-negative integers, found ";
   CHECK(with("\"F32\"", "[2]", "[0,8]") == "accepted");
-  CHECK(with("7", "[2]", "[0,8]") == "file: tensor 'a': dtype must be a string, found a number");
+  CHECK(with("7", "[2]", "[0,8]") == "file: tensor 'a': dtype must be a string, found number");
   CHECK(with("null", "[2]", "[0,8]") == "file: tensor 'a': dtype must be a string, found null");
   CHECK(with("[\"F32\"]", "[2]", "[0,8]") ==
-        "file: tensor 'a': dtype must be a string, found an array");
-  CHECK(with("\"F32\"", "2", "[0,8]") == "file: tensor 'a': shape " + integers + "a number");
-  CHECK(with("\"F32\"", "{}", "[0,8]") == "file: tensor 'a': shape " + integers + "an object");
-  CHECK(with("\"F32\"", "\"2\"", "[0,8]") == "file: tensor 'a': shape " + integers + "a string");
-  CHECK(with("\"F32\"", "[\"2\"]", "[0,8]") == "file: tensor 'a': shape " + integers + "a string");
-  CHECK(with("\"F32\"", "[true]", "[0,8]") == "file: tensor 'a': shape " + integers + "a boolean");
-  CHECK(with("\"F32\"", "[-2]", "[0,8]") ==
-        "file: tensor 'a': shape " + integers + "a negative number");
-  CHECK(with("\"F32\"", "[2]", "[-0,8]") ==
-        "file: tensor 'a': data_offsets " + integers + "a negative number");
-  CHECK(with("\"F32\"", "[2]", "[0,8.0]") ==
-        "file: tensor 'a': data_offsets " + integers + "a number that is not a 64-bit integer");
-  CHECK(with("\"F32\"", "[2]", "[0,18446744073709551616]") ==
-        "file: tensor 'a': data_offsets " + integers + "a number that is not a 64-bit integer");
-  CHECK(with("\"F32\"", "[2]", "[0]") ==
-        "file: tensor 'a': data_offsets must be two numbers, found 1");
-  CHECK(with("\"F32\"", "[2]", "[0,4,8]") ==
-        "file: tensor 'a': data_offsets must be two numbers, found 3");
-  CHECK(ErrorOf(R"({"__metadata__":{"format":1}})") ==
-        "file: __metadata__ must hold only strings, found a number");
-  CHECK(ErrorOf(R"({"__metadata__":"pt"})") ==
-        "file: tensor '__metadata__': expected an object with dtype, shape and data_offsets, found "
-        "a string");
+        "file: tensor 'a': dtype must be a string, found array");
+  for (const std::string& shape :
+       std::vector<std::string>{"2", "{}", "\"2\"", "null", "[\"2\"]", "[[2]]", "[{}]", "[true]",
+                                "[-2]", "[2.0]", "[2e0]", "[18446744073709551616]"}) {
+    CAPTURE(shape);
+    CHECK(with("\"F32\"", shape, "[0,8]") ==
+          "file: tensor 'a': shape must be an array of non-negative 64-bit integers");
+  }
+  for (const std::string& offsets :
+       std::vector<std::string>{"8", "{}", "\"0,8\"", "[]", "[8]", "[0,4,8]", "[-0,8]", "[0,-8]",
+                                "[0,8.0]", "[0,18446744073709551616]", "[0,null]"}) {
+    CAPTURE(offsets);
+    CHECK(with("\"F32\"", "[2]", offsets) ==
+          "file: tensor 'a': data_offsets must be two non-negative 64-bit integers");
+  }
+  for (const std::string& metadata :
+       std::vector<std::string>{"\"pt\"", "{\"format\":1}", "[\"pt\"]"}) {
+    CAPTURE(metadata);
+    CHECK(ErrorOf("{\"__metadata__\":" + metadata + "}") ==
+          "file: __metadata__ must be an object that holds only strings");
+  }
+  CHECK(ErrorOf(R"({"a":3})") ==
+        "file: tensor 'a': expected an object with dtype, shape and data_offsets, found number");
 }
 
 TEST_CASE("Fields that are missing, unknown or given twice are refused") {
-  CHECK(ErrorOf(R"({"a":{"dtype":"F32","shape":[2]}})") ==
-        "file: tensor 'a': field 'data_offsets' is missing");
-  CHECK(ErrorOf(R"({"a":{}})") == "file: tensor 'a': field 'dtype' is missing");
+  const std::string fields =
+      "file: tensor 'a': expected exactly the fields dtype, shape and data_offsets";
+  CHECK(ErrorOf(R"({"a":{}})") == fields);
+  CHECK(ErrorOf(R"({"a":{"dtype":"F32","shape":[2]}})") == fields);
+  CHECK(ErrorOf(R"({"a":{"dtype":"F32","shape":[2],"offsets":[0,8]}})") == fields);
+  CHECK(ErrorOf(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8],"stride":[1]}})") ==
+        fields);
   CHECK(ErrorOf(R"({"a":{"dtype":"F32","dtype":"F16","shape":[2],"data_offsets":[0,8]}})") ==
-        "file: tensor 'a': field 'dtype' is given twice");
-  CHECK(ErrorOf(R"({"a":{"stride":[1]}})") ==
-        "file: tensor 'a': unknown field 'stride', expected dtype, shape and data_offsets");
+        "file: its header gives the name 'dtype' twice");
 }
 
 TEST_CASE("Offsets are held to the data section") {
@@ -195,12 +201,7 @@ TEST_CASE("Tensors that overlap or share a name are refused") {
   CHECK(two("b", "[3,8]", "[5]") ==
         "file: tensor 'b' begins at byte 3 of the data section, expected 4: tensors must "
         "follow each other without gap or overlap");
-  CHECK(two("a", "[4,8]", "[4]") == "file: tensor 'a' is listed twice");
-}
-
-TEST_CASE("Names in errors are cut and have no control characters") {
-  CHECK(ErrorOf(R"({"a\u001b[2Jb":1})").find("tensor 'a?[2Jb':") != std::string::npos);
-  CHECK(ErrorOf("{\"" + std::string(100'000, 'n') + "\":1}").size() < 300);
+  CHECK(two("a", "[4,8]", "[4]") == "file: its header gives the name 'a' twice");
 }
 
 }  // namespace

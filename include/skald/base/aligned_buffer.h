@@ -24,8 +24,8 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
 
-  // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does: memory that was admitted under a byte
-  // limit but that the system does not have is not an error a caller can act on.
+  // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; CatchOutOfMemory makes an error of it at
+  // the edge of the API.
   explicit AlignedBuffer(size_t size)
       : data_(static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kAlignment}))), size_(size) {
     std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));

@@ -58,7 +58,8 @@ class ThreadPool {
   // burning for.
   static constexpr int kSpins = 1000;
 
-  void Publish(uint32_t num_tasks, TaskRef task) {
+  // `task` must live until all its tasks are done.
+  void Publish(uint32_t num_tasks, const TaskRef& task) {
     const uint64_t run = (state_.load() / kRun + 1) * kRun;
     state_.store(run | kClosed);
     task_.store(&task);

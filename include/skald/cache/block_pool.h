@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "skald/base/memory_limit.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_ledger.h"
 #include "skald/cache/block_storage.h"
@@ -51,7 +52,7 @@ class BlockPool {
   }
 
   // Takes a block of `group` with one reference, owned by the caller. Its content is unspecified.
-  // Error: kResourceExhausted at the byte limit.
+  // Error: kResourceExhausted at the byte limit, or where the system has no more memory.
   Result<BlockId> Allocate(size_t group) {
     const std::lock_guard lock(mutex_);
     const auto id = ledger_.Allocate(group);
@@ -61,9 +62,13 @@ class BlockPool {
                       std::to_string(ledger_.limit_bytes()) + " bytes are used and a block needs " +
                       std::to_string(ledger_.block_bytes(group)));
     }
-    if (!storage_.IsResident(group, *id)) MakeRoom(ledger_.block_bytes(group));
-    storage_.Bytes(group, *id, ledger_.block_bytes(group));
-    return *id;
+    auto stored = CatchOutOfMemory("the block pool", [&]() -> Result<BlockId> {
+      if (!storage_.IsResident(group, *id)) MakeRoom(ledger_.block_bytes(group));
+      storage_.Bytes(group, *id, ledger_.block_bytes(group));
+      return *id;
+    });
+    if (!stored) ledger_.DropReference(group, *id);
+    return stored;
   }
 
   // Adds a reference to, or gives one back for, every block of `table`.

@@ -9,6 +9,7 @@
 #ifndef SKALD_CONFIGS_IDENTIFY_H_
 #define SKALD_CONFIGS_IDENTIFY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -30,15 +31,20 @@ struct NamedArchitecture {
   Architecture architecture;
 };
 
+inline std::string Joined(const std::vector<std::string>& parts) {
+  std::string joined;
+  for (const std::string& part : parts) joined += (joined.empty() ? "" : ", ") + part;
+  return joined;
+}
+
 inline Failure UnknownModelType(std::span<const NamedArchitecture> known, const std::string& model_type) {
-  std::string types;
+  std::vector<std::string> types;
   for (const NamedArchitecture& one : known) {
     const std::string& type = one.architecture.model_type;
-    if ((", " + types + ",").find(", " + type + ",") != std::string::npos) continue;
-    types += (types.empty() ? "" : ", ") + type;
+    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
   return Fail(ErrorCode::kUnsupported,
-              "the model_type is " + model_type + ", but the Configs to choose from are of " + types);
+              "the model_type is " + model_type + ", but the Configs to choose from are of " + Joined(types));
 }
 
 inline Result<size_t> FindArchitecture(std::span<const NamedArchitecture> known, const Architecture& model) {
@@ -55,9 +61,9 @@ inline Result<size_t> FindArchitecture(std::span<const NamedArchitecture> known,
   }
   if (!nearest) return UnknownModelType(known, model.model_type);
 
-  std::string message = "no Config fits; the nearest, " + std::string(known[*nearest].name) + ", differs in ";
-  for (size_t i = 0; i < fewest.size(); ++i) message += (i == 0 ? "" : ", ") + fewest[i];
-  return Fail(ErrorCode::kUnsupported, message);
+  const std::string name(known[*nearest].name);
+  return Fail(ErrorCode::kUnsupported,
+              "no Config fits; the nearest, " + name + ", differs in " + Joined(fewest));
 }
 
 }  // namespace internal

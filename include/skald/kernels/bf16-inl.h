@@ -69,7 +69,7 @@ HWY_INLINE FloatVec LoadFloats(const bf16* from) {
 HWY_INLINE Lanes LoadEven(const bf16* row) {
   Lanes result;
   const size_t step = hn::Lanes(FloatTag());
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) {
     const BitsVec pairs = hn::LoadU(BitsTag(), reinterpret_cast<const uint32_t*>(row) + i * step);
     SetPart(result, i, hn::BitCast(FloatTag(), hn::ShiftLeft<16>(pairs)));
@@ -79,7 +79,7 @@ HWY_INLINE Lanes LoadEven(const bf16* row) {
 HWY_INLINE Lanes LoadOdd(const bf16* row) {
   Lanes result;
   const size_t step = hn::Lanes(FloatTag());
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) {
     const BitsVec pairs = hn::LoadU(BitsTag(), reinterpret_cast<const uint32_t*>(row) + i * step);
     SetPart(result, i, hn::BitCast(FloatTag(), hn::And(pairs, hn::Set(BitsTag(), 0xFFFF0000u))));

@@ -4,7 +4,7 @@
 // AVX2, four on NEON and SSE. A kernel written in terms of Lanes adds in the same order on all of them. Where
 // vectors have no size at compile time (SVE, RVV) they cannot be members, so Lanes lives in memory there: the same
 // bits, but slow; on such machines leave these targets out (HWY_DISABLED_TARGETS) and NEON takes over.
-// Loops over the parts are unrolled by request, because g++ -O2 would otherwise keep the arrays in memory.
+// Loops over parts are unrolled by request, because g++ -O2 would otherwise keep the arrays in memory.
 
 #if defined(SKALD_KERNELS_LANES_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_LANES_INL_TOGGLE
@@ -23,6 +23,14 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+// Unrolls a loop over the parts of a Lanes where their number is known.
+#undef SKALD_UNROLL_PARTS
+#if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
+#define SKALD_UNROLL_PARTS
+#else
+#define SKALD_UNROLL_PARTS HWY_UNROLL(16)
+#endif
 
 // The register type: at most 16 lanes, so that a whole number of registers makes up a Lanes.
 using FloatTag = hn::CappedTag<float, kLanes>;
@@ -44,6 +52,8 @@ HWY_INLINE void SetPart(Lanes& lanes, size_t i, FloatVec v) {
 #else
 
 struct Lanes {
+  // Spelled out because g++ compiles an implicit constructor without the attributes of this target.
+  HWY_INLINE Lanes() {}
   FloatVec part[kLanes / hn::MaxLanes(FloatTag())];
 };
 HWY_INLINE constexpr size_t NumParts() { return kLanes / hn::MaxLanes(FloatTag()); }
@@ -54,14 +64,14 @@ HWY_INLINE void SetPart(Lanes& lanes, size_t i, FloatVec v) { lanes.part[i] = v;
 
 HWY_INLINE Lanes ZeroLanes() {
   Lanes result;
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Zero(FloatTag()));
   return result;
 }
 
 HWY_INLINE Lanes LoadLanes(const float* from) {
   Lanes result;
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) {
     SetPart(result, i, hn::LoadU(FloatTag(), from + i * hn::Lanes(FloatTag())));
   }
@@ -69,7 +79,7 @@ HWY_INLINE Lanes LoadLanes(const float* from) {
 }
 
 HWY_INLINE void StoreLanes(const Lanes& lanes, float* to) {
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) hn::StoreU(Part(lanes, i), FloatTag(), to + i * hn::Lanes(FloatTag()));
 }
 
@@ -87,7 +97,7 @@ HWY_INLINE void StoreLanes(const Lanes& lanes, float* to, size_t count) {
 
 HWY_INLINE Lanes Add(const Lanes& a, const Lanes& b) {
   Lanes result;
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Add(Part(a, i), Part(b, i)));
   return result;
 }
@@ -95,7 +105,7 @@ HWY_INLINE Lanes Add(const Lanes& a, const Lanes& b) {
 // Multiplies every lane by the same number, of which `factor` holds as many copies as a register has lanes.
 HWY_INLINE Lanes Mul(const Lanes& a, FloatVec factor) {
   Lanes result;
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Mul(Part(a, i), factor));
   return result;
 }
@@ -103,13 +113,13 @@ HWY_INLINE Lanes Mul(const Lanes& a, FloatVec factor) {
 // Returns a * b + c, rounded once where the target has FMA.
 HWY_INLINE Lanes MulAdd(const Lanes& a, const Lanes& b, const Lanes& c) {
   Lanes result;
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::MulAdd(Part(a, i), Part(b, i), Part(c, i)));
   return result;
 }
 HWY_INLINE Lanes MulAdd(FloatVec factor, const Lanes& b, const Lanes& c) {
   Lanes result;
-  HWY_UNROLL(16)
+  SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::MulAdd(factor, Part(b, i), Part(c, i)));
   return result;
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/memory_limit.h"
 #include "skald/base/result.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/step.h"
@@ -43,18 +44,11 @@ class Model {
   // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   // batch; they live in `workspace` until its next Forward. A failure names the sequence and leaves every cache as
   // it was. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
-  // that store differently), kOutOfRange (a cache's token limit), kResourceExhausted (a pool's byte limit).
+  // that store differently), kOutOfRange (a cache's token limit), kResourceExhausted (a pool's byte limit, or no memory
+  // for the activations).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
     if (auto valid = Check(batch); !valid) return Failure(valid.error());
-    auto step = Step::Begin(batch.requests(), workspace.pass_tokens());
-    if (!step) return Failure(step.error());
-    std::vector<BlockPool*> pools;
-    for (const StepRequest& request : batch.requests()) pools.push_back(&request.cache->pool());
-
-    Outputs outputs = ReserveMemory(batch, workspace);
-    ForwardPass<C>(weights_, rotations_, step->plan(), pools, workspace).Run(batch.requests(), batch.wants());
-    step->Commit();
-    return outputs;
+    return CatchOutOfMemory("Forward", [&] { return RunStep(batch, workspace); });
   }
 
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
@@ -68,6 +62,19 @@ class Model {
   static constexpr CacheLayout kLayout = LayoutOf<C>();
   static constexpr uint64_t kFingerprint = kLayout.Fingerprint();
   static_assert(C::kHeadDim <= static_cast<int>(kMaxHeadDim), "kHeadDim is larger than the attention kernel's buffers.");
+
+  // Forward once the batch is known to make sense.
+  Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {
+    auto step = Step::Begin(batch.requests(), workspace.pass_tokens());
+    if (!step) return Failure(step.error());
+    std::vector<BlockPool*> pools;
+    for (const StepRequest& request : batch.requests()) pools.push_back(&request.cache->pool());
+
+    Outputs outputs = ReserveMemory(batch, workspace);
+    ForwardPass<C>(weights_, rotations_, step->plan(), pools, workspace).Run(batch.requests(), batch.wants());
+    step->Commit();
+    return outputs;
+  }
 
   static Result<void> Check(const Batch& batch) {
     if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");

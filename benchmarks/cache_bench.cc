@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What operations on caches cost beside the arithmetic: forking and planning a step, against the length of the
+// conversation. No token state is computed or read.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "skald/cache/create.h"
+#include "skald/cache/step.h"
+#include "skald/configs/gemma2.h"
+#include "skald/configs/llama.h"
+
+namespace skald {
+namespace {
+
+// A conversation of `tokens` tokens whose blocks hold nothing: steps are planned and published, not computed.
+template <ModelConfig C>
+KVCache Grow(uint32_t tokens) {
+  KVCache cache = CreateKVCache<C>({.max_tokens = tokens + 1}).value();
+  const std::vector<int32_t> run(tokens, 1);
+  const StepRequest request{&cache, run};
+  Step::Begin({&request, 1}, 512)->Commit();
+  return cache;
+}
+
+template <ModelConfig C>
+void Fork(benchmark::State& state) {
+  const KVCache cache = Grow<C>(static_cast<uint32_t>(state.range(0)));
+  for (auto _ : state) {
+    KVCache fork = cache.Fork();
+    benchmark::DoNotOptimize(fork);
+  }
+}
+
+// One token more: reserve, plan, and abandon.
+template <ModelConfig C>
+void PlanStep(benchmark::State& state) {
+  KVCache cache = Grow<C>(static_cast<uint32_t>(state.range(0)));
+  const int32_t token = 1;
+  const StepRequest request{&cache, {&token, 1}};
+  for (auto _ : state) {
+    auto step = Step::Begin({&request, 1}, 512);
+    benchmark::DoNotOptimize(step);
+  }
+}
+
+BENCHMARK(Fork<Llama3_2_1B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
+BENCHMARK(Fork<Gemma2_2B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
+BENCHMARK(PlanStep<Llama3_2_1B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
+BENCHMARK(PlanStep<Gemma2_2B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace skald

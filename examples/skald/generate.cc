@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "generate.h"
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interrupt.h"
+#include "setup.h"
+#include "skald/text/chat_template.h"
+#include "skald/text/stream_decoder.h"
+
+namespace skald::program {
+namespace {
+
+std::string_view Describe(Ending ending) {
+  switch (ending) {
+    case Ending::kStopToken:
+      return "the model ended the text";
+    case Ending::kMaxTokens:
+      return "stopped by --max-tokens";
+    case Ending::kContextFull:
+      return "stopped because the context is full";
+    case Ending::kInterrupted:
+      return "interrupted";
+  }
+  return "";
+}
+
+Result<std::string> ReadPrompt(const Options& options) {
+  if (options.prompt) return *options.prompt;
+  if (!options.prompt_file) {
+    if (options.model == SKALD_DEMO_MODEL) return "In the beginning";
+    return Fail(ErrorCode::kInvalidArgument, "there is no prompt: give --prompt, --prompt-file or --token-ids");
+  }
+  const bool standard_input = *options.prompt_file == "-";
+  std::ifstream file;
+  if (!standard_input) file.open(*options.prompt_file, std::ios::binary);
+  std::istream& in = standard_input ? std::cin : file;
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!standard_input && (!file.is_open() || file.bad())) {
+    return Fail(ErrorCode::kNotFound, options.prompt_file->string() + ": cannot be read");
+  }
+  return text;
+}
+
+// Prints tokens as they come: as text, or without a tokenizer as their ids.
+class TokenPrinter {
+ public:
+  explicit TokenPrinter(const Tokenizer* tokenizer) {
+    if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
+  }
+
+  void Print(int32_t id) { std::cout << Next(id) << std::flush; }
+
+  // Counts `id` as part of the text without printing it.
+  void Skip(int32_t id) { Next(id); }
+
+  void Finish() { std::cout << (decoder_ ? decoder_->Flush() : "") << std::endl; }
+
+ private:
+  std::string Next(int32_t id) {
+    // A model may have rows beyond the tokenizer's pieces, which stand for no text.
+    if (decoder_) return decoder_->Push(id).value_or("");
+    return (std::exchange(first_, false) ? "" : ",") + std::to_string(id);
+  }
+
+  std::optional<StreamDecoder> decoder_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+Result<int> RunGenerate(const Options& options) {
+  const auto info = IdentifyModel(options.model);
+  if (!info) return Failure(info.error());
+  std::optional<Tokenizer> tokenizer;
+  std::vector<int32_t> prompt = options.token_ids;
+  std::vector<int32_t> stop_ids;
+  const ChatTemplate chat_template = options.chat_template.value_or(ChatTemplate::kNone);
+  if (prompt.empty()) {
+    auto loaded = LoadTokenizer(options, *info);
+    if (!loaded) return Failure(loaded.error());
+    tokenizer = std::move(*loaded);
+    const auto text = ReadPrompt(options);
+    if (!text) return Failure(text.error());
+    auto ids = EncodeChat(*tokenizer, chat_template, std::vector<Message>{{Role::kUser, *text}});
+    if (!ids) return Failure(ids.error());
+    prompt = std::move(*ids);
+    stop_ids = StopIds(*tokenizer, chat_template);
+  }
+
+  const auto model = LoadWeights(options, *info);
+  if (!model) return Failure(model.error());
+  auto session = StartSession(options, *info, **model);
+  if (!session) return Failure(session.error());
+  if (auto room = session->CheckRoom(prompt.size()); !room) return Failure(room.error());
+  CatchInterrupts();
+  TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
+  const bool echo = options.echo && chat_template == ChatTemplate::kNone;
+  for (const int32_t id : prompt) echo ? printer.Print(id) : printer.Skip(id);
+  const auto ending = session->Generate(prompt, {options.sampler, stop_ids, options.max_tokens},
+                                        [&](int32_t id) { printer.Print(id); });
+  printer.Finish();
+  if (!ending) return Failure(ending.error());
+  PrintClosingLine(options, *info, *session, Describe(*ending));
+  return *ending == Ending::kInterrupted ? kExitInterrupted : 0;
+}
+
+}  // namespace skald::program

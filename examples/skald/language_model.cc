@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "language_model.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "../demo_model/demo_config.h"
+#include "skald/cache/create.h"
+#include "skald/configs/identify.h"
+#include "skald/configs/published.h"
+#include "skald/model/model.h"
+
+namespace skald::program {
+namespace {
+
+// https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K
+struct Stories260K : LlamaFamily {
+  static constexpr std::string_view kName = "stories260k";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 172, kVocabSize = 512;
+  static constexpr int kHeads = 8, kKVHeads = 4, kHeadDim = 8;
+  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+using KnownConfigs = PublishedConfigs::With<DemoModel, Stories260K>;
+
+template <ModelConfig C>
+class LanguageModelOf : public LanguageModel {
+ public:
+  explicit LanguageModelOf(ModelWeights weights) : model_(std::move(weights)) {}
+
+  Result<KVCache> CreateCache(const RuntimeConfig& runtime) const override { return CreateKVCache<C>(runtime); }
+
+  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,
+                                         Workspace& workspace) const override {
+    return model_.Forward(cache, tokens, workspace);
+  }
+
+ private:
+  Model<C> model_;
+};
+
+// How long the texts were that the model learned from, which no Config says: it changes no logit.
+uint32_t TrainedContext(const std::string& config_json) {
+  const auto json = nlohmann::json::parse(config_json, nullptr, /*allow_exceptions=*/false);
+  for (const char* text_model : {"", "/text_config"}) {
+    const nlohmann::json::json_pointer field(std::string(text_model) + "/max_position_embeddings");
+    if (json.contains(field) && json[field].is_number_unsigned()) return json[field].get<uint32_t>();
+  }
+  return 0;
+}
+
+template <ModelConfig... Configs>
+std::vector<std::string_view> NamesOf(ConfigList<Configs...>) {
+  return {Configs::kName...};
+}
+
+}  // namespace
+
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder) {
+  if (!std::filesystem::is_directory(folder)) {
+    return Fail(ErrorCode::kNotFound, folder.string() + ": no such folder, expected one with a model");
+  }
+  const std::filesystem::path path = folder / "config.json";
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read, but says what the model is");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+
+  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, text);
+  if (!config) return Annotate(folder.string(), config);
+  return VisitConfig(KnownConfigs{}, *config, [&]<ModelConfig C>() {
+    return ModelInfo{*config, C::kName, size_t{C::kVocabSize}, TrainedContext(text)};
+  });
+}
+
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& folder,
+                                                         const LoadOptions& options) {
+  using Loaded = Result<std::unique_ptr<LanguageModel>>;
+  return VisitConfig(KnownConfigs{}, info.config, [&]<ModelConfig C>() -> Loaded {
+    auto weights = LoadWeights<C>(folder, options);
+    if (!weights) return Failure(weights.error());
+    return std::make_unique<LanguageModelOf<C>>(std::move(*weights));
+  });
+}
+
+std::vector<std::string_view> KnownModels() { return NamesOf(KnownConfigs{}); }
+
+}  // namespace skald::program

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model whose Config is chosen at run time: the program is handed a folder and finds out what it holds. Behind
+// this interface only language_model.cc knows Configs, and only it compiles kernels.
+
+#ifndef SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
+#define SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/runtime_config.h"
+#include "skald/model/workspace.h"
+#include "skald/weights/load.h"
+
+namespace skald::program {
+
+// What config.json says, before any weights are read.
+struct ModelInfo {
+  size_t config;  // index into the list of Configs
+  std::string_view name;
+  size_t vocab_size;
+  uint32_t trained_context;  // tokens; 0 if the file does not say
+};
+
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+
+  virtual Result<KVCache> CreateCache(const RuntimeConfig& runtime) const = 0;
+  // See Model::Forward.
+  virtual Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,
+                                                 Workspace& workspace) const = 0;
+};
+
+// Finds the Config of the model in `folder`. Errors: no config.json there, or one that fits no known Config.
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder);
+
+// Loads the weights of the model that IdentifyModel found in `folder`. Errors: see LoadWeights.
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& folder,
+                                                         const LoadOptions& options);
+
+// The names of all Configs that IdentifyModel knows.
+std::vector<std::string_view> KnownModels();
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The skald program: runs a model from the command line.
+//
+//   build/release/examples/skald/skald --help
+
+#include <cstdio>
+#include <iostream>
+#include <variant>
+
+#include "chat.h"
+#include "generate.h"
+#include "language_model.h"
+#include "options.h"
+
+namespace skald::program {
+namespace {
+
+int ListModels() {
+  for (const std::string_view name : KnownModels()) std::cout << name << '\n';
+  return 0;
+}
+
+int Run(const Options& options) {
+  if (options.command == Command::kModels) return ListModels();
+  const auto exit_code = options.command == Command::kChat ? RunChat(options) : RunGenerate(options);
+  if (exit_code) return *exit_code;
+  std::fprintf(stderr, "skald: %s\n", exit_code.error().message.c_str());
+  return kExitError;
+}
+
+}  // namespace
+}  // namespace skald::program
+
+int main(int argc, char** argv) {
+  const auto parsed = skald::program::ParseOptions(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
+  return skald::program::Run(std::get<skald::program::Options>(parsed));
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <random>
+
+#include "skald/base/version.h"
+
+namespace skald::program {
+namespace {
+
+constexpr const char* kMainFooter = R"(Examples:
+  skald generate                                    the built-in demo model continues "In the beginning"
+  skald generate --model ~/gemma-2-2b --prompt "Once upon a time"
+  skald chat --model ~/gemma-2-2b-it
+'skald generate --help' and 'skald chat --help' list all options. A model is a folder as Hugging Face publishes it:
+config.json, model.safetensors (one file, or several and their index) and tokenizer.model.)";
+
+constexpr const char* kGenerateFooter = R"(Examples:
+  skald generate --prompt "And it came to pass" --max-tokens 100
+  skald generate --prompt-file story.txt --temperature 0 --no-echo     greedy; only the new text
+  skald generate --model ~/llama-3.2-1b --token-ids 128000,9906        ids in, ids out, without a tokenizer
+The text goes to stdout, all else to stderr. Ctrl-C ends the text. The closing line names the seed: with the same seed,
+model and options the text is the same, on any number of threads.)";
+
+constexpr const char* kChatFooter = R"(Examples:
+  skald chat --model ~/gemma-2-2b-it --system "Answer in one sentence."
+  skald chat --model ~/tinyllama-chat --chat-template zephyr
+In the chat: /undo takes back your last message and its answer, /clear forgets everything, /quit (or Ctrl-D) ends the
+chat, Ctrl-C ends an answer. When the context is full the oldest turns but the first are forgotten.)";
+
+CLI::Validator Within(double least, double most) { return CLI::Range(least, most).description(""); }
+
+std::vector<std::string> TemplateNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, chat_template] : kChatTemplateNames) names.emplace_back(name);
+  return names;
+}
+
+const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." + std::to_string(SKALD_VERSION_MINOR) + "." +
+                             std::to_string(SKALD_VERSION_PATCH);
+
+LogitBias ParseLogitBias(const std::string& text) {
+  const size_t equals = text.find('=');
+  LogitBias bias;
+  if (equals == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, equals), bias.token) ||
+      !CLI::detail::lexical_cast(text.substr(equals + 1), bias.bias)) {
+    throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
+  }
+  return bias;
+}
+
+void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
+  const char* const group = "Model";
+  command.add_option("-m,--model", options.model, "Folder with the model")
+      ->default_str("the demo model")
+      ->type_name("DIR")
+      ->group(group);
+  command.add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option_function<std::string>(
+          "--chat-template", [&options](const std::string& name) { options.chat_template = *ChatTemplateFromName(name); },
+          std::string("How messages become a prompt (default: ") + default_template + ")")
+      ->check(CLI::IsMember(TemplateNames()))
+      ->type_name("NAME")
+      ->group(group);
+  command
+      .add_option("--max-context", options.max_context,
+                  "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
+      ->check(Within(1, kMaxTokens))
+      ->type_name("N")
+      ->group(group);
+}
+
+void AddRuntimeOptions(CLI::App& command, Options& options) {
+  const char* const group = "Running";
+  RuntimeConfig& runtime = options.runtime;
+  command.add_option("-t,--threads", runtime.threads, "Threads that compute; they never change a result")
+      ->check(Within(1, 4096))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_flag_callback(
+          "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
+          "Weights and cache in float32 instead of bfloat16: exact,\nbut slower and twice the memory")
+      ->group(group);
+  command
+      .add_option_function<std::string>(
+          "--kv-type", [&runtime](const std::string& name) { runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16; },
+          "Element type of the cache alone")
+      ->check(CLI::IsMember({"bf16", "f32"}))
+      ->type_name("TYPE")
+      ->group(group);
+  command.add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(CLI::PositiveNumber.description(""))
+      ->default_str("none")
+      ->type_name("SIZE")
+      ->group(group);
+  command.add_flag("--progress", options.show_progress, "Show how loading proceeds even if stderr is no terminal")
+      ->group(group);
+}
+
+void AddSamplingOptions(CLI::App& command, Options& options) {
+  SamplerSettings& sampler = options.sampler;
+  const char* const group = "Sampling";
+  const auto add = [&](const char* name, auto& value, double least, double most, const char* help) {
+    command.add_option(name, value, help)
+        ->check(Within(least, most))
+        ->capture_default_str()
+        ->type_name("X")
+        ->group(group);
+  };
+  constexpr double kLarge = 1e9;
+  add("-n,--max-tokens", options.max_tokens, 1, kLarge, "Most tokens of one text or answer");
+  add("--temperature", sampler.temperature, 0, kLarge, "Below 1 tamer, above 1 wilder; 0 is greedy");
+  add("--top-k", sampler.top_k, 0, kLarge, "Only the X most likely tokens; 0 for all");
+  add("--top-p", sampler.top_p, 0, 1, "Only the most likely tokens, X of all probability");
+  add("--min-p", sampler.min_p, 0, 1, "Only tokens at least X times as likely as the likeliest");
+  add("--repetition-penalty", sampler.repetition_penalty, 0, kLarge, "Logits of recent tokens are divided by X");
+  add("--presence-penalty", sampler.presence_penalty, -kLarge, kLarge, "X is taken from logits of recent tokens");
+  add("--frequency-penalty", sampler.frequency_penalty, -kLarge, kLarge, "The same, for each occurrence");
+  add("--penalty-window", sampler.penalty_window, 0, kLarge, "How many tokens count as recent");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--logit-bias",
+          [&sampler](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) sampler.logit_bias.push_back(ParseLogitBias(text));
+          },
+          "Added to a token's logit; -inf bans the token. Repeatable")
+      ->type_name("ID=VALUE")
+      ->type_size(1)
+      ->group(group);
+  command.add_option("--seed", options.seed, "Makes a text repeatable (default: a random one)")
+      ->type_name("N")
+      ->group(group);
+}
+
+void AddPromptOptions(CLI::App& command, Options& options) {
+  const char* const group = "Prompt";
+  auto* const prompt =
+      command.add_option("-p,--prompt", options.prompt, "Text to continue")->type_name("TEXT")->group(group);
+  auto* const file = command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
+                         ->type_name("FILE")
+                         ->excludes(prompt)
+                         ->group(group);
+  command.add_option("--token-ids", options.token_ids, "The same, as ids; what follows is printed as ids too")
+      ->delimiter(',')
+      ->type_name("ID,ID,...")
+      ->excludes(prompt)
+      ->excludes(file)
+      ->group(group);
+  command.add_flag("!--no-echo", options.echo, "Print only what is new, not the prompt")->group(group);
+}
+
+}  // namespace
+
+std::variant<Options, int> ParseOptions(int argc, char** argv) {
+  Options options;
+  CLI::App app("Runs decoder language models on the CPU.", "skald");
+  app.set_version_flag("--version", kVersion, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.require_subcommand(1);
+  app.footer(kMainFooter);
+
+  CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
+  AddPromptOptions(generate, options);
+  AddModelOptions(generate, "none", options);
+  generate.footer(kGenerateFooter);
+
+  CLI::App& chat = *app.add_subcommand("chat", "Talk with a model");
+  chat.add_option("--system", options.system, "What the model is told before the first message")
+      ->type_name("TEXT")
+      ->group("Prompt");
+  AddModelOptions(chat, "what the tokenizer suggests", options);
+  chat.footer(kChatFooter);
+
+  for (CLI::App* command : {&generate, &chat}) {
+    AddSamplingOptions(*command, options);
+    AddRuntimeOptions(*command, options);
+  }
+  CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "skald: %s\nTry 'skald --help'.\n", error.what());
+    return kExitUsage;
+  }
+  if (chat.parsed()) options.command = Command::kChat;
+  if (models.parsed()) options.command = Command::kModels;
+  options.sampler.random.seed = options.seed.value_or(std::random_device{}());
+  options.show_progress |= isatty(STDERR_FILENO) == 1;
+  return options;
+}
+
+}  // namespace skald::program

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the user asks for on the command line.
+
+#ifndef SKALD_EXAMPLES_SKALD_OPTIONS_H_
+#define SKALD_EXAMPLES_SKALD_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/cache/runtime_config.h"
+#include "skald/sampling/settings.h"
+#include "skald/text/chat_template.h"
+
+namespace skald::program {
+
+inline constexpr int kExitError = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
+
+enum class Command { kGenerate, kChat, kModels };
+
+struct Options {
+  Command command = Command::kGenerate;
+
+  std::filesystem::path model = SKALD_DEMO_MODEL;
+  std::optional<std::filesystem::path> tokenizer;  // unset: tokenizer.model in the model's folder
+  std::optional<ChatTemplate> chat_template;       // unset: none to generate, guessed to chat
+  bool show_progress = false;
+
+  // One of three to generate: text, a file with text ("-" is stdin), or ids.
+  std::optional<std::string> prompt;
+  std::optional<std::filesystem::path> prompt_file;
+  std::vector<int32_t> token_ids;
+  bool echo = true;    // the prompt comes first in the output
+  std::string system;  // message before the first one of a chat
+
+  size_t max_tokens = 256;
+  SamplerSettings sampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
+  std::optional<uint64_t> seed;  // unset: a random one. In either case it is in `sampler` too
+
+  std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
+  DType weight_type = DType::kBF16;
+  RuntimeConfig runtime;  // but for max_tokens
+};
+
+// Returns what `argv` asks for, or the program's exit code when there is nothing more to do: help was asked for, or
+// something is wrong and was reported.
+std::variant<Options, int> ParseOptions(int argc, char** argv);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_OPTIONS_H_

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "session.h"
+
+#include <algorithm>
+#include <string>
+
+#include "interrupt.h"
+
+namespace skald::program {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Returns the position nearest to `tokens`, and not after it, that the cache can rewind to.
+uint32_t NearestResumePoint(const KVCache& cache, uint32_t tokens) {
+  uint32_t nearest = 0;
+  for (const ResumeRange& range : cache.ResumePoints()) {
+    if (range.first <= tokens) nearest = std::min(range.last, tokens);
+  }
+  return nearest;
+}
+
+}  // namespace
+
+Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime) {
+  auto cache = model.CreateCache(runtime);
+  if (!cache) return Failure(cache.error());
+  auto workspace = CreateWorkspace(runtime);
+  if (!workspace) return Failure(workspace.error());
+  return Session(model, std::move(*cache), std::move(*workspace));
+}
+
+Result<void> Session::CheckRoom(size_t tokens) const {
+  if (tokens <= tokens_left()) return {};
+  return Fail(ErrorCode::kOutOfRange, "the prompt has " + std::to_string(tokens) + " tokens, but only " +
+                                          std::to_string(tokens_left()) + " of the context's " +
+                                          std::to_string(max_tokens()) + " are left (see --max-context)");
+}
+
+Result<Ending> Session::Generate(std::span<const int32_t> prompt, const Sampling& sampling,
+                                 const std::function<void(int32_t)>& emit) {
+  if (auto room = CheckRoom(prompt.size()); !room) return Failure(room.error());
+  std::vector<int32_t> tokens = pending_;
+  tokens.insert(tokens.end(), prompt.begin(), prompt.end());
+  const uint32_t before = cache_.size();
+  const auto start = Clock::now();
+  const auto logits = Feed(tokens);
+  if (!logits) return Failure(logits.error());
+  if (logits->empty()) {
+    if (auto rewound = RewindCache(before); !rewound) return Failure(rewound.error());
+    return Ending::kInterrupted;
+  }
+  pending_.clear();
+  const auto middle = Clock::now();
+  auto ending = Continue(*logits, sampling, emit);
+  statistics_.prompt_tokens += tokens.size();
+  statistics_.prompt_time += middle - start;
+  statistics_.decode_time += Clock::now() - middle;
+  return ending;
+}
+
+Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
+  std::span<const float> logits;
+  for (size_t fed = 0; fed < tokens.size();) {
+    const auto piece = tokens.subspan(fed, std::min<size_t>(tokens.size() - fed, workspace_.pass_tokens()));
+    const auto output = model_->Forward(cache_, piece, workspace_);
+    if (!output) return output;
+    if (TakeInterrupt()) return {};
+    logits = *output;
+    fed += piece.size();
+  }
+  return logits;
+}
+
+Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& sampling,
+                                 const std::function<void(int32_t)>& emit) {
+  SamplerState state;
+  ObserveTokens(sampling.settings, cache_.tokens(), state);
+  for (size_t count = 1;; ++count) {
+    const auto next = Sample(logits, sampling.settings, state, cache_.size(), scratch_);
+    if (!next) return Failure(next.error());
+    if (std::ranges::count(sampling.stop_ids, next->id) > 0) return Ending::kStopToken;
+    emit(next->id);
+    ObserveToken(sampling.settings, next->id, state);
+    ++statistics_.generated_tokens;
+    pending_ = {next->id};
+    if (count == sampling.max_tokens) return Ending::kMaxTokens;
+    if (cache_.size() == max_tokens()) return Ending::kContextFull;
+
+    const auto fed = Feed(pending_);
+    if (!fed) return Failure(fed.error());
+    pending_.clear();
+    ++statistics_.decode_steps;
+    if (fed->empty()) return Ending::kInterrupted;
+    logits = *fed;
+  }
+}
+
+Result<void> Session::Rewind(uint32_t tokens) {
+  if (tokens >= size()) return {};
+  pending_.clear();
+  return RewindCache(tokens);
+}
+
+Result<void> Session::RewindCache(uint32_t tokens) {
+  const uint32_t nearest = NearestResumePoint(cache_, tokens);
+  const auto rest = cache_.tokens().subspan(nearest, tokens - nearest);
+  const std::vector<int32_t> again(rest.begin(), rest.end());
+  if (auto truncated = cache_.Truncate(nearest); !truncated) return truncated;
+  if (again.empty()) return {};
+  const auto output = model_->Forward(cache_, again, workspace_);
+  if (!output) return Failure(output.error());
+  return {};
+}
+
+}  // namespace skald::program

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Everything that a command needs before the first token, made from the options; and the line that closes a run.
+
+#ifndef SKALD_EXAMPLES_SKALD_SETUP_H_
+#define SKALD_EXAMPLES_SKALD_SETUP_H_
+
+#include <memory>
+#include <string_view>
+
+#include "language_model.h"
+#include "options.h"
+#include "session.h"
+#include "skald/base/result.h"
+#include "skald/text/tokenizer.h"
+
+namespace skald::program {
+
+// Loads the tokenizer of the model in options.model and checks that it fits. Errors say what else can be done.
+Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
+
+// Loads the weights, showing progress, and returns a model ready to run.
+Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info);
+
+// Returns a new conversation. `model` must outlive it.
+Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model);
+
+// Reports speed, use of the context and seed on stderr. `ending` says why the text ended.
+void PrintClosingLine(const Options& options, const ModelInfo& info, const Session& session, std::string_view ending);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_SETUP_H_
