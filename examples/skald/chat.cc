@@ -55,7 +55,10 @@ class Chat {
       std::cout << decoder.Push(id).value_or("") << std::flush;
     });
     std::cout << decoder.Flush() << std::endl;
-    if (!ending) return Failure(ending.error());
+    if (!ending) {
+      static_cast<void>(session_.Rewind(begin));  // the answer so far must not become part of a turn
+      return Failure(ending.error());
+    }
     if (session_.size() > begin) turns_.push_back(begin);
     if (*ending == Ending::kContextFull) Note("the context is full, which ended the answer");
     if (*ending == Ending::kInterrupted) Note("interrupted");

@@ -103,6 +103,12 @@ Result<void> Session::Rewind(uint32_t tokens) {
   return RewindCache(tokens);
 }
 
+Result<void> Session::Forget(uint32_t begin, uint32_t end) {
+  auto erased = cache_.Erase(begin, std::min(end, cache_.size()));
+  if (erased && end > cache_.size()) pending_.clear();
+  return erased;
+}
+
 Result<void> Session::RewindCache(uint32_t tokens) {
   const uint32_t nearest = NearestResumePoint(cache_, tokens);
   const auto rest = cache_.tokens().subspan(nearest, tokens - nearest);

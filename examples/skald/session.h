@@ -57,7 +57,7 @@ class Session {
   Result<void> Rewind(uint32_t tokens);
 
   // Removes tokens [begin, end) from the middle of the conversation. Errors: see KVCache::Erase.
-  Result<void> Forget(uint32_t begin, uint32_t end) { return cache_.Erase(begin, end); }
+  Result<void> Forget(uint32_t begin, uint32_t end);
 
   // Tokens of the conversation so far (one more than it may have if the last one does not fit any more), the most it
   // may have, and how many more fit.

@@ -10,6 +10,7 @@
 #include "skald/base/thread_pool.h"
 #include "skald/base/version.h"
 #include "skald/cache/create.h"
+#include "skald/configs/identify.h"
 #include "skald/configs/published.h"
 #include "skald/kernels/kernels.h"
 #include "skald/model/model.h"

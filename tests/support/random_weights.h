@@ -54,10 +54,11 @@ class RandomParameters {
 
   Matrix MakeMatrix(size_t rows, size_t cols) {
     Matrix matrix(rows, cols, dtype_);
-    if (dtype_ == DType::kF32)
+    if (dtype_ == DType::kF32) {
       FillMatrix<float>(++seed_, matrix);
-    else
+    } else {
       FillMatrix<bf16>(++seed_, matrix);
+    }
     return matrix;
   }
 
@@ -100,8 +101,9 @@ ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
   ModelWeights weights;
   weights.dtype = dtype;
   weights.embedding = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
-  if (!shapes.tied_embeddings)
+  if (!shapes.tied_embeddings) {
     weights.head = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
+  }
   weights.final_norm = random.MakeVector(shapes.model_dim, 1.0f);
   for (size_t i = 0; i < shapes.layers; ++i) weights.layers.push_back(RandomLayer(shapes, random));
   return weights;

@@ -15,8 +15,9 @@
 namespace skald::testing {
 
 inline float ElementOf(const Matrix& matrix, size_t row, size_t col) {
-  if (matrix.dtype == DType::kF32)
+  if (matrix.dtype == DType::kF32) {
     return matrix.As<float>()[PackedIndex<float>(row, col, matrix.padded_cols)];
+  }
   return ToFloat(matrix.As<bf16>()[PackedIndex<bf16>(row, col, matrix.padded_cols)]);
 }
 

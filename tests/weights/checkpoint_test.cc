@@ -35,8 +35,9 @@ std::string ErrorOf(const std::string& index) {
   if (checkpoint) return "accepted";
   std::string message = checkpoint.error().message;
   const std::string prefix = folder.path().string() + "/";
-  for (size_t at; (at = message.find(prefix)) != std::string::npos;)
+  for (size_t at; (at = message.find(prefix)) != std::string::npos;) {
     message.erase(at, prefix.size());
+  }
   return message;
 }
 

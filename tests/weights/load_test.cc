@@ -189,10 +189,11 @@ TEST_CASE("Any single tensor of another shape is an error that says both shapes"
     for (const bool more_axes : {false, true}) {
       std::vector<NewTensor> changed = tensors;
       std::vector<uint64_t> shape = tensors[i].shape;
-      if (more_axes)
+      if (more_axes) {
         shape.push_back(1);
-      else
+      } else {
         ++shape[0];
+      }
       changed[i] = testing::TinyTensor(tensors[i].name, shape);
       const Result<ModelWeights> weights = LoadTensors<TinyFull>(changed);
       REQUIRE(!weights);

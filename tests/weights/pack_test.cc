@@ -6,10 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/executor.h"
+#include "skald/base/thread_pool.h"
 #include "tests/support/random_weights.h"
 #include "tests/support/unpack.h"
 
@@ -20,6 +23,11 @@ std::vector<float> Values(size_t count, uint64_t seed) {
   std::vector<float> values(count);
   for (size_t i = 0; i < count; ++i) values[i] = testing::UniformAt(seed, i);
   return values;
+}
+
+Matrix Pack(std::span<const PackSource> sources, size_t cols, DType dtype, size_t threads = 1) {
+  ThreadPool pool(threads);
+  return PackMatrix(sources, cols, dtype, ExecutorRef(pool));
 }
 
 std::vector<float> Rounded(std::vector<float> values, DType dtype) {
@@ -37,8 +45,9 @@ PackSource SourceOf(const std::vector<float>& values, size_t rows) {
 double MeaningOfHalf(uint32_t bits) {
   const int exponent = static_cast<int>(bits >> 10 & 31), fraction = static_cast<int>(bits & 1023);
   const double sign = (bits >> 15) != 0 ? -1.0 : 1.0;
-  if (exponent == 31)
+  if (exponent == 31) {
     return fraction == 0 ? sign * std::numeric_limits<double>::infinity() : std::nan("");
+  }
   if (exponent == 0) return sign * std::ldexp(fraction, -24);
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
@@ -51,7 +60,7 @@ TEST_CASE(
         CAPTURE(rows);
         CAPTURE(cols);
         const std::vector<float> values = Values(rows * cols, rows * 1000 + cols);
-        const Matrix matrix = PackMatrix({{SourceOf(values, rows)}}, cols, dtype);
+        const Matrix matrix = Pack({{SourceOf(values, rows)}}, cols, dtype);
         CHECK(matrix.rows == rows);
         CHECK(matrix.cols == cols);
         CHECK(matrix.padded_cols == RoundUp(cols, kTile));
@@ -65,7 +74,7 @@ TEST_CASE(
 TEST_CASE("Padding is zero") {
   const std::vector<float> ones(17 * 33, 1.0f);
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const Matrix matrix = PackMatrix({{SourceOf(ones, 17)}}, 33, dtype);
+    const Matrix matrix = Pack({{SourceOf(ones, 17)}}, 33, dtype);
     for (size_t row = 0; row < 32; ++row) {
       for (size_t col = 0; col < 64; ++col) {
         const bool inside = row < 17 && col < 33;
@@ -84,7 +93,7 @@ TEST_CASE(
   const PackSource sources[] = {SourceOf(a, 5),
                                 SourceOf(b, 20),
                                 {reinterpret_cast<const std::byte*>(c.data()), DType::kBF16, 9}};
-  const Matrix matrix = PackMatrix(sources, 40, DType::kF32);
+  const Matrix matrix = Pack(sources, 40, DType::kF32);
   CHECK(matrix.rows == 34);
   CHECK(testing::UnpackRows(matrix, 0, 5) == a);
   CHECK(testing::UnpackRows(matrix, 5, 25) == b);
@@ -94,9 +103,9 @@ TEST_CASE(
 TEST_CASE("The number of threads changes no byte") {
   const std::vector<float> values = Values(100 * 70, 4);
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const Matrix one = PackMatrix({{SourceOf(values, 100)}}, 70, dtype, 1);
-    for (const unsigned threads : {2u, 3u, 7u, 8u, 100u}) {
-      const Matrix many = PackMatrix({{SourceOf(values, 100)}}, 70, dtype, threads);
+    const Matrix one = Pack({{SourceOf(values, 100)}}, 70, dtype, 1);
+    for (const size_t threads : {2, 3, 7, 8, 20}) {
+      const Matrix many = Pack({{SourceOf(values, 100)}}, 70, dtype, threads);
       CHECK(std::memcmp(one.data.data(), many.data.data(), one.data.size()) == 0);
     }
   }
@@ -109,7 +118,7 @@ TEST_CASE("Sources need no alignment and nothing is read after their last byte")
                                  values.size() * sizeof(float));  // ends with the last element
     std::memcpy(bytes.data() + shift, values.data(), values.size() * sizeof(float));
     const PackSource source{bytes.data() + shift, DType::kF32, 3};
-    CHECK(testing::Unpack(PackMatrix({{source}}, 35, DType::kF32)) == values);
+    CHECK(testing::Unpack(Pack({{source}}, 35, DType::kF32)) == values);
   }
 }
 
@@ -117,7 +126,7 @@ TEST_CASE("Every half-precision number, subnormal ones included, is converted ex
   std::vector<uint16_t> halves(65536);
   for (size_t i = 0; i < halves.size(); ++i) halves[i] = static_cast<uint16_t>(i);
   const auto* bytes = reinterpret_cast<const std::byte*>(halves.data());
-  const Matrix matrix = PackMatrix({{PackSource{bytes, DType::kF16, 256}}}, 256, DType::kF32);
+  const Matrix matrix = Pack({{PackSource{bytes, DType::kF16, 256}}}, 256, DType::kF32);
   const std::vector<float> unpacked = testing::Unpack(matrix);
   std::vector<float> appended;
   AppendFloats(bytes, DType::kF16, halves.size(), appended);
@@ -143,7 +152,7 @@ TEST_CASE(
       std::numeric_limits<float>::quiet_NaN(),
       -0.0f};
   const std::vector<float> packed =
-      testing::Unpack(PackMatrix({{SourceOf(values, 1)}}, values.size(), DType::kBF16));
+      testing::Unpack(Pack({{SourceOf(values, 1)}}, values.size(), DType::kBF16));
   CHECK(packed[0] == 1.0f);
   CHECK(packed[1] == 0x1.04p0f);
   CHECK(packed[2] == 0x1.02p0f);
@@ -157,7 +166,8 @@ TEST_CASE("Progress counts every row once") {
   const size_t cols = 4096, rows = 8200;  // three slabs, the last one with part of a panel
   const std::vector<float> values(rows * cols);
   std::vector<size_t> steps;
-  PackMatrix({{SourceOf(values, rows)}}, cols, DType::kBF16, 2,
+  ThreadPool pool(2);
+  PackMatrix({{SourceOf(values, rows)}}, cols, DType::kBF16, ExecutorRef(pool),
              [&](size_t done) { steps.push_back(done); });
   CHECK(steps == std::vector<size_t>{4096, 4096, 8});
 }

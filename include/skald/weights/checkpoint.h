@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/memory_limit.h"
 #include "skald/base/result.h"
 #include "skald/weights/message.h"
 #include "skald/weights/safetensors.h"
@@ -30,18 +31,7 @@ class Checkpoint {
   // Opens a folder that holds model.safetensors or model.safetensors.index.json, or one such file
   // by its path. A folder with both is read as the single file.
   static Result<Checkpoint> Open(const std::filesystem::path& path) {
-    std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
-    if (!std::filesystem::is_directory(path, ignored)) {
-      return path.extension() == ".json" ? OpenSharded(path) : OpenSingle(path);
-    }
-    if (const auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored))
-      return OpenSingle(file);
-    const auto index = path / "model.safetensors.index.json";
-    if (std::filesystem::exists(index, ignored)) return OpenSharded(index);
-    return Fail(
-        ErrorCode::kNotFound,
-        Concat({path.string(),
-                ": expected model.safetensors or model.safetensors.index.json in this folder"}));
+    return CatchOutOfMemory(path.string(), [&path] { return OpenFolderOrFile(path); });
   }
 
   // Returns the tensor of this name, or null.
@@ -66,6 +56,22 @@ class Checkpoint {
               [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
   }
 
+  static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path) {
+    std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
+    if (!std::filesystem::is_directory(path, ignored)) {
+      return path.extension() == ".json" ? OpenSharded(path) : OpenSingle(path);
+    }
+    if (const auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored)) {
+      return OpenSingle(file);
+    }
+    const auto index = path / "model.safetensors.index.json";
+    if (std::filesystem::exists(index, ignored)) return OpenSharded(index);
+    return Fail(
+        ErrorCode::kNotFound,
+        Concat({path.string(),
+                ": expected model.safetensors or model.safetensors.index.json in this folder"}));
+  }
+
   static bool NameLess(const TensorView& tensor, std::string_view name) {
     return tensor.name < name;
   }
@@ -84,8 +90,9 @@ class Checkpoint {
     std::vector<SafetensorsFile> files;
     for (const auto& [name, promised] : *shards) {
       Result<SafetensorsFile> file = SafetensorsFile::Open(index.parent_path() / name);
-      if (!file)
-        return Annotate(Concat({index.string(), " lists a shard that cannot be read"}), file);
+      if (!file) {
+        return Annotate(index.string() + " lists a shard that cannot be read", file);
+      }
       files.push_back(std::move(*file));
     }
     Checkpoint checkpoint(index, std::move(files));

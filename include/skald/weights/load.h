@@ -14,8 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/executor.h"
+#include "skald/base/memory_limit.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
+#include "skald/base/thread_pool.h"
 #include "skald/configs/model_config.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/load_plan.h"
@@ -103,6 +106,23 @@ inline void PlanLayer(const WeightShapes& shapes, const TensorNames& names, size
   plan.AddMatrix(layer.feed_forward.down, hidden, {{name("mlp.down_proj.weight"), model}});
 }
 
+// Plans every tensor and checks that they are there, fit, and are all there are.
+inline Result<void> PlanModel(const WeightShapes& shapes, const TensorNames& names, LoadPlan& plan,
+                              ModelWeights& weights) {
+  const size_t vocab = shapes.vocab_size, model = shapes.model_dim;
+  plan.AddMatrix(weights.embedding, model, {{names.Embedding(), vocab}});
+  weights.layers.resize(shapes.layers);
+  for (size_t i = 0; i < shapes.layers; ++i) PlanLayer(shapes, names, i, plan, weights.layers[i]);
+  plan.AddVector(weights.final_norm, {{names.FinalNorm(), model}},
+                 shapes.unit_offset_norms ? 1.0f : 0.0f);
+  if (shapes.tied_embeddings) {
+    plan.AllowCopy(names.Head(), names.Embedding());
+  } else {
+    plan.AddMatrix(weights.head.emplace(), model, {{names.Head(), vocab}});
+  }
+  return plan.Check(names);
+}
+
 }  // namespace internal
 
 // Returns the weights that `shapes` describes, packed. The checkpoint is not needed afterwards.
@@ -117,28 +137,20 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Weig
     return Fail(ErrorCode::kUnsupported,
                 "LoadOptions::dtype: expected kBF16 or kF32; F16 is a file format only");
   }
-  if (options.threads == 0)
+  if (options.threads == 0) {
     return Fail(ErrorCode::kInvalidArgument, "LoadOptions::threads: expected at least 1");
-
-  const TensorNames& names = DetectTensorNames(checkpoint);
-  ModelWeights weights;
-  weights.dtype = options.dtype;
-  weights.layers.resize(shapes.layers);
-  internal::LoadPlan plan(checkpoint);
-  plan.AddMatrix(weights.embedding, shapes.model_dim, {{names.Embedding(), shapes.vocab_size}});
-  for (size_t i = 0; i < shapes.layers; ++i)
-    internal::PlanLayer(shapes, names, i, plan, weights.layers[i]);
-  plan.AddVector(weights.final_norm, {{names.FinalNorm(), shapes.model_dim}},
-                 shapes.unit_offset_norms ? 1.0f : 0.0f);
-  if (shapes.tied_embeddings) {
-    plan.AllowCopy(names.Head(), names.Embedding());
-  } else {
-    plan.AddMatrix(weights.head.emplace(), shapes.model_dim, {{names.Head(), shapes.vocab_size}});
   }
-  if (Result<void> checked = plan.Check(names); !checked)
-    return Failure(std::move(checked.error()));
-  plan.Execute(options.dtype, options.threads, options.progress);
-  return weights;
+  return CatchOutOfMemory(checkpoint.path().string(), [&]() -> Result<ModelWeights> {
+    ModelWeights weights;
+    weights.dtype = options.dtype;
+    internal::LoadPlan plan(checkpoint);
+    Result<void> planned =
+        internal::PlanModel(shapes, DetectTensorNames(checkpoint), plan, weights);
+    if (!planned) return Failure(std::move(planned.error()));
+    ThreadPool pool(options.threads);
+    plan.Execute(options.dtype, ExecutorRef(pool), options.progress);
+    return weights;
+  });
 }
 
 // The same for the Config C.

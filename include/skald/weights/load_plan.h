@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/executor.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/weights/checkpoint.h"
@@ -102,10 +103,10 @@ class LoadPlan {
   }
 
   // Fills every target. Call after Check succeeded.
-  void Execute(DType dtype, unsigned threads,
+  void Execute(DType dtype, ExecutorRef executor,
                const std::function<void(const LoadProgress&)>& progress) {
     for (const VectorStep& step : vectors_) ReadVector(step, progress);
-    for (const MatrixStep& step : matrices_) ReadMatrix(step, dtype, threads, progress);
+    for (const MatrixStep& step : matrices_) ReadMatrix(step, dtype, executor, progress);
   }
 
  private:
@@ -162,7 +163,7 @@ class LoadPlan {
     for (float& value : *step.target) value += step.offset;
   }
 
-  void ReadMatrix(const MatrixStep& step, DType dtype, unsigned threads,
+  void ReadMatrix(const MatrixStep& step, DType dtype, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress) {
     std::vector<PackSource> sources;
     for (const TensorView* tensor : step.tensors) {
@@ -170,7 +171,7 @@ class LoadPlan {
           {tensor->bytes.data(), *tensor->dtype, static_cast<size_t>(tensor->shape[0])});
     }
     size_t part = 0, row = 0;  // the row of step.tensors[part] that is packed next
-    *step.target = PackMatrix(sources, step.cols, dtype, threads, [&](size_t rows) {
+    *step.target = PackMatrix(sources, step.cols, dtype, executor, [&](size_t rows) {
       while (rows != 0) {
         const size_t here = std::min(rows, sources[part].rows - row);
         Report(*step.tensors[part], uint64_t{here} * step.cols * SizeOf(sources[part].dtype),

@@ -35,8 +35,9 @@ class MappedFile {
     const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
     if (file.value < 0) return FailWithErrno(path, "cannot open");
     struct stat status;
-    if (::fstat(file.value, &status) != 0)
+    if (::fstat(file.value, &status) != 0) {
       return FailWithErrno(path, "cannot read the size of the file");
+    }
     if (!S_ISREG(status.st_mode)) {
       return Fail(ErrorCode::kInvalidArgument,
                   Concat({path.string(), ": expected a regular file"}));

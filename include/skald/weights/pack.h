@@ -4,7 +4,7 @@
 // with the same number of columns can be stacked into one matrix, so that one multiplication
 // computes q, k and v, or gate and up. Conversions: F16 and BF16 to f32 are exact, BF16 to bf16
 // copies; F32 and F16 to bf16 round to nearest even and so lose bits. The result does not depend on
-// the number of threads.
+// the executor.
 
 #ifndef SKALD_WEIGHTS_PACK_H_
 #define SKALD_WEIGHTS_PACK_H_
@@ -16,10 +16,10 @@
 #include <cstring>
 #include <functional>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "hwy/base.h"
+#include "skald/base/executor.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/weights/matrix.h"
@@ -127,30 +127,21 @@ void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t 
   }
 }
 
-// Waits for its threads at the end of the scope, also when starting a further one failed.
-struct JoiningThreads {
-  std::vector<std::thread> threads;
-  ~JoiningThreads() {
-    for (std::thread& thread : threads) thread.join();
-  }
-};
-
-// Packs the panels with up to `threads` threads, each a contiguous share of them.
-inline void PackPanelsInParallel(std::span<const PackSource> sources, size_t panel_begin,
-                                 size_t panel_end, unsigned threads, Matrix& matrix) {
-  const auto pack = [&](size_t begin, size_t end) {
-    if (matrix.dtype == DType::kF32)
+// Packs panels [panel_begin, panel_end), each worker a contiguous share of them.
+inline void PackShares(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end,
+                       ExecutorRef executor, Matrix& matrix) {
+  const size_t share =
+      RoundUp(panel_end - panel_begin, executor.num_workers()) / executor.num_workers();
+  const auto pack = [&](size_t task) {
+    const size_t begin = std::min(panel_begin + task * share, panel_end);
+    const size_t end = std::min(begin + share, panel_end);
+    if (matrix.dtype == DType::kF32) {
       PackPanels<float>(sources, begin, end, matrix);
-    else
+    } else {
       PackPanels<bf16>(sources, begin, end, matrix);
+    }
   };
-  const size_t share = RoundUp(panel_end - panel_begin, threads) / threads;
-  JoiningThreads others;
-  size_t begin = panel_begin;
-  for (; begin + share < panel_end; begin += share) {
-    others.threads.emplace_back(pack, begin, begin + share);
-  }
-  pack(begin, panel_end);
+  executor.Run(executor.num_workers(), pack);
 }
 
 }  // namespace internal
@@ -166,23 +157,22 @@ inline void AppendFloats(const std::byte* source, DType dtype, size_t count,
   }
 }
 
-// Returns the sources stacked to a packed matrix of element type `dtype` (kBF16 or kF32). `threads`
-// is at least 1. Calls `packed(rows)`, if given, from this thread each time that further `rows`
-// rows are done. Throws only what allocating memory or starting a thread throws.
+// Returns the sources stacked to a packed matrix of element type `dtype` (kBF16 or kF32). Calls
+// `packed(rows)`, if given, from this thread each time that further `rows` rows are done.
 inline Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, DType dtype,
-                         unsigned threads = 1,
+                         ExecutorRef executor,
                          const std::function<void(size_t rows)>& packed = {}) {
   size_t rows = 0;
   for (const PackSource& source : sources) rows += source.rows;
   Matrix matrix(rows, cols, dtype);
-  // Slabs of about 32 MB give a progress report several times a second, and keep starting threads
-  // negligible.
+  // Slabs of about 32 MB give a progress report several times a second, and keep handing out the
+  // work negligible.
   constexpr size_t kSlabElements = size_t{1} << 24;
   const size_t slab =
       std::max<size_t>(1, kSlabElements / (kLanes * std::max<size_t>(1, matrix.padded_cols)));
   for (size_t begin = 0; begin < matrix.NumPanels(); begin += slab) {
     const size_t end = std::min(begin + slab, matrix.NumPanels());
-    internal::PackPanelsInParallel(sources, begin, end, threads, matrix);
+    internal::PackShares(sources, begin, end, executor, matrix);
     if (packed) packed(std::min(end * kLanes, rows) - begin * kLanes);
   }
   return matrix;

@@ -169,8 +169,9 @@ inline Result<SafetensorsContents> ParseSafetensors(const std::string& file,
   const uint64_t data_size = image.size() - contents.data_begin;
   for (const SafetensorsEntry& entry : contents.entries) {
     const std::string complaint = internal::CheckSafetensorsEntry(entry, data_size);
-    if (!complaint.empty())
+    if (!complaint.empty()) {
       return damaged(Concat({"tensor ", QuotedName(entry.name), ": ", complaint}));
+    }
   }
   if (std::string complaint = internal::CheckTiling(contents.entries, data_size);
       !complaint.empty()) {

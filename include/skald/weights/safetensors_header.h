@@ -54,8 +54,9 @@ inline std::string ReadSafetensorsEntry(const nlohmann::json& value, Safetensors
   }
   if (!dtype->is_string()) return Concat({"dtype must be a string, found ", dtype->type_name()});
   entry.dtype_name = dtype->get_ref<const std::string&>();
-  if (!ReadSizes(*shape, entry.shape))
+  if (!ReadSizes(*shape, entry.shape)) {
     return "shape must be an array of non-negative 64-bit integers";
+  }
   std::vector<uint64_t> begin_end;
   if (!ReadSizes(*offsets, begin_end) || begin_end.size() != 2) {
     return "data_offsets must be two non-negative 64-bit integers";
@@ -71,8 +72,9 @@ inline std::string ReadSafetensorsHeader(std::string_view header,
   // JSON would also allow a byte order mark or blanks in front; the format does not.
   if (!header.starts_with('{')) return "its header must be a JSON object and begin with '{'";
   nlohmann::json root;
-  if (std::string complaint = ParseStrictJson(header, root); !complaint.empty())
+  if (std::string complaint = ParseStrictJson(header, root); !complaint.empty()) {
     return Concat({"its header ", complaint});
+  }
   for (const auto& [name, value] : root.items()) {
     if (name == "__metadata__") {  // free text, which is not used here
       const bool is_text = value.is_object() &&

@@ -41,8 +41,9 @@ inline std::string ReadWeightMap(const nlohmann::json& root, ShardIndex& index) 
   }
   for (const auto& [tensor, shard] : weight_map->items()) {
     const auto* name = shard.get_ptr<const std::string*>();
-    if (name == nullptr)
+    if (name == nullptr) {
       return Concat({"the shard of tensor ", QuotedName(tensor), " must be a string"});
+    }
     if (!IsPlainFileName(*name)) {
       return Concat({"the shard ", QuotedName(*name), " of tensor ", QuotedName(tensor),
                      " must be a file name without folders"});
@@ -67,8 +68,9 @@ inline Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
   ShardIndex index;
   std::string complaint = internal::ParseStrictJson(text, root);
   if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
-  if (!complaint.empty())
+  if (!complaint.empty()) {
     return Fail(ErrorCode::kDataLoss, Concat({path.string(), ": ", complaint}));
+  }
   return index;
 }
 

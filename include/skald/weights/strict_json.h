@@ -32,14 +32,16 @@ class JsonWatcher {
     using Event = nlohmann::json::parse_event_t;
     if (!complaint_.empty()) return false;
     if (event == Event::object_start || event == Event::array_start) {
-      if (depth >= kMaxJsonDepth)
+      if (depth >= kMaxJsonDepth) {
         complaint_ = Concat({"nests deeper than ", std::to_string(kMaxJsonDepth), " levels"});
+      }
       names_.resize(depth);
       names_.emplace_back();
     } else if (event == Event::key) {
       const auto& name = parsed.get_ref<const std::string&>();
-      if (!names_[depth - 1].insert(name).second)
+      if (!names_[depth - 1].insert(name).second) {
         complaint_ = Concat({"gives the name ", QuotedName(name), " twice"});
+      }
     }
     return complaint_.empty();
   }
