@@ -56,8 +56,7 @@ LogitBias ParseLogitBias(const std::string& text) {
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
-  command.add_option("-m,--model", options.model, "Folder with the model")
-      ->default_str("the demo model")
+  command.add_option("-m,--model", options.model, "Folder with the model (default: the demo model)")
       ->type_name("DIR")
       ->group(group);
   command.add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
@@ -98,10 +97,9 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->check(CLI::IsMember({"bf16", "f32"}))
       ->type_name("TYPE")
       ->group(group);
-  command.add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB")
+  command.add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(CLI::PositiveNumber.description(""))
-      ->default_str("none")
       ->type_name("SIZE")
       ->group(group);
   command.add_flag("--progress", options.show_progress, "Show how loading proceeds even if stderr is no terminal")
@@ -145,19 +143,24 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
 
 void AddPromptOptions(CLI::App& command, Options& options) {
   const char* const group = "Prompt";
-  auto* const prompt =
-      command.add_option("-p,--prompt", options.prompt, "Text to continue")->type_name("TEXT")->group(group);
-  auto* const file = command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
-                         ->type_name("FILE")
-                         ->excludes(prompt)
-                         ->group(group);
-  command.add_option("--token-ids", options.token_ids, "The same, as ids; what follows is printed as ids too")
-      ->delimiter(',')
-      ->type_name("ID,ID,...")
-      ->excludes(prompt)
-      ->excludes(file)
+  command.add_option("-p,--prompt", options.prompt, "Text to continue (the demo model has a default)")
+      ->type_name("TEXT")
       ->group(group);
-  command.add_flag("!--no-echo", options.echo, "Print only what is new, not the prompt")->group(group);
+  command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--token-ids", options.token_ids, "The same, as ids: 1,2,3. What follows is printed as ids too")
+      ->delimiter(',')
+      ->type_name("ID")
+      ->group(group);
+  command
+      .add_flag_callback("--no-echo", [&options] { options.echo = false; }, "Print only what is new, not the prompt")
+      ->group(group);
+  command.parse_complete_callback([&options] {
+    if (options.prompt.has_value() + options.prompt_file.has_value() + !options.token_ids.empty() > 1) {
+      throw CLI::ValidationError("give only one of --prompt, --prompt-file and --token-ids");
+    }
+  });
 }
 
 }  // namespace

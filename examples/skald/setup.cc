@@ -45,11 +45,10 @@ void PrintClosingLine(const Options& options, const ModelInfo& info, const Sessi
     return count == 0 ? 0.0 : static_cast<double>(count) / time.count();
   };
   std::fprintf(stderr,
-               "[%.*s: prompt %zu tokens, %.1f/s; generated %zu tokens, %.1f/s; context %u of %u; seed %" PRIu64 "; %.*s]\n",
-               static_cast<int>(info.name.size()), info.name.data(), sums.prompt_tokens,
-               rate(sums.prompt_tokens, sums.prompt_time), sums.generated_tokens,
-               rate(sums.decode_steps, sums.decode_time), session.size(), session.max_tokens(),
-               options.sampler.random.seed, static_cast<int>(ending.size()), ending.data());
+               "[%s: prompt %zu tokens at %.1f/s, generated %zu tokens at %.1f/s, context %u of %u, seed %" PRIu64 "%s%s]\n",
+               std::string(info.name).c_str(), sums.prompt_tokens, rate(sums.prompt_tokens, sums.prompt_time),
+               sums.generated_tokens, rate(sums.decode_steps, sums.decode_time), session.size(), session.max_tokens(),
+               options.sampler.random.seed, ending.empty() ? "" : "; ", std::string(ending).c_str());
 }
 
 }  // namespace skald::program

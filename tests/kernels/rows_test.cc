@@ -3,6 +3,7 @@
 // Kernels that work on rows of activations: prepare, embed, norm, rope, add.
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <vector>

@@ -43,8 +43,8 @@ class CachedSequence {
   }
 
   size_t BlockBytes() const {
-    return geometry_.value_offset + geometry_.kv_heads * sizeof(T) * PackedSize(geometry_.head_dim, geometry_.block_tokens) +
-           64;
+    const size_t values = geometry_.kv_heads * PackedSize(geometry_.head_dim, geometry_.block_tokens);
+    return geometry_.value_offset + values * sizeof(T) + 64;
   }
   const KVGeometry& geometry() const { return geometry_; }
   KVBlocks table() const { return {.blocks = pointers_.data(), .first_block = first_block_}; }
@@ -63,8 +63,9 @@ class CachedSequence {
 
   float Key(size_t position, size_t head, size_t d) {
     const size_t size = PackedSize(geometry_.block_tokens, geometry_.head_dim);
+    const size_t padded = RoundUp(geometry_.head_dim, kTile);
     return Element(position, geometry_.key_offset,
-                   head * size + PackedIndex<T>(position % geometry_.block_tokens, d, RoundUp(geometry_.head_dim, kTile)));
+                   head * size + PackedIndex<T>(position % geometry_.block_tokens, d, padded));
   }
   float Value(size_t position, size_t head, size_t d) {
     const size_t size = RoundUp(geometry_.head_dim, kLanes) * geometry_.block_tokens;
