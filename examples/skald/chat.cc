@@ -28,15 +28,15 @@ constexpr const char* kCommands =
 
 void Note(const std::string& text) { std::cerr << '[' << text << "]\n"; }
 
-// The conversation as turns: a message and its answer. A turn begins where the answer before it ended, so any turn but
-// the first can be taken out and what is left is still a well-formed chat.
+// The conversation as turns: a message and its answer. A turn begins where the answer before it ended, so any
+// turn but the first can be taken out and what is left is still a well-formed chat.
 class Chat {
  public:
   Chat(const Options& options, const Tokenizer& tokenizer, Session& session)
       : options_(options),
         tokenizer_(tokenizer),
         session_(session),
-        template_(options.chat_template.value_or(GuessChatTemplate(tokenizer))),
+        template_(ChooseChatTemplate(options, tokenizer)),
         sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens} {}
 
   ChatTemplate chat_template() const { return template_; }
@@ -51,9 +51,8 @@ class Chat {
 
     StreamDecoder decoder(tokenizer_);
     if (template_ == ChatTemplate::kNone) Prime(decoder, *prompt);
-    const auto ending = session_.Generate(*prompt, sampling_, [&](int32_t id) {
-      std::cout << decoder.Push(id).value_or("") << std::flush;
-    });
+    const auto ending = session_.Generate(
+        *prompt, sampling_, [&](int32_t id) { std::cout << decoder.Push(id).value_or("") << std::flush; });
     std::cout << decoder.Flush() << std::endl;
     if (!ending) {
       static_cast<void>(session_.Rewind(begin));  // the answer so far must not become part of a turn
@@ -84,8 +83,10 @@ class Chat {
       if (!options_.system.empty()) messages.insert(messages.begin(), {Role::kSystem, options_.system});
       return EncodeChat(tokenizer_, template_, messages);
     }
-    // Without a template the message goes on with the text. Most tokenizers put a space before it by themselves.
-    const bool needs_space = template_ == ChatTemplate::kNone && tokenizer_.leading_space() == LeadingSpace::kKeep;
+    // Without a template the message goes on with the text. Most tokenizers put a space before it by
+    // themselves.
+    const bool needs_space =
+        template_ == ChatTemplate::kNone && tokenizer_.leading_space() == LeadingSpace::kKeep;
     return EncodeNextTurn(tokenizer_, template_, (needs_space ? " " : "") + message);
   }
 
@@ -94,8 +95,8 @@ class Chat {
     for (const int32_t id : prompt) static_cast<void>(decoder.Push(id));
   }
 
-  // Forgets the oldest turns until a prompt and an answer to it fit, or a prompt and a quarter of the context. The
-  // first turn stays: it holds the system message, and models attend much to the very beginning.
+  // Forgets the oldest turns until a prompt and an answer to it fit, or a prompt and a quarter of the
+  // context. The first turn stays: it holds the system message, and models attend much to the very beginning.
   Result<void> MakeRoom(size_t prompt_tokens) {
     const size_t answer_tokens = std::min<size_t>(sampling_.max_tokens, session_.max_tokens() / 4);
     size_t forgotten = 0;
@@ -106,9 +107,13 @@ class Chat {
       std::for_each(turns_.begin() + 1, turns_.end(), [&](uint32_t& turn) { turn -= end - begin; });
       ++forgotten;
     }
-    if (forgotten > 0) Note("the context is full: forgot turn 2" + (forgotten > 1 ? " to " + std::to_string(forgotten + 1) : ""));
+    if (forgotten > 0) {
+      Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
+           (forgotten == 1 ? " is" : " are") + " forgotten");
+    }
     auto room = session_.CheckRoom(prompt_tokens);
-    if (!room && !turns_.empty()) return Fail(room.error().code, room.error().message + "; /clear starts anew");
+    if (!room && !turns_.empty())
+      return Fail(room.error().code, room.error().message + "; /clear starts anew");
     return room;
   }
 
@@ -129,10 +134,11 @@ std::optional<std::string> ReadLine(bool terminal) {
   if (TakeInterrupt()) {
     std::clearerr(stdin);
     std::cin.clear();
-    std::cerr << "\n";
+    std::cerr << '\n';
     Note("/quit or Ctrl-D ends the chat");
     return "";
   }
+  if (terminal) std::cerr << '\n';
   return std::nullopt;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `skald chat`: a conversation on the terminal. One KVCache lives through all of it: each turn computes only its own
-// tokens.
+// `skald chat`: a conversation on the terminal. One KVCache lives through all of it: each turn computes only
+// its own tokens.
 
 #ifndef SKALD_EXAMPLES_SKALD_CHAT_H_
 #define SKALD_EXAMPLES_SKALD_CHAT_H_

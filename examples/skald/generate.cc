@@ -36,7 +36,8 @@ Result<std::string> ReadPrompt(const Options& options) {
   if (options.prompt) return *options.prompt;
   if (!options.prompt_file) {
     if (options.model == SKALD_DEMO_MODEL) return "In the beginning";
-    return Fail(ErrorCode::kInvalidArgument, "there is no prompt: give --prompt, --prompt-file or --token-ids");
+    return Fail(ErrorCode::kInvalidArgument,
+                "there is no prompt: give --prompt, --prompt-file or --token-ids");
   }
   const bool standard_input = *options.prompt_file == "-";
   std::ifstream file;
@@ -46,6 +47,8 @@ Result<std::string> ReadPrompt(const Options& options) {
   if (!standard_input && (!file.is_open() || file.bad())) {
     return Fail(ErrorCode::kNotFound, options.prompt_file->string() + ": cannot be read");
   }
+  if (text.ends_with('\n'))
+    text.pop_back();  // it ends the file's last line rather than being part of the text
   return text;
 }
 
@@ -58,8 +61,10 @@ class TokenPrinter {
 
   void Print(int32_t id) { std::cout << Next(id) << std::flush; }
 
-  // Counts `id` as part of the text without printing it.
-  void Skip(int32_t id) { Next(id); }
+  // Makes what follows go on from `id`, without printing it.
+  void Skip(int32_t id) {
+    if (decoder_) Next(id);
+  }
 
   void Finish() { std::cout << (decoder_ ? decoder_->Flush() : "") << std::endl; }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ctrl-C ends what is being computed, not the program. A second one before the first was noticed ends the program.
+// Ctrl-C ends what is being computed, not the program. A second one before the first was noticed ends the
+// program.
 
 #ifndef SKALD_EXAMPLES_SKALD_INTERRUPT_H_
 #define SKALD_EXAMPLES_SKALD_INTERRUPT_H_

@@ -2,12 +2,15 @@
 
 #include "language_model.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
 #include <utility>
 
-#include "../demo_model/demo_config.h"
+#include "demo_model/demo_config.h"
 #include "skald/cache/create.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
@@ -33,7 +36,9 @@ class LanguageModelOf : public LanguageModel {
  public:
   explicit LanguageModelOf(ModelWeights weights) : model_(std::move(weights)) {}
 
-  Result<KVCache> CreateCache(const RuntimeConfig& runtime) const override { return CreateKVCache<C>(runtime); }
+  Result<KVCache> CreateCache(const RuntimeConfig& runtime) const override {
+    return CreateKVCache<C>(runtime);
+  }
 
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,
                                          Workspace& workspace) const override {
@@ -49,7 +54,8 @@ uint32_t TrainedContext(const std::string& config_json) {
   const auto json = nlohmann::json::parse(config_json, nullptr, /*allow_exceptions=*/false);
   for (const char* text_model : {"", "/text_config"}) {
     const nlohmann::json::json_pointer field(std::string(text_model) + "/max_position_embeddings");
-    if (json.contains(field) && json[field].is_number_unsigned()) return json[field].get<uint32_t>();
+    if (!json.contains(field) || !json[field].is_number_unsigned()) continue;
+    return static_cast<uint32_t>(std::min<uint64_t>(json[field].get<uint64_t>(), kMaxTokens));
   }
   return 0;
 }
@@ -62,12 +68,14 @@ std::vector<std::string_view> NamesOf(ConfigList<Configs...>) {
 }  // namespace
 
 Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder) {
-  if (!std::filesystem::is_directory(folder)) {
+  std::error_code ignored;  // what cannot be asked is no folder
+  if (!std::filesystem::is_directory(folder, ignored)) {
     return Fail(ErrorCode::kNotFound, folder.string() + ": no such folder, expected one with a model");
   }
   const std::filesystem::path path = folder / "config.json";
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read, but says what the model is");
+  if (!file)
+    return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read, but says what the model is");
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 
   const Result<size_t> config = IdentifyConfig(KnownConfigs{}, text);
@@ -77,7 +85,8 @@ Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder) {
   });
 }
 
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& folder,
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
+                                                         const std::filesystem::path& folder,
                                                          const LoadOptions& options) {
   using Loaded = Result<std::unique_ptr<LanguageModel>>;
   return VisitConfig(KnownConfigs{}, info.config, [&]<ModelConfig C>() -> Loaded {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model whose Config is chosen at run time: the program is handed a folder and finds out what it holds. Behind
-// this interface only language_model.cc knows Configs, and only it compiles kernels.
+// A model whose Config is chosen at run time: the program is handed a folder and finds out what it holds.
+// Behind this interface only language_model.cc knows Configs, and only it compiles kernels.
 
 #ifndef SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
 #define SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
@@ -45,7 +45,8 @@ class LanguageModel {
 Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder);
 
 // Loads the weights of the model that IdentifyModel found in `folder`. Errors: see LoadWeights.
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& folder,
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
+                                                         const std::filesystem::path& folder,
                                                          const LoadOptions& options);
 
 // The names of all Configs that IdentifyModel knows.

@@ -41,8 +41,8 @@ std::vector<std::string> TemplateNames() {
   return names;
 }
 
-const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." + std::to_string(SKALD_VERSION_MINOR) + "." +
-                             std::to_string(SKALD_VERSION_PATCH);
+const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
+                             std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
 
 LogitBias ParseLogitBias(const std::string& text) {
   const size_t equals = text.find('=');
@@ -59,19 +59,22 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
   command.add_option("-m,--model", options.model, "Folder with the model (default: the demo model)")
       ->type_name("DIR")
       ->group(group);
-  command.add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
+  command
+      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
       ->type_name("FILE")
       ->group(group);
   command
       .add_option_function<std::string>(
-          "--chat-template", [&options](const std::string& name) { options.chat_template = *ChatTemplateFromName(name); },
+          "--chat-template",
+          [&options](const std::string& name) { options.chat_template = *ChatTemplateFromName(name); },
           std::string("How messages become a prompt (default: ") + default_template + ")")
       ->check(CLI::IsMember(TemplateNames()))
       ->type_name("NAME")
       ->group(group);
   command
-      .add_option("--max-context", options.max_context,
-                  "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
+      .add_option(
+          "--max-context", options.max_context,
+          "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
       ->check(Within(1, kMaxTokens))
       ->type_name("N")
       ->group(group);
@@ -92,17 +95,24 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->group(group);
   command
       .add_option_function<std::string>(
-          "--kv-type", [&runtime](const std::string& name) { runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16; },
+          "--kv-type",
+          [&runtime](const std::string& name) {
+            runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16;
+          },
           "Element type of the cache alone")
       ->check(CLI::IsMember({"bf16", "f32"}))
       ->type_name("TYPE")
       ->group(group);
-  command.add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
+  command
+      .add_option("--cache-bytes", runtime.cache_bytes,
+                  "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("SIZE")
       ->group(group);
-  command.add_flag("--progress", options.show_progress, "Show how loading proceeds even if stderr is no terminal")
+  command
+      .add_flag("--progress", options.show_progress,
+                "Show how loading proceeds even if stderr is no terminal")
       ->group(group);
 }
 
@@ -122,8 +132,10 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
   add("--top-k", sampler.top_k, 0, kLarge, "Only the X most likely tokens; 0 for all");
   add("--top-p", sampler.top_p, 0, 1, "Only the most likely tokens, X of all probability");
   add("--min-p", sampler.min_p, 0, 1, "Only tokens at least X times as likely as the likeliest");
-  add("--repetition-penalty", sampler.repetition_penalty, 0, kLarge, "Logits of recent tokens are divided by X");
-  add("--presence-penalty", sampler.presence_penalty, -kLarge, kLarge, "X is taken from logits of recent tokens");
+  add("--repetition-penalty", sampler.repetition_penalty, 0, kLarge,
+      "Logits of recent tokens are divided by X");
+  add("--presence-penalty", sampler.presence_penalty, -kLarge, kLarge,
+      "X is taken from logits of recent tokens");
   add("--frequency-penalty", sampler.frequency_penalty, -kLarge, kLarge, "The same, for each occurrence");
   add("--penalty-window", sampler.penalty_window, 0, kLarge, "How many tokens count as recent");
   command
@@ -149,12 +161,15 @@ void AddPromptOptions(CLI::App& command, Options& options) {
   command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
       ->type_name("FILE")
       ->group(group);
-  command.add_option("--token-ids", options.token_ids, "The same, as ids: 1,2,3. What follows is printed as ids too")
+  command
+      .add_option("--token-ids", options.token_ids,
+                  "The same, as ids: 1,2,3. What follows is printed as ids too")
       ->delimiter(',')
       ->type_name("ID")
       ->group(group);
   command
-      .add_flag_callback("--no-echo", [&options] { options.echo = false; }, "Print only what is new, not the prompt")
+      .add_flag_callback(
+          "--no-echo", [&options] { options.echo = false; }, "Print only what is new, not the prompt")
       ->group(group);
   command.parse_complete_callback([&options] {
     if (options.prompt.has_value() + options.prompt_file.has_value() + !options.token_ids.empty() > 1) {
@@ -182,7 +197,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   chat.add_option("--system", options.system, "What the model is told before the first message")
       ->type_name("TEXT")
       ->group("Prompt");
-  AddModelOptions(chat, "what the tokenizer suggests", options);
+  AddModelOptions(chat, "what the model suggests", options);
   chat.footer(kChatFooter);
 
   for (CLI::App* command : {&generate, &chat}) {

@@ -50,8 +50,8 @@ struct Options {
   RuntimeConfig runtime;  // but for max_tokens
 };
 
-// Returns what `argv` asks for, or the program's exit code when there is nothing more to do: help was asked for, or
-// something is wrong and was reported.
+// Returns what `argv` asks for, or the program's exit code when there is nothing more to do: help was asked
+// for, or something is wrong and was reported.
 std::variant<Options, int> ParseOptions(int argc, char** argv);
 
 }  // namespace skald::program

@@ -18,7 +18,8 @@ ProgressBar::~ProgressBar() {
 void ProgressBar::Draw(uint64_t bytes_done, uint64_t bytes_total) const {
   if (!visible_) return;
   constexpr size_t kWidth = 40;
-  const double share = static_cast<double>(bytes_done) / static_cast<double>(std::max<uint64_t>(bytes_total, 1));
+  const double share =
+      static_cast<double>(bytes_done) / static_cast<double>(std::max<uint64_t>(bytes_total, 1));
   const auto filled = static_cast<size_t>(share * kWidth);
   const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
   std::fprintf(stderr, "\r%s [%s] %3.0f%% of %.0f MB", title_.c_str(), bar.c_str(), share * 100,

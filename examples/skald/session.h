@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One conversation in token ids: feeds a prompt to the model, samples what follows, and can go back. Knows nothing
-// of text.
+// One conversation in token ids: feeds a prompt to the model, samples what follows, and can go back. Knows
+// nothing of text.
 
 #ifndef SKALD_EXAMPLES_SKALD_SESSION_H_
 #define SKALD_EXAMPLES_SKALD_SESSION_H_
@@ -48,19 +48,21 @@ class Session {
   // Fails with kOutOfRange when a prompt of that many tokens does not fit.
   Result<void> CheckRoom(size_t tokens) const;
 
-  // Appends `prompt` and then what follows it, calling `emit` with each new token. An interrupt ends it, and one
-  // before the first new token takes the prompt back. Errors: the prompt does not fit; those of Forward and Sample.
+  // Appends `prompt` and then what follows it, calling `emit` with each new token. An interrupt ends it, and
+  // one before the first new token takes the prompt back. Errors: the prompt does not fit; those of Forward
+  // and Sample.
   Result<Ending> Generate(std::span<const int32_t> prompt, const Sampling& sampling,
                           const std::function<void(int32_t)>& emit);
 
-  // Rewinds to the first `tokens` tokens. Where the cache can only rewind further, the rest is computed again.
+  // Rewinds to the first `tokens` tokens. Where the cache can only rewind further, the rest is computed
+  // again.
   Result<void> Rewind(uint32_t tokens);
 
   // Removes tokens [begin, end) from the middle of the conversation. Errors: see KVCache::Erase.
   Result<void> Forget(uint32_t begin, uint32_t end);
 
-  // Tokens of the conversation so far (one more than it may have if the last one does not fit any more), the most it
-  // may have, and how many more fit.
+  // Tokens of the conversation so far (one more than it may have if the last one does not fit any more), the
+  // most it may have, and how many more fit.
   uint32_t size() const { return cache_.size() + static_cast<uint32_t>(pending_.size()); }
   uint32_t max_tokens() const { return cache_.max_tokens(); }
   uint32_t tokens_left() const { return size() < max_tokens() ? max_tokens() - size() : 0; }
@@ -70,8 +72,8 @@ class Session {
   Session(const LanguageModel& model, KVCache cache, Workspace workspace)
       : model_(&model), cache_(std::move(cache)), workspace_(std::move(workspace)) {}
 
-  // Appends `tokens` to the cache in pieces, so that an interrupt need not wait for all of them. Returns the logits
-  // that follow, or none after an interrupt.
+  // Appends `tokens` to the cache in pieces, so that an interrupt need not wait for all of them. Returns the
+  // logits that follow, or none after an interrupt.
   Result<std::span<const float>> Feed(std::span<const int32_t> tokens);
 
   // Samples from `logits`, appends the token, and so on.

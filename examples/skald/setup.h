@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything that a command needs before the first token, made from the options; and the line that closes a run.
+// Everything that a command needs before the first token, made from the options; and the line that closes a
+// run.
 
 #ifndef SKALD_EXAMPLES_SKALD_SETUP_H_
 #define SKALD_EXAMPLES_SKALD_SETUP_H_
@@ -12,12 +13,18 @@
 #include "options.h"
 #include "session.h"
 #include "skald/base/result.h"
+#include "skald/text/chat_template.h"
 #include "skald/text/tokenizer.h"
 
 namespace skald::program {
 
-// Loads the tokenizer of the model in options.model and checks that it fits. Errors say what else can be done.
+// Loads the tokenizer of the model in options.model and checks that it fits. Errors say what else can be
+// done.
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
+
+// Returns the chat template that the user names, else the one that the tokenizer or the files in the model's
+// folder tell of, else kNone.
+ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokenizer);
 
 // Loads the weights, showing progress, and returns a model ready to run.
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info);
@@ -26,7 +33,8 @@ Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const
 Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model);
 
 // Reports speed, use of the context and seed on stderr. `ending` says why the text ended.
-void PrintClosingLine(const Options& options, const ModelInfo& info, const Session& session, std::string_view ending);
+void PrintClosingLine(const Options& options, const ModelInfo& info, const Session& session,
+                      std::string_view ending);
 
 }  // namespace skald::program
 

@@ -152,6 +152,11 @@ float SoftmaxSpan(const AttentionArgs& args, const SpanView<T>& span, float* wei
   return hn::GetLane(correction);
 }
 
+// SoftmaxSpan with or without softcap. A pointer, so that the rest of attention is compiled only once for both.
+template <class T>
+using SoftmaxFunction = float (*)(const AttentionArgs& args, const SpanView<T>& span, float* weights, float* sum,
+                                  float& max);
+
 // output[h] = output[h] * correction[h] + weights[h] . values, for kPanels panels of 16 elements.
 template <size_t kPanels, class T, size_t kHeads>
 HWY_INLINE void AddValuePanels(const SpanView<T>& span, size_t panel_stride, size_t panel, const float* corrections,
@@ -196,8 +201,8 @@ HWY_INLINE void AddValues(const SpanView<T>& span, const KVGeometry& geometry, c
 }
 
 // Computes kHeads query heads of one row, beginning with `head`, that share one kv head.
-template <class T, bool kSoftcap, size_t kHeads>
-void AttendHeads(const AttentionArgs& args, size_t row, size_t head) {
+template <class T, size_t kHeads>
+void AttendHeads(const AttentionArgs& args, SoftmaxFunction<T> softmax_span, size_t row, size_t head) {
   const size_t head_dim = args.geometry.head_dim;
   const size_t kv_head = head / (args.heads / args.geometry.kv_heads);
   const KVBlocks& table = args.tables[args.sequences[row]];
@@ -217,7 +222,7 @@ void AttendHeads(const AttentionArgs& args, size_t row, size_t head) {
     ScoreSpan(span, head_dim, states);
     float corrections[kHeads];
     for (size_t h = 0; h < kHeads; ++h) {
-      corrections[h] = SoftmaxSpan<T, kSoftcap>(args, span, states.weights[h], states.sum[h], states.max[h]);
+      corrections[h] = softmax_span(args, span, states.weights[h], states.sum[h], states.max[h]);
     }
     AddValues(span, args.geometry, corrections, states);
   }
@@ -228,17 +233,17 @@ void AttendHeads(const AttentionArgs& args, size_t row, size_t head) {
   }
 }
 
-template <class T, bool kSoftcap>
-HWY_INLINE void AttendUnits(const AttentionArgs& args) {
+template <class T>
+void AttendUnits(const AttentionArgs& args, SoftmaxFunction<T> softmax_span) {
   const size_t heads_per_kv = args.heads / args.geometry.kv_heads;
   for (size_t unit = args.unit_begin; unit < args.unit_end;) {
     const size_t row = unit / args.heads, head = unit % args.heads;
     const size_t sharing = heads_per_kv - head % heads_per_kv;
     if (HWY_MIN(sharing, args.unit_end - unit) >= kTileRows) {
-      AttendHeads<T, kSoftcap, kTileRows>(args, row, head);
+      AttendHeads<T, kTileRows>(args, softmax_span, row, head);
       unit += kTileRows;
     } else {
-      AttendHeads<T, kSoftcap, 1>(args, row, head);
+      AttendHeads<T, 1>(args, softmax_span, row, head);
       ++unit;
     }
   }
@@ -246,12 +251,12 @@ HWY_INLINE void AttendUnits(const AttentionArgs& args) {
 
 template <class T>
 void Attention(const AttentionArgs& args) {
-  AttendUnits<T, false>(args);
+  AttendUnits<T>(args, &SoftmaxSpan<T, false>);
 }
 
 template <class T>
 void AttentionWithSoftcap(const AttentionArgs& args) {
-  AttendUnits<T, true>(args);
+  AttendUnits<T>(args, &SoftmaxSpan<T, true>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -59,8 +59,8 @@ class SpecialPieces {
 
   // Returns the piece of that id if it has to be spelled out in text from users, or null.
   const SpecialPiece* ToSpellOut(int32_t id) const {
-    if (!any_to_spell_out_)
-      return nullptr;  // spares models with hundreds of control pieces a search
+    // Spares models with hundreds of control pieces a search for each id.
+    if (!any_to_spell_out_) return nullptr;
     return FirstWith(
         [id](const SpecialPiece& piece) { return piece.id == id && !piece.spelled_out.empty(); });
   }
@@ -74,6 +74,7 @@ class SpecialPieces {
 
   std::vector<SpecialPiece> pieces_;  // longest name first
   std::bitset<256> starts_piece_;     // by the first byte of a name
+  bool any_to_spell_out_ = false;
 };
 
 }  // namespace skald

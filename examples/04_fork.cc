@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fork explores alternatives: a cache is forked at one point, and each fork goes its own way. What lies
+// before that point is computed once and stored once.
+//
+//   build/release/examples/04_fork [MODEL_FOLDER]
+
+#include <iostream>
+
+#include "demo_model/demo_config.h"
+#include "skald/skald.h"
+#include "skald/text/tokenizer.h"
+
+constexpr const char* kPrompt =
+    "In the beginning God created the heaven and the earth. And the earth was without form, and void; and "
+    "darkness was "
+    "upon the face of the deep. And the Spirit of God moved upon the face of the waters. And God said, Let "
+    "there be "
+    "light: and there was light. And God saw the light, that it was good: and God divided the light from the "
+    "darkness. "
+    "And God called the light Day, and the darkness he called Night. And the";
+
+skald::Result<void> Run(const std::filesystem::path& folder) {
+  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
+  if (!tokenizer) return skald::Failure(tokenizer.error());
+  const auto model = skald::LoadModel<DemoModel>(folder);
+  if (!model) return skald::Failure(model.error());
+  auto trunk = skald::CreateKVCache<DemoModel>({.block_tokens = 32});
+  if (!trunk) return skald::Failure(trunk.error());
+  auto workspace = skald::CreateWorkspace();
+  if (!workspace) return skald::Failure(workspace.error());
+
+  auto prompt = tokenizer->Encode(kPrompt);
+  if (!prompt) return skald::Failure(prompt.error());
+  prompt->insert(prompt->begin(), tokenizer->bos_id().value());
+  // All but its last token: every fork computes that one for logits of its own.
+  const auto shared = std::span(*prompt).first(prompt->size() - 1);
+  if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits)
+    return skald::Failure(logits.error());
+  std::cout << trunk->size() << " tokens in common: " << trunk->pool().usage().used_bytes << " bytes\n";
+
+  std::vector<skald::KVCache> forks;  // kept, to see what all of them take together
+  for (uint64_t stream = 0; stream < 4; ++stream) {
+    skald::KVCache& fork = forks.emplace_back(trunk->Fork());
+    // One seed, and a stream of random numbers for each fork.
+    const skald::SamplerSettings settings = {
+        .temperature = 0.8f, .random = {.seed = 7, .stream = stream}, .num_logprobs = 0};
+    std::vector<int32_t> tokens = {prompt->back()};
+    double logprob = 0;
+    for (size_t i = 0; i < 12; ++i) {
+      const auto logits = model->Forward(fork, std::span(tokens).last(1), *workspace);
+      if (!logits) return skald::Failure(logits.error());
+      const auto next = skald::Sample(*logits, settings, {}, fork.size());
+      if (!next) return skald::Failure(next.error());
+      logprob += next->logprob.value();
+      tokens.push_back(next->id);
+    }
+    std::cout << "..." << tokenizer->Decode(tokens).value() << "  (log-probability " << logprob << ", "
+              << fork.usage().exclusive_bytes << " bytes of its own)\n";
+  }
+  std::cout << "All five caches: " << trunk->pool().usage().used_bytes << " bytes\n";
+  return {};
+}
+
+int main(int argc, char** argv) {
+  const auto done = Run(argc > 1 ? argv[1] : "examples/demo_model");
+  if (!done) std::cerr << done.error().message << '\n';
+  return done ? 0 : 1;
+}

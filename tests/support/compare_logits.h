@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How close two implementations' logits must be, and the walk that compares them.
+
+#ifndef SKALD_TESTS_SUPPORT_COMPARE_LOGITS_H_
+#define SKALD_TESTS_SUPPORT_COMPARE_LOGITS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/cache/create.h"
+#include "skald/model/model.h"
+
+namespace skald::testing {
+
+// Weights and cache in f32: what published implementations are compared in.
+inline constexpr RuntimeConfig kExact = {.kv_type = DType::kF32, .threads = 1};
+
+// Both sides round every operation, and errors of the operations along a path add up: about one per layer and term of
+// its longest sum, as a random walk, on values as large as the largest logit.
+template <class C>
+float Tolerance(std::span<const float> logits) {
+  float largest = 0.0f;
+  for (const float logit : logits) largest = std::max(largest, std::abs(logit));
+  const float steps = std::sqrt(static_cast<float>(NumLayersOf<C>() * C::kModelDim * 8));
+  return largest * steps * std::numeric_limits<float>::epsilon();
+}
+
+inline int32_t ArgMax(std::span<const float> logits) {
+  return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+inline float LargestDifference(std::span<const float> a, std::span<const float> b) {
+  REQUIRE(a.size() == b.size());
+  float largest = 0.0f;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const float difference = std::abs(a[i] - b[i]);
+    if (!(difference <= largest)) largest = difference;  // keeps NaN
+  }
+  return largest;
+}
+
+// Checks what every row of `prompt` gives: logits or final hidden states, flattened.
+template <class C>
+void CheckRows(const Model<C>& model, const std::vector<int32_t>& prompt, Want want, std::span<const float> expected) {
+  Workspace workspace = *CreateWorkspace(kExact);
+  KVCache cache = *CreateKVCache<C>(kExact);
+  const std::vector<Want> wants(prompt.size(), want);
+  const auto outputs = model.Forward(Batch().Add(cache, prompt, wants), workspace);
+  REQUIRE(outputs);
+  std::vector<float> computed;
+  for (size_t i = 0; i < outputs->size(); ++i) computed.insert(computed.end(), (*outputs)[i].begin(), (*outputs)[i].end());
+  CHECK(LargestDifference(computed, expected) <= Tolerance<C>(expected));
+}
+
+// Returns the `count` most likely tokens, one after the other, that follow `prompt`.
+template <class C>
+std::vector<int32_t> Greedy(const Model<C>& model, const std::vector<int32_t>& prompt, size_t count) {
+  Workspace workspace = *CreateWorkspace(kExact);
+  KVCache cache = *CreateKVCache<C>(kExact);
+  std::vector<int32_t> next = prompt, story;
+  while (story.size() < count) {
+    const auto logits = model.Forward(cache, next, workspace);
+    REQUIRE(logits);
+    story.push_back(ArgMax(*logits));
+    next = {story.back()};
+  }
+  return story;
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_SUPPORT_COMPARE_LOGITS_H_
