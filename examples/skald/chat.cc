@@ -145,7 +145,7 @@ std::optional<std::string> ReadLine(bool terminal) {
 }  // namespace
 
 Result<int> RunChat(const Options& options) {
-  const auto info = IdentifyModel(options.model);
+  const auto info = FindModel(options);
   if (!info) return Failure(info.error());
   const auto tokenizer = LoadTokenizer(options, *info);
   if (!tokenizer) return Failure(tokenizer.error());

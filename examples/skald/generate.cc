@@ -82,7 +82,7 @@ class TokenPrinter {
 }  // namespace
 
 Result<int> RunGenerate(const Options& options) {
-  const auto info = IdentifyModel(options.model);
+  const auto info = FindModel(options);
   if (!info) return Failure(info.error());
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;

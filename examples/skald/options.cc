@@ -5,8 +5,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <cstdlib>
+#include <limits>
 #include <random>
+#include <string_view>
+#include <system_error>
 
 #include "skald/base/version.h"
 
@@ -33,7 +39,24 @@ constexpr const char* kChatFooter = R"(Examples:
 In the chat: /undo takes back your last message and its answer, /clear forgets everything, /quit (or Ctrl-D) ends the
 chat, Ctrl-C ends an answer. When the context is full the oldest turns but the first are forgotten.)";
 
-CLI::Validator Within(double least, double most) { return CLI::Range(least, most).description(""); }
+// Reads all of `text` as a whole number.
+template <class T>
+std::optional<T> ParseInteger(std::string_view text) {
+  T value = {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Accepts whole numbers from `least` to `most`.
+CLI::Validator Within(uint64_t least, uint64_t most) {
+  const auto check = [least, most](const std::string& text) {
+    const auto value = ParseInteger<uint64_t>(text);
+    if (value && *value >= least && *value <= most) return std::string();
+    return "expected " + std::to_string(least) + " to " + std::to_string(most) + ", got " + text;
+  };
+  return CLI::Validator(check, "");
+}
 
 std::vector<std::string> TemplateNames() {
   std::vector<std::string> names;
@@ -45,13 +68,13 @@ const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + ".
                              std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
 
 LogitBias ParseLogitBias(const std::string& text) {
-  const size_t equals = text.find('=');
-  LogitBias bias;
-  if (equals == std::string::npos || !CLI::detail::lexical_cast(text.substr(0, equals), bias.token) ||
-      !CLI::detail::lexical_cast(text.substr(equals + 1), bias.bias)) {
-    throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
-  }
-  return bias;
+  const size_t equals = std::min(text.find('='), text.size());
+  const auto token = ParseInteger<int32_t>(std::string_view(text).substr(0, equals));
+  const char* const number = text.c_str() + std::min(equals + 1, text.size());
+  char* end = nullptr;
+  const float bias = std::strtof(number, &end);
+  if (token && *token >= 0 && end != number && *end == '\0') return {*token, bias};
+  throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
 }
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
@@ -107,7 +130,7 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       .add_option("--cache-bytes", runtime.cache_bytes,
                   "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
-      ->check(CLI::PositiveNumber.description(""))
+      ->check(Within(1, kUnlimited))
       ->type_name("SIZE")
       ->group(group);
   command
@@ -119,25 +142,20 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
 void AddSamplingOptions(CLI::App& command, Options& options) {
   SamplerSettings& sampler = options.sampler;
   const char* const group = "Sampling";
-  const auto add = [&](const char* name, auto& value, double least, double most, const char* help) {
-    command.add_option(name, value, help)
-        ->check(Within(least, most))
-        ->capture_default_str()
-        ->type_name("X")
-        ->group(group);
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return command.add_option(name, value, help)->capture_default_str()->type_name("X")->group(group);
   };
-  constexpr double kLarge = 1e9;
-  add("-n,--max-tokens", options.max_tokens, 1, kLarge, "Most tokens of one text or answer");
-  add("--temperature", sampler.temperature, 0, kLarge, "Below 1 tamer, above 1 wilder; 0 is greedy");
-  add("--top-k", sampler.top_k, 0, kLarge, "Only the X most likely tokens; 0 for all");
-  add("--top-p", sampler.top_p, 0, 1, "Only the most likely tokens, X of all probability");
-  add("--min-p", sampler.min_p, 0, 1, "Only tokens at least X times as likely as the likeliest");
-  add("--repetition-penalty", sampler.repetition_penalty, 0, kLarge,
-      "Logits of recent tokens are divided by X");
-  add("--presence-penalty", sampler.presence_penalty, -kLarge, kLarge,
-      "X is taken from logits of recent tokens");
-  add("--frequency-penalty", sampler.frequency_penalty, -kLarge, kLarge, "The same, for each occurrence");
-  add("--penalty-window", sampler.penalty_window, 0, kLarge, "How many tokens count as recent");
+  add("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
+      ->check(Within(1, kMaxTokens));
+  add("--temperature", sampler.temperature, "Below 1 tamer, above 1 wilder; 0 is greedy");
+  add("--top-k", sampler.top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
+  add("--top-p", sampler.top_p, "Only the most likely tokens, X of all probability");
+  add("--min-p", sampler.min_p, "Only tokens at least X times as likely as the likeliest");
+  add("--repetition-penalty", sampler.repetition_penalty, "Logits of recent tokens are divided by X");
+  add("--presence-penalty", sampler.presence_penalty, "X is taken from logits of recent tokens");
+  add("--frequency-penalty", sampler.frequency_penalty, "The same, for each occurrence");
+  add("--penalty-window", sampler.penalty_window, "How many tokens count as recent")
+      ->check(Within(0, kMaxTokens));
   command
       .add_option_function<std::vector<std::string>>(
           "--logit-bias",
@@ -149,6 +167,7 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
       ->type_size(1)
       ->group(group);
   command.add_option("--seed", options.seed, "Makes a text repeatable (default: a random one)")
+      ->check(Within(0, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->group(group);
 }
@@ -185,7 +204,6 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App app("Runs decoder language models on the CPU.", "skald");
   app.set_version_flag("--version", kVersion, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
-  app.require_subcommand(1);
   app.footer(kMainFooter);
 
   CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
@@ -208,6 +226,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
 
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty())
+      throw CLI::RequiredError("One of the commands generate, chat and models");
+    const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
+    if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

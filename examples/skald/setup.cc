@@ -3,10 +3,12 @@
 #include "setup.h"
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
+#include <chrono>
 #include <fstream>
+#include <iomanip>
+#include <iostream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -14,6 +16,23 @@
 #include "progress_bar.h"
 
 namespace skald::program {
+namespace {
+
+std::string Rate(size_t count, std::chrono::duration<double> time) {
+  if (count == 0) return "";
+  std::ostringstream text;
+  text << " at " << std::fixed << std::setprecision(1) << static_cast<double>(count) / time.count() << "/s";
+  return text.str();
+}
+
+}  // namespace
+
+Result<ModelInfo> FindModel(const Options& options) {
+  const auto info = IdentifyModel(options.model);
+  if (!info) return info;
+  if (auto valid = ValidateSettings(options.sampler, info->vocab_size); !valid) return Failure(valid.error());
+  return info;
+}
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   const auto path = options.tokenizer.value_or(options.model / "tokenizer.model");
@@ -70,16 +89,12 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
 void PrintClosingLine(const Options& options, const ModelInfo& info, const Session& session,
                       std::string_view ending) {
   const Statistics& sums = session.statistics();
-  const auto rate = [](size_t count, std::chrono::duration<double> time) {
-    return count == 0 ? 0.0 : static_cast<double>(count) / time.count();
-  };
-  std::fprintf(
-      stderr,
-      "[%s: prompt %zu tokens at %.1f/s, generated %zu tokens at %.1f/s, context %u of %u, seed %" PRIu64
-      "%s%s]\n",
-      std::string(info.name).c_str(), sums.prompt_tokens, rate(sums.prompt_tokens, sums.prompt_time),
-      sums.generated_tokens, rate(sums.decode_steps, sums.decode_time), session.size(), session.max_tokens(),
-      options.sampler.random.seed, ending.empty() ? "" : "; ", std::string(ending).c_str());
+  const std::string prompt_rate = Rate(sums.prompt_tokens, sums.prompt_time);
+  const std::string decode_rate = Rate(sums.decode_steps, sums.decode_time);
+  std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << prompt_rate << ", generated "
+            << sums.generated_tokens << " tokens" << decode_rate << ", context " << session.size() << " of "
+            << session.max_tokens() << ", seed " << options.sampler.random.seed << (ending.empty() ? "" : "; ") << ending
+            << "]\n";
 }
 
 }  // namespace skald::program

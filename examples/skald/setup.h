@@ -18,6 +18,9 @@
 
 namespace skald::program {
 
+// Finds out which model options.model holds, and checks that the sampler settings fit it.
+Result<ModelInfo> FindModel(const Options& options);
+
 // Loads the tokenizer of the model in options.model and checks that it fits. Errors say what else can be
 // done.
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);

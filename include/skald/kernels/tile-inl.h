@@ -72,10 +72,10 @@ HWY_INLINE void AddOdd(const float* x, size_t x_stride, const bf16* row, size_t 
   AddTerm(x, x_stride, terms, sums);
 }
 
-// Asks for a row of each panel. With one row of x, memory is the limit, and hardware prefetchers alone leave some of
-// its bandwidth unused; one tile ahead is early enough.
-template <size_t kPanels, class T>
-HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
+// Asks for a row of each panel. With one row of x, memory is the limit, and widening takes so many instructions
+// that the processor sees too few loads ahead to use all of its bandwidth. For float this gained nothing.
+template <size_t kPanels>
+HWY_INLINE void PrefetchRows(const bf16* row, size_t panel_stride) {
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(row + p * panel_stride);
 }
@@ -112,7 +112,6 @@ template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddTile(const float* x, size_t x_stride, const float* weights, size_t panel_stride, size_t begin,
                         size_t end, Lanes (&totals)[kRows][kPanels]) {
   for (size_t k = begin; k < end; ++k) {
-    if constexpr (kRows == 1) PrefetchRows<kPanels>(weights + (k + kTile) * kLanes, panel_stride);
     Lanes terms[kPanels];
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadLanes(weights + p * panel_stride + k * kLanes);
