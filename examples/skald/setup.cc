@@ -91,10 +91,10 @@ void PrintClosingLine(const Options& options, const ModelInfo& info, const Sessi
   const Statistics& sums = session.statistics();
   const std::string prompt_rate = Rate(sums.prompt_tokens, sums.prompt_time);
   const std::string decode_rate = Rate(sums.decode_steps, sums.decode_time);
-  std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << prompt_rate << ", generated "
-            << sums.generated_tokens << " tokens" << decode_rate << ", context " << session.size() << " of "
-            << session.max_tokens() << ", seed " << options.sampler.random.seed << (ending.empty() ? "" : "; ") << ending
-            << "]\n";
+  std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << prompt_rate
+            << ", generated " << sums.generated_tokens << " tokens" << decode_rate << ", context "
+            << session.size() << " of " << session.max_tokens() << ", seed " << options.sampler.random.seed
+            << (ending.empty() ? "" : "; ") << ending << "]\n";
 }
 
 }  // namespace skald::program

@@ -286,7 +286,7 @@ TEST_CASE("Options that cannot work are refused") {
   const Result<ModelWeights> no_threads =
       LoadTensors<TinyModel>(TinyTensors<TinyModel>(), {.threads = 0});
   REQUIRE(!no_threads);
-  CHECK(no_threads.error().message == "LoadOptions::threads: expected at least 1");
+  CHECK(no_threads.error().message == "LoadOptions::threads: expected 1 to 1024");
 }
 
 TEST_CASE("Progress rises tensor by tensor to the total, and a bad checkpoint makes none") {

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,11 +21,17 @@
 
 namespace skald {
 
+// More than any machine has; asking for more is a mistake that is better refused than tried.
+inline constexpr uint32_t kMaxThreads = 1024;
+
 class ThreadPool {
  public:
-  // `num_workers` threads work in all, the calling one included; 0 counts as 1.
+  // `num_workers` threads work in all, the calling one included; 0 counts as 1. Where the system refuses to start
+  // another thread, those that it did start do the work.
   explicit ThreadPool(size_t num_workers) {
-    for (size_t i = 1; i < num_workers; ++i) threads_.emplace_back([this] { Work(); });
+    for (size_t i = 1; i < num_workers; ++i) {
+      if (!StartThread()) break;
+    }
   }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -57,6 +63,20 @@ class ThreadPool {
   // About 50 microseconds: longer than the gap between two operations of a decode step, shorter than is worth
   // burning for.
   static constexpr int kSpins = 1000;
+
+  bool StartThread() {
+#if defined(__cpp_exceptions)
+    try {
+      threads_.emplace_back([this] { Work(); });
+      return true;
+    } catch (const std::system_error&) {
+      return false;
+    }
+#else
+    threads_.emplace_back([this] { Work(); });
+    return true;
+#endif
+  }
 
   // `task` must live until all its tasks are done.
   void Publish(uint32_t num_tasks, const TaskRef& task) {

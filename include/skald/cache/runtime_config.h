@@ -15,6 +15,7 @@
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
+#include "skald/base/thread_pool.h"
 
 namespace skald {
 
@@ -62,7 +63,9 @@ inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
   if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
     return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
   }
-  if (runtime.threads == 0) return refuse("threads is 0, expected at least 1");
+  if (runtime.threads == 0 || runtime.threads > kMaxThreads) {
+    return refuse("threads is " + std::to_string(runtime.threads) + ", expected 1 to " + std::to_string(kMaxThreads));
+  }
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,7 +33,7 @@ struct LoadOptions {
   // checkpoints lose bits as bf16 (rounded to nearest even, as activations are). Vectors (norms,
   // biases) are always float.
   DType dtype = DType::kBF16;
-  unsigned threads = 1;  // that pack; at least 1
+  unsigned threads = 1;  // that pack; 1 to kMaxThreads
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
   // bytes_total.
   std::function<void(const LoadProgress&)> progress = {};
@@ -137,8 +138,9 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Weig
     return Fail(ErrorCode::kUnsupported,
                 "LoadOptions::dtype: expected kBF16 or kF32; F16 is a file format only");
   }
-  if (options.threads == 0) {
-    return Fail(ErrorCode::kInvalidArgument, "LoadOptions::threads: expected at least 1");
+  if (options.threads == 0 || options.threads > kMaxThreads) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));
   }
   return CatchOutOfMemory(checkpoint.path().string(), [&]() -> Result<ModelWeights> {
     ModelWeights weights;
