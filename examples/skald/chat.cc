@@ -98,10 +98,16 @@ class Chat {
   // Forgets the oldest turns until a prompt and an answer to it fit, or a prompt and a quarter of the
   // context. The first turn stays: it holds the system message, and models attend much to the very beginning.
   Result<void> MakeRoom(size_t prompt_tokens) {
-    const size_t answer_tokens = std::min<size_t>(sampling_.max_tokens, session_.max_tokens() / 4);
+    const size_t can_fit = session_.max_tokens() - std::min(session_.max_tokens(), EndOfTurn(0));
+    if (prompt_tokens > can_fit) {
+      return Fail(ErrorCode::kOutOfRange, "the message has " + std::to_string(prompt_tokens) +
+                                              " tokens, but at most " + std::to_string(can_fit) +
+                                              " fit (see --max-context and /clear)");
+    }
+    const size_t wanted = prompt_tokens + std::min<size_t>(sampling_.max_tokens, session_.max_tokens() / 4);
     size_t forgotten = 0;
-    while (turns_.size() > 1 && session_.tokens_left() < prompt_tokens + answer_tokens) {
-      const uint32_t begin = turns_[1], end = turns_.size() > 2 ? turns_[2] : session_.size();
+    while (turns_.size() > 1 && session_.tokens_left() < wanted) {
+      const uint32_t begin = turns_[1], end = EndOfTurn(1);
       if (auto erased = session_.Forget(begin, end); !erased) return Annotate("the context is full", erased);
       turns_.erase(turns_.begin() + 1);
       std::for_each(turns_.begin() + 1, turns_.end(), [&](uint32_t& turn) { turn -= end - begin; });
@@ -111,11 +117,11 @@ class Chat {
       Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
            (forgotten == 1 ? " is" : " are") + " forgotten");
     }
-    auto room = session_.CheckRoom(prompt_tokens);
-    if (!room && !turns_.empty())
-      return Fail(room.error().code, room.error().message + "; /clear starts anew");
-    return room;
+    return {};
   }
+
+  // Where turn `i`, or a conversation without turns, ends.
+  uint32_t EndOfTurn(size_t i) const { return i + 1 < turns_.size() ? turns_[i + 1] : session_.size(); }
 
   const Options& options_;
   const Tokenizer& tokenizer_;

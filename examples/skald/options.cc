@@ -19,50 +19,30 @@
 namespace skald::program {
 namespace {
 
+// Lines short enough for every version of CLI11 to leave them as they are.
 constexpr const char* kMainFooter = R"(Examples:
-  skald generate                                    the built-in demo model continues "In the beginning"
+  skald generate
   skald generate --model ~/gemma-2-2b --prompt "Once upon a time"
   skald chat --model ~/gemma-2-2b-it
-'skald generate --help' and 'skald chat --help' list all options. A model is a folder as Hugging Face publishes it:
-config.json, model.safetensors (one file, or several and their index) and tokenizer.model.)";
+Without --model there is a small demo model that writes like the King James
+Bible. A model is a folder as Hugging Face publishes it: config.json,
+model.safetensors (or its parts and their index) and tokenizer.model.
+'skald generate --help' and 'skald chat --help' list all options.)";
 
 constexpr const char* kGenerateFooter = R"(Examples:
   skald generate --prompt "And it came to pass" --max-tokens 100
-  skald generate --prompt-file story.txt --temperature 0 --no-echo     greedy; only the new text
-  skald generate --model ~/llama-3.2-1b --token-ids 128000,9906        ids in, ids out, without a tokenizer
-The text goes to stdout, all else to stderr. Ctrl-C ends the text. The closing line names the seed: with the same seed,
-model and options the text is the same, on any number of threads.)";
+  skald generate --prompt-file story.txt --temperature 0 --no-echo
+  skald generate --model ~/llama-3.2-1b --token-ids 128000,9906
+The text goes to stdout, all else to stderr. Ctrl-C ends the text. The closing
+line tells the seed: with it, the same model and the same options, the same
+text comes again, whatever the number of threads.)";
 
 constexpr const char* kChatFooter = R"(Examples:
   skald chat --model ~/gemma-2-2b-it --system "Answer in one sentence."
   skald chat --model ~/tinyllama-chat --chat-template zephyr
-In the chat: /undo takes back your last message and its answer, /clear forgets everything, /quit (or Ctrl-D) ends the
-chat, Ctrl-C ends an answer. When the context is full the oldest turns but the first are forgotten.)";
-
-// Reads all of `text` as a whole number.
-template <class T>
-std::optional<T> ParseInteger(std::string_view text) {
-  T value = {};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Accepts whole numbers from `least` to `most`.
-CLI::Validator Within(uint64_t least, uint64_t most) {
-  const auto check = [least, most](const std::string& text) {
-    const auto value = ParseInteger<uint64_t>(text);
-    if (value && *value >= least && *value <= most) return std::string();
-    return "expected " + std::to_string(least) + " to " + std::to_string(most) + ", got " + text;
-  };
-  return CLI::Validator(check, "");
-}
-
-std::vector<std::string> TemplateNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, chat_template] : kChatTemplateNames) names.emplace_back(name);
-  return names;
-}
+In the chat, /undo takes back your last message and its answer, /clear forgets
+everything, and /quit or Ctrl-D ends the chat. Ctrl-C ends an answer. When the
+context is full the oldest turns are forgotten, but not the very first.)";
 
 const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
                              std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
@@ -107,7 +87,7 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
   RuntimeConfig& runtime = options.runtime;
   command.add_option("-t,--threads", runtime.threads, "Threads that compute; they never change a result")
-      ->check(Within(1, 4096))
+      ->check(Within(1, kMaxThreads))
       ->capture_default_str()
       ->type_name("N")
       ->group(group);

@@ -139,6 +139,8 @@ class Lint:
     def check_include(self, path, number, folder, included):
         if SIMD_HEADER.match(included) and folder not in SIMD_FOLDERS and folder != "skald.h":
             self.problem(path, number, f"only kernels/ may include {included}")
+        if (path.parent / included).exists():
+            self.problem(path, number, f"{included} must be included by its path from include/")
         if not (self.root / "include" / included).exists():
             return
         room = included.split("/")[1]

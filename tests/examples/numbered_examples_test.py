@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every numbered example and checks what it prints.
+
+usage: numbered_examples_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+EXAMPLES = pathlib.Path("examples")
+EXECUTABLES = pathlib.Path(sys.argv.pop(1)).resolve()
+
+
+def run(name, *arguments):
+    return subprocess.run([EXECUTABLES / name, *arguments], capture_output=True, text=True, timeout=120)
+
+
+class NumberedExamples(unittest.TestCase):
+    def output(self, name):
+        done = run(name)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_hello_world(self):
+        text = self.output("01_hello_world")
+        self.assertRegex(text, r"^In the beginning \w+")
+        self.assertGreater(len(text), 100)
+        self.assertEqual(text, self.output("01_hello_world"))
+
+    def test_two_conversations(self):
+        first, second = self.output("02_two_conversations").strip().split("\n\n")
+        self.assertRegex(first, r"^And God said\W+\w+")
+        self.assertRegex(second, r"^The king of Babylon\W+\w+")
+
+    def test_own_config(self):
+        text = self.output("03_own_config")
+        logprobs = [float(value) for value in re.findall(r"^  \S+  (-[\d.]+)$", text, re.MULTILINE)]
+        self.assertEqual(len(logprobs), 5)
+        self.assertEqual(logprobs, sorted(logprobs, reverse=True))
+        self.assertRegex(text, r"With a wrong Config: .*gate_proj\.weight: expected shape \[512, 256\], found \[768, 256\]")
+
+    def test_fork(self):
+        text = self.output("04_fork")
+        trunk = int(re.search(r"tokens in common: (\d+) bytes", text)[1])
+        own = [int(value) for value in re.findall(r", (\d+) bytes of its own", text)]
+        everything = int(re.search(r"All five caches: (\d+) bytes", text)[1])
+        self.assertEqual(len(own), 4)
+        self.assertLess(max(own), trunk)
+        self.assertEqual(everything, trunk + sum(own))
+        alternatives = re.findall(r"^\.\.\.(.*)  \(log", text, re.MULTILINE)
+        self.assertEqual(len(set(alternatives)), 4)
+
+    def test_batch(self):
+        text = self.output("05_batch")
+        steps = re.findall(r"^step \d computes tokens of each conversation:([ \d]+)$", text, re.MULTILINE)
+        counts = [[int(count) for count in step.split()] for step in steps]
+        self.assertEqual([len(step) for step in counts], [1, 2, 3, 3])
+        self.assertEqual((counts[1][0], counts[2][:2], counts[3]), (1, [1, 1], [1, 1, 1]))
+        self.assertGreater(counts[1][1], counts[0][0])
+        for begin in ("Hear, O Israel", "And it came to pass, when all the kings", "Woe"):
+            self.assertRegex(text, rf"(?m)^{begin}\W*\w+")
+
+    def test_own_executor(self):
+        text = self.output("06_own_executor")
+        self.assertGreater(int(re.search(r"handed (\d+) operations", text)[1]), 0)
+        self.assertIn("The logits are the same on both.", text)
+
+    def test_a_missing_model_is_reported(self):
+        for source in EXAMPLES.glob("[0-9]*.cc"):
+            with self.subTest(source.name):
+                done = run(source.stem, "no-such-folder")
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, r"\Ano-such-folder/tokenizer\.model: .*\n\Z")
+
+    def test_examples_stay_small_and_say_how_to_run_them(self):
+        for source in EXAMPLES.glob("[0-9]*.cc"):
+            with self.subTest(source.name):
+                self.assertTrue(hasattr(self, f"test_{source.stem[3:]}"), "has no test here")
+                lines = source.read_text().split("\n")
+                self.assertLess(len(lines), 80)
+                comment = [line for line in lines[:12] if line.startswith("//")]
+                self.assertIn(f"//   build/release/examples/{source.stem} [MODEL_FOLDER]", comment)
+
+
+if __name__ == "__main__":
+    unittest.main()
