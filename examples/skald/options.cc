@@ -44,6 +44,31 @@ In the chat, /undo takes back your last message and its answer, /clear forgets
 everything, and /quit or Ctrl-D ends the chat. Ctrl-C ends an answer. When the
 context is full the oldest turns are forgotten, but not the very first.)";
 
+// Reads all of `text` as a whole number.
+template <class T>
+std::optional<T> ParseInteger(std::string_view text) {
+  T value = {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Accepts whole numbers from `least` to `most`.
+CLI::Validator Within(uint64_t least, uint64_t most) {
+  const auto check = [least, most](const std::string& text) {
+    const auto value = ParseInteger<uint64_t>(text);
+    if (value && *value >= least && *value <= most) return std::string();
+    return "expected " + std::to_string(least) + " to " + std::to_string(most) + ", got " + text;
+  };
+  return CLI::Validator(check, "");
+}
+
+std::vector<std::string> TemplateNames() {
+  std::vector<std::string> names;
+  for (const auto& [name, chat_template] : kChatTemplateNames) names.emplace_back(name);
+  return names;
+}
+
 const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
                              std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
 
