@@ -59,24 +59,29 @@ class TokenPrinter {
     if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
   }
 
-  void Print(int32_t id) { std::cout << Next(id) << std::flush; }
+  void Print(int32_t id) {
+    std::cout << Next(id) << std::flush;
+    printed_ = true;
+  }
 
   // Makes what follows go on from `id`, without printing it.
   void Skip(int32_t id) {
     if (decoder_) Next(id);
   }
 
-  void Finish() { std::cout << (decoder_ ? decoder_->Flush() : "") << std::endl; }
+  void Finish() {
+    if (printed_) std::cout << (decoder_ ? decoder_->Flush() : "") << std::endl;
+  }
 
  private:
   std::string Next(int32_t id) {
     // A model may have rows beyond the tokenizer's pieces, which stand for no text.
     if (decoder_) return decoder_->Push(id).value_or("");
-    return (std::exchange(first_, false) ? "" : ",") + std::to_string(id);
+    return (printed_ ? "," : "") + std::to_string(id);
   }
 
   std::optional<StreamDecoder> decoder_;
-  bool first_ = true;
+  bool printed_ = false;
 };
 
 }  // namespace

@@ -93,8 +93,8 @@ void PrintClosingLine(const Options& options, const ModelInfo& info, const Sessi
   const std::string decode_rate = Rate(sums.decode_steps, sums.decode_time);
   std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << prompt_rate
             << ", generated " << sums.generated_tokens << " tokens" << decode_rate << ", context "
-            << session.size() << " of " << session.max_tokens() << ", seed " << options.sampler.random.seed
-            << (ending.empty() ? "" : "; ") << ending << "]\n";
+            << std::min(session.size(), session.max_tokens()) << " of " << session.max_tokens() << ", seed "
+            << options.sampler.random.seed << (ending.empty() ? "" : "; ") << ending << "]\n";
 }
 
 }  // namespace skald::program
