@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels, dispatched at run time to the best SIMD target of the machine. This is the one header that drives
-// Highway's target loop: including it compiles every kernel used for every target the compiler can generate.
+// The kernels, dispatched at run time to the best SIMD target of the machine.
 //
 //   skald::Kernels<>::MatMul<skald::bf16>(args);
 //
@@ -13,35 +12,21 @@
 // this). SSE2 to SSE4, EMU128 and SCALAR multiply and add separately: close, but not the same bits. Flush-to-zero
 // is the caller's business.
 //
-// Highway's loop can run once per translation unit. Include this header before hwy/highway.h. A source that has
-// its own target loop (foreach_target.h) includes skald/kernels/kernels-inl.h in its per-target part and this
-// header, or skald.h, within `#if HWY_ONCE`; or keeps the two in separate sources.
+// Including this compiles every kernel for every target that the compiler can generate (dispatch.h). A program of
+// many sources can compile the kernels once instead: define SKALD_EXTERN_KERNELS for all of it, and include
+// skald/kernels/instantiate.h in one source. The CMake target skald::kernels does both.
 //
 // HWY_DISABLED_TARGETS (on the command line) leaves targets out and makes compiling faster; -march=... with
-// HWY_COMPILE_ONLY_STATIC compiles one target only.
+// HWY_COMPILE_ONLY_STATIC compiles one target only. Either way all sources of a program must agree.
 
 #ifndef SKALD_KERNELS_KERNELS_H_
 #define SKALD_KERNELS_KERNELS_H_
 
 #include <cstdint>
 
+#include "hwy/detect_targets.h"
 #include "skald/base/numeric.h"
 #include "skald/kernels/args.h"
-
-// clang-format off
-#if defined(HIGHWAY_HWY_FOREACH_TARGET_H_)
-  #if !defined(SKALD_KERNELS_INL_SEEN) && ((HWY_TARGETS) & ((HWY_TARGETS) - 1)) != 0
-    #error "This source has its own Highway target loop: include skald/kernels/kernels-inl.h inside it."
-  #endif
-#elif defined(HWY_HIGHWAY_INCLUDED)
-  #error "Include Skald before hwy/highway.h: kernels.h drives the Highway target loop."
-#else
-  #undef HWY_TARGET_INCLUDE
-  #define HWY_TARGET_INCLUDE "skald/kernels/kernels-inl.h"
-  #include "hwy/foreach_target.h"  // IWYU pragma: keep
-#endif
-#include "skald/kernels/kernels-inl.h"  // must follow foreach_target.h
-// clang-format on
 
 namespace skald {
 
@@ -50,82 +35,42 @@ namespace skald {
 template <int64_t kTargets = HWY_TARGETS>
 struct Kernels {
   template <class T>
-  static void Prepare(const PrepareArgs<T>& args) {
-    HWY_EXPORT_T(PrepareTable, Prepare<T>);
-    HWY_DYNAMIC_DISPATCH_T(PrepareTable)(args);
-  }
+  static void Prepare(const PrepareArgs<T>& args);
 
   template <class T>
-  static void MatMul(const MatMulArgs<T>& args) {
-    HWY_EXPORT_T(MatMulTable, MatMul<T>);
-    HWY_DYNAMIC_DISPATCH_T(MatMulTable)(args);
-  }
+  static void MatMul(const MatMulArgs<T>& args);
 
   template <class T>
-  static void Embed(const EmbedArgs<T>& args) {
-    HWY_EXPORT_T(EmbedTable, Embed<T>);
-    HWY_DYNAMIC_DISPATCH_T(EmbedTable)(args);
-  }
+  static void Embed(const EmbedArgs<T>& args);
 
-  static void Norm(const NormArgs& args) {
-    HWY_EXPORT_T(NormTable, Norm);
-    HWY_DYNAMIC_DISPATCH_T(NormTable)(args);
-  }
+  static void Norm(const NormArgs& args);
 
-  static void Add(const AddArgs& args) {
-    HWY_EXPORT_T(AddTable, AddInto);
-    HWY_DYNAMIC_DISPATCH_T(AddTable)(args);
-  }
+  static void Add(const AddArgs& args);
 
-  static void GateSilu(const GateArgs& args) {
-    HWY_EXPORT_T(GateSiluTable, GateSilu);
-    HWY_DYNAMIC_DISPATCH_T(GateSiluTable)(args);
-  }
+  static void GateSilu(const GateArgs& args);
 
-  static void GateGeluTanh(const GateArgs& args) {
-    HWY_EXPORT_T(GateGeluTanhTable, GateGeluTanh);
-    HWY_DYNAMIC_DISPATCH_T(GateGeluTanhTable)(args);
-  }
+  static void GateGeluTanh(const GateArgs& args);
 
-  static void GateGeluErf(const GateArgs& args) {
-    HWY_EXPORT_T(GateGeluErfTable, GateGeluErf);
-    HWY_DYNAMIC_DISPATCH_T(GateGeluErfTable)(args);
-  }
+  static void GateGeluErf(const GateArgs& args);
 
-  static void Softcap(const SoftcapArgs& args) {
-    HWY_EXPORT_T(SoftcapTable, Softcap);
-    HWY_DYNAMIC_DISPATCH_T(SoftcapTable)(args);
-  }
+  static void Softcap(const SoftcapArgs& args);
 
-  static void Rope(const RopeArgs& args) {
-    HWY_EXPORT_T(RopeTable, Rope);
-    HWY_DYNAMIC_DISPATCH_T(RopeTable)(args);
-  }
+  static void Rope(const RopeArgs& args);
 
   template <class T>
-  static void StoreKV(const StoreKVArgs& args) {
-    HWY_EXPORT_T(StoreKVTable, StoreKV<T>);
-    HWY_DYNAMIC_DISPATCH_T(StoreKVTable)(args);
-  }
+  static void StoreKV(const StoreKVArgs& args);
 
   template <class T>
-  static void MoveKV(const MoveKVArgs& args) {
-    HWY_EXPORT_T(MoveKVTable, MoveKV<T>);
-    HWY_DYNAMIC_DISPATCH_T(MoveKVTable)(args);
-  }
+  static void MoveKV(const MoveKVArgs& args);
 
   template <class T, bool kSoftcap>
-  static void Attention(const AttentionArgs& args) {
-    if constexpr (kSoftcap) {
-      HWY_EXPORT_T(AttentionWithSoftcapTable, AttentionWithSoftcap<T>);
-      HWY_DYNAMIC_DISPATCH_T(AttentionWithSoftcapTable)(args);
-    } else {
-      HWY_EXPORT_T(AttentionTable, Attention<T>);
-      HWY_DYNAMIC_DISPATCH_T(AttentionTable)(args);
-    }
-  }
+  static void Attention(const AttentionArgs& args);
 };
 
 }  // namespace skald
+
+#ifndef SKALD_EXTERN_KERNELS
+#include "skald/kernels/dispatch.h"
+#endif
 
 #endif  // SKALD_KERNELS_KERNELS_H_

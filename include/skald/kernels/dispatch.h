@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Drives Highway's target loop over kernels-inl.h and defines Kernels<> by a table of targets for each kernel.
+//
+// Highway's loop can run once per translation unit. Include this header before hwy/highway.h. A source that has
+// its own target loop (foreach_target.h) includes skald/kernels/kernels-inl.h in its per-target part and this
+// header, kernels.h or skald.h, within `#if HWY_ONCE`; or keeps the two in separate sources.
+
+#ifndef SKALD_KERNELS_DISPATCH_H_
+#define SKALD_KERNELS_DISPATCH_H_
+
+#include <cstdint>
+
+#include "skald/kernels/args.h"
+#include "skald/kernels/kernels.h"
+
+// clang-format off
+#if defined(HIGHWAY_HWY_FOREACH_TARGET_H_)
+  #if !defined(SKALD_KERNELS_INL_SEEN) && ((HWY_TARGETS) & ((HWY_TARGETS) - 1)) != 0
+    #error "This source has its own Highway target loop: include skald/kernels/kernels-inl.h inside it."
+  #endif
+#elif defined(HWY_HIGHWAY_INCLUDED)
+  #error "Include Skald before hwy/highway.h: kernels.h drives the Highway target loop."
+#else
+  #undef HWY_TARGET_INCLUDE
+  #define HWY_TARGET_INCLUDE "skald/kernels/kernels-inl.h"
+  #include "hwy/foreach_target.h"  // IWYU pragma: keep
+#endif
+#include "skald/kernels/kernels-inl.h"  // must follow foreach_target.h
+// clang-format on
+
+namespace skald {
+
+template <int64_t kTargets>
+template <class T>
+void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
+  HWY_EXPORT_T(PrepareTable, Prepare<T>);
+  HWY_DYNAMIC_DISPATCH_T(PrepareTable)(args);
+}
+
+template <int64_t kTargets>
+template <class T>
+void Kernels<kTargets>::MatMul(const MatMulArgs<T>& args) {
+  HWY_EXPORT_T(MatMulTable, MatMul<T>);
+  HWY_DYNAMIC_DISPATCH_T(MatMulTable)(args);
+}
+
+template <int64_t kTargets>
+template <class T>
+void Kernels<kTargets>::Embed(const EmbedArgs<T>& args) {
+  HWY_EXPORT_T(EmbedTable, Embed<T>);
+  HWY_DYNAMIC_DISPATCH_T(EmbedTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::Norm(const NormArgs& args) {
+  HWY_EXPORT_T(NormTable, Norm);
+  HWY_DYNAMIC_DISPATCH_T(NormTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::Add(const AddArgs& args) {
+  HWY_EXPORT_T(AddTable, AddInto);
+  HWY_DYNAMIC_DISPATCH_T(AddTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::GateSilu(const GateArgs& args) {
+  HWY_EXPORT_T(GateSiluTable, GateSilu);
+  HWY_DYNAMIC_DISPATCH_T(GateSiluTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::GateGeluTanh(const GateArgs& args) {
+  HWY_EXPORT_T(GateGeluTanhTable, GateGeluTanh);
+  HWY_DYNAMIC_DISPATCH_T(GateGeluTanhTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::GateGeluErf(const GateArgs& args) {
+  HWY_EXPORT_T(GateGeluErfTable, GateGeluErf);
+  HWY_DYNAMIC_DISPATCH_T(GateGeluErfTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::Softcap(const SoftcapArgs& args) {
+  HWY_EXPORT_T(SoftcapTable, Softcap);
+  HWY_DYNAMIC_DISPATCH_T(SoftcapTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::Rope(const RopeArgs& args) {
+  HWY_EXPORT_T(RopeTable, Rope);
+  HWY_DYNAMIC_DISPATCH_T(RopeTable)(args);
+}
+
+template <int64_t kTargets>
+template <class T>
+void Kernels<kTargets>::StoreKV(const StoreKVArgs& args) {
+  HWY_EXPORT_T(StoreKVTable, StoreKV<T>);
+  HWY_DYNAMIC_DISPATCH_T(StoreKVTable)(args);
+}
+
+template <int64_t kTargets>
+template <class T>
+void Kernels<kTargets>::MoveKV(const MoveKVArgs& args) {
+  HWY_EXPORT_T(MoveKVTable, MoveKV<T>);
+  HWY_DYNAMIC_DISPATCH_T(MoveKVTable)(args);
+}
+
+template <int64_t kTargets>
+template <class T, bool kSoftcap>
+void Kernels<kTargets>::Attention(const AttentionArgs& args) {
+  if constexpr (kSoftcap) {
+    HWY_EXPORT_T(AttentionWithSoftcapTable, AttentionWithSoftcap<T>);
+    HWY_DYNAMIC_DISPATCH_T(AttentionWithSoftcapTable)(args);
+  } else {
+    HWY_EXPORT_T(AttentionTable, Attention<T>);
+    HWY_DYNAMIC_DISPATCH_T(AttentionTable)(args);
+  }
+}
+
+}  // namespace skald
+
+#endif  // SKALD_KERNELS_DISPATCH_H_

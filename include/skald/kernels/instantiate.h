@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles every kernel into the source that includes this, for a program whose sources are compiled with
+// SKALD_EXTERN_KERNELS. Include it in exactly one of them.
+
+#ifndef SKALD_KERNELS_INSTANTIATE_H_
+#define SKALD_KERNELS_INSTANTIATE_H_
+
+#include "skald/base/numeric.h"
+#include "skald/kernels/args.h"
+#include "skald/kernels/dispatch.h"
+
+namespace skald {
+
+template struct Kernels<HWY_TARGETS>;
+
+#define SKALD_INSTANTIATE(T)                                                     \
+  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&);         \
+  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);           \
+  template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&);             \
+  template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&);            \
+  template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);              \
+  template void Kernels<HWY_TARGETS>::Attention<T, false>(const AttentionArgs&); \
+  template void Kernels<HWY_TARGETS>::Attention<T, true>(const AttentionArgs&)
+
+SKALD_INSTANTIATE(float);
+SKALD_INSTANTIATE(bf16);
+
+#undef SKALD_INSTANTIATE
+
+}  // namespace skald
+
+#endif  // SKALD_KERNELS_INSTANTIATE_H_
