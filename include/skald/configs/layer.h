@@ -14,12 +14,21 @@
 
 namespace skald {
 
-// How a layer mixes information between positions. Every layer is such a mixer followed by a gated
-// feed-forward block.
+// How a layer mixes information between positions. Every layer is such a mixer, followed by a gated feed-forward
+// block where the Config has one.
 enum class LayerKind : uint8_t {
   kFullAttention,     // each position sees all earlier ones and itself
   kSlidingAttention,  // each position sees itself and the Config's kWindow - 1 positions before it
+  // The recurrent kinds: a state of fixed size stands for all earlier positions.
+  kRgLru,   // real-gated linear recurrent unit of Griffin, De et al. 2024 (arXiv:2402.19427)
+  kMamba,   // selective state space, Gu and Dao 2023 (arXiv:2312.00752)
+  kMamba2,  // state-space duality, Dao and Gu 2024 (arXiv:2405.21060)
 };
+
+constexpr bool IsAttention(LayerKind kind) {
+  return kind == LayerKind::kFullAttention || kind == LayerKind::kSlidingAttention;
+}
+constexpr bool IsRecurrent(LayerKind kind) { return !IsAttention(kind); }
 
 // The gate of a gated feed-forward block: down(Activation(gate(x)) * up(x)).
 enum class Activation : uint8_t {

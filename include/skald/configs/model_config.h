@@ -4,11 +4,15 @@
 // ModelConfig lists what every Config must say; CheckConfig refuses, in full sentences, what no model can be;
 // the ...Of functions below read the optional members, so a Config mentions only the features it has.
 //
-// Required: kName, kModelDim, kFeedForwardDim, kVocabSize, kHeads, kKVHeads, kHeadDim, kLayers, kRope,
-// kNormEpsilon, kActivation, kTiedEmbeddings.
-// Optional: kWindow (required by sliding layers), kSlidingRope, kAttentionSoftcap, kFinalSoftcap,
-// kQueryPreScale, kQKVBias, kQKNorm, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings; and kModelType, the
-// "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints.
+// Every Config: kName, kModelDim, kVocabSize, kLayers, kNormEpsilon, kTiedEmbeddings.
+//   Optional: kFinalSoftcap, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale; and kModelType,
+//   the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints.
+// With feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
+// With attention layers: kHeads, kKVHeads, kHeadDim, kRope; with sliding ones kWindow. Optional: kSlidingRope,
+//   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm.
+// With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
+//   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. A Config has one of kMamba and
+//   kMamba2 at most: they share kStateDim.
 //
 // The ...Of and Has... functions take families too, the structs that Configs inherit from and that lack the
 // sizes.
@@ -28,19 +32,78 @@ namespace skald {
 template <class C>
 concept ModelConfig = requires {
   { C::kName } -> std::convertible_to<std::string_view>;
-  { C::kModelDim } -> std::convertible_to<int>;        // width of the residual stream
-  { C::kFeedForwardDim } -> std::convertible_to<int>;  // width inside the feed-forward block
-  { C::kVocabSize } -> std::convertible_to<int>;       // rows of the embedding
-  { C::kHeads } -> std::convertible_to<int>;           // query heads
-  { C::kKVHeads } -> std::convertible_to<int>;         // key and value heads, shared by groups of query heads
-  { C::kHeadDim } -> std::convertible_to<int>;
+  { C::kModelDim } -> std::convertible_to<int>;   // width of the residual stream
+  { C::kVocabSize } -> std::convertible_to<int>;  // rows of the embedding
   { C::kLayers[0] } -> std::convertible_to<LayerKind>;
   { C::kLayers.size() } -> std::convertible_to<size_t>;  // a std::array, as RepeatLayers returns
-  { C::kRope } -> std::convertible_to<RopeSpec>;
-  { C::kNormEpsilon } -> std::convertible_to<float>;   // of every RMSNorm
-  { C::kActivation } -> std::convertible_to<Activation>;
-  { C::kTiedEmbeddings } -> std::convertible_to<bool>;  // output head = embedding matrix
+  { C::kNormEpsilon } -> std::convertible_to<float>;     // of every RMSNorm
+  { C::kTiedEmbeddings } -> std::convertible_to<bool>;   // output head = embedding matrix
 };
+
+template <class C>
+constexpr size_t NumLayersOf() {
+  return C::kLayers.size();
+}
+
+template <class C>
+constexpr bool HasLayerKind(LayerKind kind) {
+  for (const LayerKind layer : C::kLayers) {
+    if (layer == kind) return true;
+  }
+  return false;
+}
+
+template <class C>
+constexpr bool HasAttention() {
+  return HasLayerKind<C>(LayerKind::kFullAttention) || HasLayerKind<C>(LayerKind::kSlidingAttention);
+}
+
+template <class C>
+constexpr bool HasRecurrence() {
+  for (const LayerKind layer : C::kLayers) {
+    if (IsRecurrent(layer)) return true;
+  }
+  return false;
+}
+
+// Width inside the gated feed-forward block that follows each mixer; 0 when layers are mixers alone, as in Mamba.
+template <class C>
+constexpr int FeedForwardDimOf() {
+  if constexpr (requires { C::kFeedForwardDim; }) return C::kFeedForwardDim;
+  else return 0;
+}
+
+// The sizes of attention: query heads, key and value heads (each shared by a group of query heads), and their
+// width. 0 without attention layers.
+template <class C>
+constexpr int HeadsOf() {
+  if constexpr (requires { C::kHeads; }) return C::kHeads;
+  else return 0;
+}
+template <class C>
+constexpr int KVHeadsOf() {
+  if constexpr (requires { C::kKVHeads; }) return C::kKVHeads;
+  else return 0;
+}
+template <class C>
+constexpr int HeadDimOf() {
+  if constexpr (requires { C::kHeadDim; }) return C::kHeadDim;
+  else return 0;
+}
+
+// Elements of each head that RoPE rotates, the first ones; the others carry no position.
+template <class C>
+constexpr int RotaryDimOf() {
+  if constexpr (requires { C::kRotaryDim; }) return C::kRotaryDim;
+  else return HeadDimOf<C>();
+}
+
+// Taps of the causal depthwise convolution in front of a recurrence; the last tap is the token itself.
+template <class C>
+constexpr int ConvWidthOf() {
+  if constexpr (requires { C::kConvWidth; }) return C::kConvWidth;
+  else return 0;
+}
 
 // Sliding window in tokens, the position itself included; 0 when the Config has none.
 template <class C>
@@ -55,7 +118,8 @@ constexpr RopeSpec RopeOf(LayerKind kind) {
   if constexpr (requires { C::kSlidingRope; }) {
     if (kind == LayerKind::kSlidingAttention) return C::kSlidingRope;
   }
-  return C::kRope;
+  if constexpr (requires { C::kRope; }) return C::kRope;
+  else return {};
 }
 
 // Attention scores s become cap * tanh(s / cap); 0 when they stay as they are.
@@ -76,7 +140,7 @@ constexpr float FinalSoftcapOf() {
 template <class C>
 constexpr double QueryPreScaleOf() {
   if constexpr (requires { C::kQueryPreScale; }) return C::kQueryPreScale;
-  else return C::kHeadDim;
+  else return HeadDimOf<C>();
 }
 
 // The same as a factor on q . k.
@@ -89,6 +153,20 @@ inline float QueryScaleOf() {
 template <class C>
 constexpr bool HasQKVBias() {
   if constexpr (requires { C::kQKVBias; }) return C::kQKVBias;
+  else return false;
+}
+
+// True when the output projection of attention adds a bias.
+template <class C>
+constexpr bool HasAttentionOutputBias() {
+  if constexpr (requires { C::kAttentionOutputBias; }) return C::kAttentionOutputBias;
+  else return false;
+}
+
+// True when the three projections of the feed-forward block add a bias.
+template <class C>
+constexpr bool HasFeedForwardBias() {
+  if constexpr (requires { C::kFeedForwardBias; }) return C::kFeedForwardBias;
   else return false;
 }
 
@@ -120,17 +198,11 @@ constexpr bool HasScaledEmbeddings() {
   else return false;
 }
 
-template <ModelConfig C>
-constexpr size_t NumLayersOf() {
-  return C::kLayers.size();
-}
-
-template <ModelConfig C>
-constexpr bool HasLayerKind(LayerKind kind) {
-  for (const LayerKind layer : C::kLayers) {
-    if (layer == kind) return true;
-  }
-  return false;
+// True when that factor is rounded to bfloat16 first (RecurrentGemma).
+template <class C>
+constexpr bool HasRoundedEmbeddingScale() {
+  if constexpr (requires { C::kRoundEmbeddingScale; }) return C::kRoundEmbeddingScale;
+  else return false;
 }
 
 // True when every RopeSpec of the Config passes `test`.
@@ -139,28 +211,46 @@ constexpr bool AllRopes(bool (*test)(const RopeSpec&)) {
   return test(RopeOf<C>(LayerKind::kFullAttention)) && test(RopeOf<C>(LayerKind::kSlidingAttention));
 }
 
-// Instantiated wherever a Config is used, so that an impossible one stops the build with a sentence.
+// Each part of CheckConfig stops the build with a sentence.
+
 template <ModelConfig C>
-constexpr bool CheckConfig() {
-  static_assert(C::kModelDim > 0 && C::kFeedForwardDim > 0 && C::kVocabSize > 0,
-                "kModelDim, kFeedForwardDim and kVocabSize must be positive.");
-  static_assert(C::kHeads > 0 && C::kKVHeads > 0 && C::kHeadDim > 0,
-                "kHeads, kKVHeads and kHeadDim must be positive.");
-  static_assert(C::kHeads % C::kKVHeads == 0,
-                "kHeads must be a multiple of kKVHeads: each key/value head serves the same number of query "
-                "heads.");
-  static_assert(C::kHeadDim % 2 == 0, "kHeadDim must be even: RoPE rotates pairs of elements.");
+constexpr bool CheckSizes() {
+  static_assert(C::kModelDim > 0 && C::kVocabSize > 0, "kModelDim and kVocabSize must be positive.");
+  static_assert(FeedForwardDimOf<C>() >= 0,
+                "kFeedForwardDim must be positive, or absent where layers have no feed-forward block.");
+  static_assert(FeedForwardDimOf<C>() == 0 || requires { C::kActivation; },
+                "A Config with kFeedForwardDim must give kActivation.");
   static_assert(C::kLayers.size() > 0, "kLayers must name at least one layer.");
   static_assert(C::kNormEpsilon > 0.0f,
                 "kNormEpsilon must be positive: it keeps a norm from dividing by zero.");
+  static_assert(FinalSoftcapOf<C>() >= 0.0f, "Softcaps must not be negative.");
+  return true;
+}
+
+template <ModelConfig C>
+constexpr bool CheckAttention() {
+  static_assert(requires { C::kHeads; C::kKVHeads; C::kHeadDim; C::kRope; },
+                "A Config with attention layers must give kHeads, kKVHeads, kHeadDim and kRope.");
+  static_assert(HeadsOf<C>() > 0 && KVHeadsOf<C>() > 0 && HeadDimOf<C>() > 0,
+                "kHeads, kKVHeads and kHeadDim must be positive.");
+  static_assert(HeadsOf<C>() % KVHeadsOf<C>() == 0,
+                "kHeads must be a multiple of kKVHeads: each key/value head serves the same number of query "
+                "heads.");
+  static_assert(HeadDimOf<C>() % 2 == 0, "kHeadDim must be even: RoPE rotates pairs of elements.");
+  static_assert(RotaryDimOf<C>() % 2 == 0 && RotaryDimOf<C>() > 0 && RotaryDimOf<C>() <= HeadDimOf<C>(),
+                "kRotaryDim must be even, positive and at most kHeadDim: RoPE rotates pairs of a head's elements.");
   static_assert(!HasLayerKind<C>(LayerKind::kSlidingAttention) || WindowOf<C>() > 0,
                 "A Config with kSlidingAttention layers must give a positive kWindow.");
   static_assert(HasLayerKind<C>(LayerKind::kSlidingAttention) || WindowOf<C>() == 0,
                 "kWindow is set, but no layer in kLayers is kSlidingAttention, so it would be ignored.");
-  static_assert(AttentionSoftcapOf<C>() >= 0.0f && FinalSoftcapOf<C>() >= 0.0f,
-                "Softcaps must not be negative.");
+  static_assert(AttentionSoftcapOf<C>() >= 0.0f, "Softcaps must not be negative.");
   static_assert(QueryPreScaleOf<C>() > 0.0,
                 "kQueryPreScale must be positive: scores are divided by its square root.");
+  return true;
+}
+
+template <ModelConfig C>
+constexpr bool CheckRope() {
   static_assert(AllRopes<C>([](const RopeSpec& rope) { return rope.base > 1.0; }),
                 "The base of kRope and kSlidingRope must be greater than 1.");
   static_assert(AllRopes<C>([](const RopeSpec& rope) {
@@ -177,6 +267,43 @@ constexpr bool CheckConfig() {
                 "RopeScaling::kLlama3 needs a positive original_context and 0 < low_frequency_factor < "
                 "high_frequency_factor: the ramp lies between them.");
   return true;
+}
+
+template <ModelConfig C>
+constexpr bool CheckRecurrence() {
+  static_assert(ConvWidthOf<C>() >= 2, "A Config with recurrent layers must give kConvWidth, at least 2 taps.");
+  static_assert(!(HasLayerKind<C>(LayerKind::kMamba) && HasLayerKind<C>(LayerKind::kMamba2)),
+                "kLayers has both kMamba and kMamba2, which would share kStateDim: use one of them.");
+  if constexpr (HasLayerKind<C>(LayerKind::kRgLru)) {
+    static_assert(requires { C::kLruWidth; C::kLruBlocks; },
+                  "A Config with kRgLru layers must give kLruWidth and kLruBlocks.");
+    static_assert(C::kLruWidth > 0 && C::kLruBlocks > 0 && C::kLruWidth % C::kLruBlocks == 0,
+                  "kLruWidth must be a positive multiple of kLruBlocks: the gates' matrices are block-diagonal.");
+  }
+  if constexpr (HasLayerKind<C>(LayerKind::kMamba)) {
+    static_assert(requires { C::kInnerDim; C::kStateDim; C::kTimeStepRank; },
+                  "A Config with kMamba layers must give kInnerDim, kStateDim and kTimeStepRank.");
+    static_assert(C::kInnerDim > 0 && C::kStateDim > 0 && C::kTimeStepRank > 0,
+                  "kInnerDim, kStateDim and kTimeStepRank must be positive.");
+  }
+  if constexpr (HasLayerKind<C>(LayerKind::kMamba2)) {
+    static_assert(requires { C::kSsmHeads; C::kSsmHeadDim; C::kStateDim; C::kSsmGroups; },
+                  "A Config with kMamba2 layers must give kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups.");
+    static_assert(C::kSsmHeads > 0 && C::kSsmHeadDim > 0 && C::kStateDim > 0 && C::kSsmGroups > 0,
+                  "kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups must be positive.");
+    static_assert(C::kSsmHeads % C::kSsmGroups == 0,
+                  "kSsmHeads must be a multiple of kSsmGroups: a group of heads shares B and C.");
+  }
+  return true;
+}
+
+// Instantiated wherever a Config is used, so that an impossible one stops the build.
+template <ModelConfig C>
+constexpr bool CheckConfig() {
+  bool valid = CheckSizes<C>();
+  if constexpr (HasAttention<C>()) valid = valid && CheckAttention<C>() && CheckRope<C>();
+  if constexpr (HasRecurrence<C>()) valid = valid && CheckRecurrence<C>();
+  return valid;
 }
 
 }  // namespace skald

@@ -161,6 +161,101 @@ struct AttentionArgs {
   size_t unit_begin, unit_end;
 };
 
+// Where the state of a recurrence is written after row `row_end` - 1 of a run.
+struct StateOutput {
+  size_t row_end;
+  std::byte* block;
+};
+
+// Rows [row_begin, row_end) of one sequence, in order of time, and the blocks that its recurrent state comes from and
+// goes to. An output may be `input` itself if it is the last one.
+struct RecurrentRun {
+  size_t row_begin, row_end;
+  const std::byte* input;      // state before the first row; null: the row is the first of its sequence
+  const StateOutput* outputs;  // [num_outputs], ascending; the last one has row_end = this row_end
+  size_t num_outputs;
+};
+
+// Causal depthwise convolution over time: output[t, c] = f(bias[c] + sum over k of weights[k, c] *
+// input[t - taps + 1 + k, c]), one FMA chain over ascending k that begins with the bias. Inputs before a run are the
+// state [taps - 1, channels] at state_offset of its input block, oldest first, or zero.
+struct ConvArgs {
+  const float* input;  // [rows, channels]
+  size_t input_stride;
+  const float* weights;  // [taps, channels]; the last tap multiplies the row itself
+  const float* bias;     // [channels]
+  float* output;         // [rows, channels], tightly packed
+  size_t channels, taps;
+  bool silu;             // f is SiLU, else the identity
+  const RecurrentRun* runs;  // [num_runs], covering the rows in order
+  size_t num_runs;
+  size_t state_offset;   // bytes
+  size_t row_begin, row_end;
+};
+
+// RG-LRU, De et al. 2024 (arXiv:2402.19427), section 2.4, with the gate of the recurrent block around it. With
+// i = sigmoid(input gate), r = sigmoid(recurrence gate) and log a = decay * r:
+//   h[t] = a h[t - 1] + sqrt(1 - a^2) (i x[t]);   output[t] = h[t] * GeluTanh(gate[t]).
+// The first token of a sequence has a = 0, and 1 in place of the root. State: [width] floats at state_offset.
+// A unit is kLanes channels of one run: unit = run * RoundUp(width, kLanes) / kLanes + lane group.
+struct RgLruArgs {
+  const float* input;  // [rows, width], tightly packed
+  const float* gates;  // [rows, 2 * width], tightly packed: input gates, then recurrence gates, before the sigmoid
+  const float* gate;   // [rows, width], of the block, before its GELU
+  size_t gate_stride;
+  const float* decay;  // [width], -8 * softplus(recurrent_param)
+  float* output;       // [rows, width], tightly packed
+  size_t width;
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
+// Largest state_dim that the scans' on-stack buffers hold.
+inline constexpr size_t kMaxStateDim = 256;
+
+// Selective scan of Mamba, Gu and Dao 2023 (arXiv:2312.00752), section 3.2, with its gate. With d = softplus(dt):
+//   h[n] = exp(d decay[n]) h[n] + (d x) B[n];   output = (sum over n of C[n] h[n], ascending, + skip x) * SiLU(gate).
+// State: [state_dim, width] floats at state_offset. Units as in RgLruArgs.
+struct SelectiveScanArgs {
+  const float* input;      // x: [rows, width], tightly packed
+  const float* time_step;  // dt: [rows, width], tightly packed, bias included
+  const float* b;          // [rows, state_dim]
+  const float* c;          // [rows, state_dim]
+  size_t bc_stride;        // of both
+  const float* gate;       // [rows, width]
+  size_t gate_stride;
+  const float* decay;      // [state_dim, width], -exp(A_log) transposed
+  const float* skip;       // D: [width]
+  float* output;           // [rows, width], tightly packed
+  size_t width, state_dim;
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
+// Recurrence of Mamba-2, Dao and Gu 2024 (arXiv:2405.21060), with its gate. For each head, with
+// d = clamp(softplus(dt + bias), time_step_min, time_step_max):
+//   h[n, p] = exp(d decay) h[n, p] + (d x[p]) B[n];
+//   output[p] = (sum over n of C[n] h[n, p], ascending, + skip x[p]) * SiLU(gate[p]).
+// State: [heads, state_dim, head_dim] floats at state_offset. A unit is one head of one run: unit = run * heads + head.
+struct StateSpaceArgs {
+  const float* input;      // [rows, channels], tightly packed: x [heads * head_dim], B [groups * state_dim], C likewise
+  const float* time_step;  // dt: [rows, heads]
+  size_t time_step_stride;
+  const float* time_step_bias;  // [heads]
+  float time_step_min, time_step_max;
+  const float* gate;       // [rows, heads * head_dim]
+  size_t gate_stride;
+  const float* decay;      // [heads], -exp(A_log)
+  const float* skip;       // D: [heads]
+  float* output;           // [rows, heads * head_dim], tightly packed
+  size_t heads, head_dim, groups, state_dim;
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
 }  // namespace skald
 
 #endif  // SKALD_KERNELS_ARGS_H_

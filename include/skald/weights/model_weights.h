@@ -25,16 +25,46 @@ struct AttentionWeights {
   std::vector<float> query_norm;  // [head_dim], for each head before RoPE; empty when there is none
   std::vector<float> key_norm;    // the same
   Matrix output;                  // [model_dim, q]
+  std::vector<float> output_bias;  // [model_dim]; empty when there is none
+};
+
+// Of a recurrent layer; shapes are those of its RecurrenceSpec. What a kind does not have is empty.
+struct RecurrentWeights {
+  Matrix input;                   // [projected_dim, model_dim]
+  std::vector<float> input_bias;  // [projected_dim]
+  std::vector<float> conv;        // [conv_width, conv_channels]; the last tap multiplies the token itself
+  std::vector<float> conv_bias;   // [conv_channels]; zeros when there is none
+  Matrix output;                  // [model_dim, width]
+  std::vector<float> output_bias;  // [model_dim]
+
+  // How fast the state fades. RG-LRU: -8 * softplus(recurrent_param), [width]; Mamba: -exp(A_log), [state_dim, width];
+  // Mamba-2: -exp(A_log), [heads].
+  std::vector<float> decay;
+
+  // RG-LRU: the gates' block-diagonal matrices, input gates of all heads, then recurrence gates of all heads, each
+  // [width / heads, width / heads].
+  std::vector<Matrix> gates;
+  std::vector<float> gate_bias;  // [2 * width] in the same order
+
+  // Mamba: x_proj [time_step_rank + 2 * state_dim, width] and dt_proj [width, time_step_rank].
+  Matrix selection;
+  Matrix time_step;
+  std::vector<float> time_step_bias;  // Mamba: [width]; Mamba-2: [heads]
+  std::vector<float> skip;            // D. Mamba: [width]; Mamba-2: [heads]
+  std::vector<float> norm;            // Mamba-2: [width], on the gated output
 };
 
 struct FeedForwardWeights {
   Matrix gate_up;  // [2 * feed_forward_dim, model_dim]: gate rows, then up rows
+  std::vector<float> gate_up_bias;  // [2 * feed_forward_dim]; empty when there is none
   Matrix down;     // [model_dim, feed_forward_dim]
+  std::vector<float> down_bias;     // [model_dim]; empty when there is none
 };
 
 struct LayerWeights {
-  std::vector<float> input_norm;  // [model_dim], before attention
-  AttentionWeights attention;
+  std::vector<float> input_norm;  // [model_dim], before the mixer
+  AttentionWeights attention;     // empty in recurrent layers
+  RecurrentWeights recurrent;     // empty in attention layers
   std::vector<float>
       post_attention_norm;  // [model_dim], on the output of attention; empty without post-norms
   std::vector<float> feed_forward_norm;  // [model_dim], before the feed-forward block
