@@ -60,18 +60,18 @@ TEST_CASE_TEMPLATE("storing a token touches no other token and nothing outside i
 
 // Moves `count` tokens from source to target, in one cache, and compares with the tokens as they were.
 template <class T>
-void CheckMove(size_t head_dim, size_t source, size_t target, size_t count) {
+void CheckMove(size_t head_dim, size_t rotary_dim, size_t source, size_t target, size_t count) {
   CAPTURE(source);
   CAPTURE(target);
   StoredTokens<T> moved(2, head_dim, 64, 128), original(2, head_dim, 64, 128);
   std::vector<float> cos, sin;
-  for (size_t i = 0; i < head_dim / 2; ++i) {
+  for (size_t i = 0; i < rotary_dim / 2; ++i) {
     cos.push_back(std::cos(0.3f * static_cast<float>(i + 1)));
     sin.push_back(std::sin(0.3f * static_cast<float>(i + 1)));
   }
   Kernels<>::MoveKV<T>({.source = moved.cache.block(source / 64), .target = moved.cache.block(target / 64),
                         .source_slot = source % 64, .target_slot = target % 64, .count = count, .cos = cos.data(),
-                        .sin = sin.data(), .geometry = moved.cache.geometry()});
+                        .sin = sin.data(), .rotary_dim = rotary_dim, .geometry = moved.cache.geometry()});
   for (size_t position = 0; position < 128; ++position) {
     const bool is_target = position >= target && position < target + count;
     const size_t from = is_target ? position - target + source : position;
@@ -84,7 +84,7 @@ void CheckMove(size_t head_dim, size_t source, size_t target, size_t count) {
         expected_value.push_back(original.cache.Value(from, head, d));
       }
       if (is_target) {
-        reference::RotateHead(expected_key.data(), cos.data(), sin.data(), head_dim);
+        reference::RotateHead(expected_key.data(), cos.data(), sin.data(), rotary_dim);
         for (float& x : expected_key) x = ToFloat(FromFloat<T>(x));
       }
       CHECK(Difference(key, expected_key, sizeof(T) == 4 ? 2 * kEpsilon : 2 * kBF16Epsilon) == "");
@@ -94,14 +94,15 @@ void CheckMove(size_t head_dim, size_t source, size_t target, size_t count) {
 }
 
 TEST_CASE_TEMPLATE("moved tokens keep their values, and their keys are rotated", T, float, bf16) {
-  CheckMove<T>(24, 3, 64 + 10, 20);
-  CheckMove<T>(8, 64, 0, 64);
-  CheckMove<T>(20, 5, 70, 0);
+  CheckMove<T>(24, 24, 3, 64 + 10, 20);
+  CheckMove<T>(8, 8, 64, 0, 64);
+  CheckMove<T>(20, 10, 1, 65, 17);
+  CheckMove<T>(20, 20, 5, 70, 0);
 }
 
 TEST_CASE_TEMPLATE("tokens may move within their block in either direction", T, float, bf16) {
-  CheckMove<T>(16, 7, 2, 30);
-  CheckMove<T>(16, 2, 7, 30);
+  CheckMove<T>(16, 16, 7, 2, 30);
+  CheckMove<T>(16, 16, 2, 7, 30);
 }
 
 }  // namespace

@@ -110,26 +110,34 @@ TEST_CASE("the scalar norm is close to the norm in double precision") {
   }
 }
 
-TEST_CASE("rope rotates the first heads of a row and leaves the rest") {
-  for (const size_t head_dim : {2, 6, 8, 16, 20, 24, 34, 64, 256}) {
-    CAPTURE(head_dim);
-    const size_t heads = 3, stride = 4 * head_dim, half = head_dim / 2;
-    const std::vector<float> angles = RandomFloats(10, 3 * half, 3.0f);
-    std::vector<float> cos, sin, actual = RandomFloats(11, 3 * stride), expected = actual;
-    for (const float a : angles) {
-      cos.push_back(std::cos(a));
-      sin.push_back(std::sin(a));
-    }
-    for (size_t row = 1; row < 3; ++row) {
-      for (size_t head = 0; head < heads; ++head) {
-        reference::RotateHead(expected.data() + row * stride + head * head_dim, cos.data() + row * half,
-                              sin.data() + row * half, head_dim);
-      }
-    }
-    Kernels<>::Rope({.rows = actual.data(), .row_stride = stride, .cos = cos.data(), .sin = sin.data(),
-                     .heads = heads, .head_dim = head_dim, .row_begin = 1, .row_end = 3});
-    CHECK(Difference(actual, expected, 2 * kEpsilon) == "");
+void CheckRope(size_t head_dim, size_t rotary_dim) {
+  CAPTURE(head_dim);
+  CAPTURE(rotary_dim);
+  const size_t heads = 3, stride = 4 * head_dim, half = rotary_dim / 2;
+  const std::vector<float> angles = RandomFloats(10, 3 * half, 3.0f);
+  std::vector<float> cos, sin, actual = RandomFloats(11, 3 * stride), expected = actual;
+  for (const float a : angles) {
+    cos.push_back(std::cos(a));
+    sin.push_back(std::sin(a));
   }
+  for (size_t row = 1; row < 3; ++row) {
+    for (size_t head = 0; head < heads; ++head) {
+      reference::RotateHead(expected.data() + row * stride + head * head_dim, cos.data() + row * half,
+                            sin.data() + row * half, rotary_dim);
+    }
+  }
+  Kernels<>::Rope({.rows = actual.data(), .row_stride = stride, .cos = cos.data(), .sin = sin.data(), .heads = heads,
+                   .head_dim = head_dim, .rotary_dim = rotary_dim, .row_begin = 1, .row_end = 3});
+  CHECK(Difference(actual, expected, 2 * kEpsilon) == "");
+}
+
+TEST_CASE("rope rotates the first heads of a row and leaves the rest") {
+  for (const size_t head_dim : {2, 6, 8, 16, 20, 24, 34, 64, 256}) CheckRope(head_dim, head_dim);
+}
+
+TEST_CASE("rope may rotate only the first elements of a head") {
+  CheckRope(24, 12);
+  CheckRope(256, 128);
 }
 
 TEST_CASE("addition covers exactly its range") {

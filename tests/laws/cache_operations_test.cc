@@ -18,9 +18,8 @@ namespace {
 
 class RandomCaches {
  public:
-  RandomCaches(uint32_t seed, uint32_t window) : random_(seed) {
+  RandomCaches(uint32_t seed, const CacheLayout& layout) : random_(seed) {
     const uint32_t block_tokens = 32 * Pick(1, 3);
-    const CacheLayout layout = ToyLayout(window);
     uint64_t limit = 0;
     for (const CacheGroup& group : layout.groups()) {
       limit += Pick(4, 30) * BlockGeometry::Of(group, block_tokens, DType::kF32).block_bytes();
@@ -30,7 +29,8 @@ class RandomCaches {
                                       .kv_type = DType::kF32,
                                       .block_tokens = block_tokens,
                                       .checkpoint_every = Pick(0, 1) * Pick(1, 100),
-                                      .max_checkpoints = Pick(1, 4)});
+                                      .max_checkpoints = Pick(1, 4),
+                                      .rewind_tokens = Pick(0, 1) * Pick(1, 60)});
     for (int i = 0; i < 4; ++i) caches_.push_back(*CreateKVCache(pool_));
   }
 
@@ -124,18 +124,29 @@ class RandomCaches {
   int32_t next_token_ = 1;
 };
 
+void CheckLayout(const CacheLayout& layout) {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    RandomCaches caches(seed, layout);
+    for (int operation = 0; operation < 150; ++operation) {
+      caches.RunOneOperation();
+      caches.CheckEverything();
+    }
+    caches.CheckNothingLeaks();
+  }
+}
+
 TEST_CASE("caches hold their tokens through any sequence of operations") {
   for (const uint32_t window : {0u, 1u, 8u, 45u}) {
-    for (uint32_t seed = 0; seed < 40; ++seed) {
-      CAPTURE(window);
-      CAPTURE(seed);
-      RandomCaches caches(seed, window);
-      for (int operation = 0; operation < 150; ++operation) {
-        caches.RunOneOperation();
-        caches.CheckEverything();
-      }
-      caches.CheckNothingLeaks();
-    }
+    CAPTURE(window);
+    CheckLayout(ToyLayout(window));
+  }
+}
+
+TEST_CASE("so do caches of hybrid models") {
+  for (const uint32_t window : {0u, 20u}) {
+    CAPTURE(window);
+    CheckLayout(ToyLayout(window, /*recurrent=*/true));
   }
 }
 

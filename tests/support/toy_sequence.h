@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for a model, for tests of caches alone: it carries out a step's plan on real blocks, but the only state
-// of a token is the token itself, written at its slot. Reading a cache back shows at once whether any operation lost,
-// mixed up or leaked a token.
+// of a token is the token itself, written at its slot, and a recurrent layer's state is a hash of all tokens so far.
+// Reading a cache back shows at once whether any operation lost, mixed up or leaked a token.
 
 #ifndef SKALD_TESTS_SUPPORT_TOY_SEQUENCE_H_
 #define SKALD_TESTS_SUPPORT_TOY_SEQUENCE_H_
@@ -20,14 +20,27 @@
 
 namespace skald::testing {
 
-// A layout of one full-attention group and, if `window` is not 0, one sliding group.
-inline CacheLayout ToyLayout(uint32_t window) {
+// A layout of one full-attention group, if `window` is not 0 one sliding group, and if asked one recurrent group.
+inline CacheLayout ToyLayout(uint32_t window, bool recurrent = false) {
   CacheLayout layout;
   layout.AddLayer({.kind = LayerKind::kFullAttention, .kv_heads = 1, .head_dim = 2});
   if (window != 0) {
     layout.AddLayer({.kind = LayerKind::kSlidingAttention, .kv_heads = 2, .head_dim = 4, .window = window});
   }
+  if (recurrent) layout.AddLayer({.kind = LayerKind::kRgLru, .state_floats = 2, .conv_floats = 3});
   return layout;
+}
+
+// What a recurrent layer of the toy remembers of `tokens` (FNV-1a).
+inline uint64_t ToyState(std::span<const int32_t> tokens, uint64_t state = 0xCBF29CE484222325u) {
+  for (const int32_t token : tokens) state = (state ^ static_cast<uint32_t>(token)) * 0x100000001B3u;
+  return state;
+}
+
+inline uint64_t ReadToyState(BlockPool& pool, uint32_t group, BlockId id) {
+  uint64_t state;
+  std::memcpy(&state, pool.Resolve(group, {id})[0], sizeof(state));
+  return state;
 }
 
 inline std::byte* ToySlot(BlockPool& pool, uint32_t group, BlockId id, uint32_t slot) {
@@ -45,7 +58,14 @@ inline void RunToySequence(const SequencePlan& plan, std::span<const int32_t> to
     std::memcpy(ToySlot(pool, move.group, move.target, move.target_slot),
                 ToySlot(pool, move.group, move.source, move.source_slot), move.count * sizeof(int32_t));
   }
+  for (const StateSave& save : plan.saves) {
+    const std::vector<BlockId>& present = plan.groups[save.group].blocks;
+    const auto seen = tokens.first(save.tokens - plan.first_position);
+    const uint64_t state = present.empty() ? ToyState(seen) : ToyState(seen, ReadToyState(pool, save.group, present[0]));
+    std::memcpy(pool.Resolve(save.group, {save.block})[0], &state, sizeof(state));
+  }
   for (uint32_t g = 0; g < plan.groups.size(); ++g) {
+    if (pool.layout().groups()[g].is_recurrent()) continue;
     const GroupTable& group = plan.groups[g];
     for (uint32_t i = 0; i < tokens.size(); ++i) {
       const uint32_t position = plan.first_position + i;
@@ -90,9 +110,25 @@ inline std::vector<std::pair<uint32_t, int32_t>> VisibleTokens(const KVCache& ca
   return visible;
 }
 
+// True when every state of recurrent group `g` is that of the tokens it stands for, up to the last one.
+inline bool RemembersItsTokens(const KVCache& cache, uint32_t g) {
+  const GroupTable& group = cache.table().groups[g];
+  if (cache.size() == 0) return group.blocks.empty();
+  if (group.first_token == 0 || group.first_token + group.blocks.size() != cache.size() + 1) return false;
+  for (size_t i = 0; i < group.blocks.size(); ++i) {
+    const uint64_t expected = ToyState(cache.tokens().first(group.first_token + i));
+    if (ReadToyState(cache.pool(), g, group.blocks[i]) != expected) return false;
+  }
+  return true;
+}
+
 // True when every group shows exactly the tokens that the cache says it holds.
 inline bool HoldsItsTokens(const KVCache& cache) {
   for (uint32_t g = 0; g < cache.table().groups.size(); ++g) {
+    if (cache.pool().layout().groups()[g].is_recurrent()) {
+      if (!RemembersItsTokens(cache, g)) return false;
+      continue;
+    }
     std::vector<std::pair<uint32_t, int32_t>> expected;
     for (uint32_t p = cache.pool().layout().groups()[g].FirstVisible(cache.size()); p < cache.size(); ++p) {
       expected.push_back({p, cache.tokens()[p]});

@@ -16,8 +16,12 @@ namespace skald {
 // Number of a block within its group of a pool.
 using BlockId = uint32_t;
 
-// The blocks of one group. Block i of a sequence holds positions [i * block_tokens, (i + 1) * block_tokens); the
-// list begins with the block of `first_token`. State of earlier tokens, out of every window, is released.
+// The blocks of one group.
+//
+// Attention: block i of a sequence holds positions [i * block_tokens, (i + 1) * block_tokens); the list begins with
+// the block of `first_token`. State of earlier tokens, out of every window, is released.
+// Recurrence: block i of the list is the state after first_token + i tokens; the last is the present one. There is
+// none for 0 tokens.
 struct GroupTable {
   uint32_t first_token = 0;
   std::vector<BlockId> blocks;

@@ -65,8 +65,8 @@ class KVCache {
   void Clear() { *this = KVCache(lease_.pool()); }
 
   // Rewinds to the first `tokens` tokens; what follows is as if the others had never been seen. Errors:
-  // kOutOfRange beyond size(); kFailedPrecondition where a window's earlier state is gone, naming the nearest
-  // earlier resume point.
+  // kOutOfRange beyond size(); kFailedPrecondition where a window's or a recurrent layer's earlier state is gone,
+  // naming the nearest earlier resume point. O(blocks): no token state is copied.
   Result<void> Truncate(uint32_t tokens) {
     if (tokens > size()) {
       return Fail(ErrorCode::kOutOfRange, "cannot truncate a cache of " + std::to_string(size()) + " tokens to " +
@@ -75,9 +75,8 @@ class KVCache {
     const TableLease* from = FindResumable(tokens);
     if (from == nullptr) {
       return Fail(ErrorCode::kFailedPrecondition,
-                  "cannot rewind to position " + std::to_string(tokens) +
-                      ": sliding-window layers have released the tokens before it; the nearest earlier resume point is " +
-                      std::to_string(NearestResumePoint(tokens)));
+                  "cannot rewind to position " + std::to_string(tokens) + ": " + WhatIsGone() +
+                      "; the nearest earlier resume point is " + std::to_string(NearestResumePoint(tokens)));
     }
     lease_ = from->Share(Prefix(from->table(), tokens));
     tokens_.resize(tokens);
@@ -87,9 +86,10 @@ class KVCache {
 
   // Removes tokens [begin, end); later ones move down to close the gap, their keys turned to their new positions at
   // the next step. What they once read from the removed tokens stays in them: this is not the same as never having
-  // seen those tokens. Errors: kOutOfRange; kFailedPrecondition where a window would need released tokens.
+  // seen those tokens. Errors: kOutOfRange; kFailedPrecondition where a window would need released tokens;
+  // kUnsupported with recurrent layers, whose state cannot give up single tokens.
   Result<void> Erase(uint32_t begin, uint32_t end) {
-    if (auto valid = CheckRange("erase", begin, end); !valid) return valid;
+    if (auto valid = CheckEdit("erase", begin, end); !valid) return valid;
     const Segments order = table().Order();
     auto edited = Edit(Concatenate(Slice(order, 0, begin), Slice(order, end, size())), begin);
     if (!edited) {
@@ -104,7 +104,7 @@ class KVCache {
   // Moves tokens [begin, end) so that the first of them comes to stand at `to`; the tokens in between move the other
   // way. Keys are turned at the next step. Errors as Erase.
   Result<void> Shift(uint32_t begin, uint32_t end, uint32_t to) {
-    if (auto valid = CheckRange("shift", begin, end); !valid) return valid;
+    if (auto valid = CheckEdit("shift", begin, end); !valid) return valid;
     if (to > size() - (end - begin)) {
       return Fail(ErrorCode::kOutOfRange, "cannot shift " + std::to_string(end - begin) + " tokens to position " +
                                               std::to_string(to) + " of a cache of " + std::to_string(size()));
@@ -121,7 +121,7 @@ class KVCache {
     return {};
   }
 
-  // Positions that Truncate can go to, ascending. Without sliding windows that is every position.
+  // Positions that Truncate can go to, ascending. Where all layers are full attention that is every position.
   std::vector<ResumeRange> ResumePoints() const {
     std::vector<ResumeRange> points = {{0, 0}};
     const auto add = [&points](const BlockTable& table, const CacheLayout& layout) {
@@ -141,7 +141,8 @@ class KVCache {
     CacheUsage usage{0, 0};
     for (size_t g = 0; g < table().groups.size(); ++g) {
       for (const BlockId id : table().groups[g].blocks) {
-        (pool().references(g, id) == 1 ? usage.exclusive_bytes : usage.shared_bytes) += pool().geometry(g).block_bytes();
+        uint64_t& bytes = pool().references(g, id) == 1 ? usage.exclusive_bytes : usage.shared_bytes;
+        bytes += pool().geometry(g).block_bytes();
       }
     }
     return usage;
@@ -152,11 +153,15 @@ class KVCache {
 
   explicit KVCache(TableLease lease) : lease_(std::move(lease)) {}
 
-  // The first position a table can be cut to without missing tokens that a window there would see. Position 0 sees
-  // nothing and always works; it is not what is meant.
+  // The first position a table can be cut to without missing tokens that a window there would see, or the state of a
+  // recurrent layer. Position 0 needs nothing and always works; it is not what is meant.
   static uint32_t EarliestResume(const BlockTable& table, const CacheLayout& layout) {
     uint32_t earliest = 0;
     for (size_t g = 0; g < table.groups.size(); ++g) {
+      if (layout.groups()[g].is_recurrent()) {
+        earliest = std::max(earliest, table.groups[g].first_token);
+        continue;
+      }
       const uint32_t retained = FirstRetained(table, table.groups[g].first_token);
       if (retained > 0) earliest = std::max(earliest, retained + layout.groups()[g].window - 1);
     }
@@ -183,6 +188,12 @@ class KVCache {
     return nearest;
   }
 
+  // What keeps this cache from going back anywhere.
+  std::string WhatIsGone() const {
+    const char* const windows = "sliding-window layers have released the tokens before it";
+    return pool().layout().has_recurrence() ? "recurrent layers keep no state of it" : windows;
+  }
+
   // The first `tokens` tokens of `table`. Blocks that only later tokens used are left out, unless pending edits may
   // still refer to them.
   BlockTable Prefix(BlockTable table, uint32_t tokens) const {
@@ -190,9 +201,14 @@ class KVCache {
     table.tokens = tokens;
     table.edits = Slice(table.edits, 0, tokens);
     if (table.edits == Segments{{0, tokens}}) table.edits.clear();
-    for (GroupTable& group : table.groups) {
-      if (!table.edits.empty()) continue;
-      if (group.first_token >= tokens) {
+    if (!table.edits.empty()) return table;
+    for (size_t g = 0; g < table.groups.size(); ++g) {
+      GroupTable& group = table.groups[g];
+      if (tokens == 0) {
+        group = {};
+      } else if (pool().layout().groups()[g].is_recurrent()) {
+        group.blocks.resize(tokens - group.first_token + 1);
+      } else if (group.first_token >= tokens) {
         group = {tokens, {}};  // nothing is left that this group stores
       } else {
         group.blocks.resize((tokens + block_tokens - 1) / block_tokens - group.first_token / block_tokens);
@@ -201,11 +217,18 @@ class KVCache {
     return table;
   }
 
-  Result<void> CheckRange(const char* verb, uint32_t begin, uint32_t end) const {
-    if (begin <= end && end <= size()) return {};
-    return Fail(ErrorCode::kOutOfRange, std::string("cannot ") + verb + " tokens [" + std::to_string(begin) + ", " +
-                                            std::to_string(end) + ") of a cache of " + std::to_string(size()) +
-                                            " tokens");
+  Result<void> CheckEdit(const char* verb, uint32_t begin, uint32_t end) const {
+    const std::string what = std::string("cannot ") + verb + " tokens [" + std::to_string(begin) + ", " +
+                             std::to_string(end) + ")";
+    if (begin > end || end > size()) {
+      return Fail(ErrorCode::kOutOfRange, what + " of a cache of " + std::to_string(size()) + " tokens");
+    }
+    if (pool().layout().has_recurrence()) {
+      return Fail(ErrorCode::kUnsupported,
+                  what + ": the state of recurrent layers cannot give up single tokens; rewind to position " +
+                      std::to_string(NearestResumePoint(begin)) + " and compute what follows again");
+    }
+    return {};
   }
 
   // Makes `order` the order of tokens; those before `unchanged` keep their place. Refused where the next token's

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group, and a
-// block of the cache holds the state that a run of tokens added to all layers of one group. A value without
-// pointers, computed at compile time from a Config; nothing else in cache/ knows about Configs.
+// CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group. A block of
+// an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
+// state of all its layers after some number of tokens. A value without pointers, computed at compile time from a
+// Config; nothing else in cache/ knows about Configs.
 
 #ifndef SKALD_CACHE_LAYOUT_H_
 #define SKALD_CACHE_LAYOUT_H_
@@ -16,22 +17,30 @@
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/recurrence.h"
 
 namespace skald {
 
-inline constexpr size_t kMaxCacheGroups = 4;
+inline constexpr size_t kMaxCacheGroups = 5;
 inline constexpr size_t kMaxCacheLayers = 256;
 
 // Layers that keep the same kind of state. Immutable value.
 struct CacheGroup {
   LayerKind kind = LayerKind::kFullAttention;
   uint32_t layers = 0;
+  // Of attention:
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
-  uint32_t window = 0;  // tokens a position sees, itself included; 0 = all
-  RopeSpec rope = {};   // how keys were rotated, for moving them to other positions
+  uint32_t window = 0;      // tokens a position sees, itself included; 0 = all
+  RopeSpec rope = {};       // how keys were rotated, for moving them to other positions
+  uint32_t rotary_dim = 0;  // elements of a head that were rotated
+  // Of recurrence, floats of one layer:
+  uint32_t state_floats = 0;
+  uint32_t conv_floats = 0;
 
   friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
+
+  constexpr bool is_recurrent() const { return IsRecurrent(kind); }
 
   // First position that a token at `position` sees.
   constexpr uint32_t FirstVisible(uint32_t position) const {
@@ -74,7 +83,8 @@ class CacheLayout {
     };
     for (const CacheGroup& group : groups()) {
       for (uint64_t v : {uint64_t(group.kind), uint64_t{group.layers}, uint64_t{group.kv_heads},
-                         uint64_t{group.head_dim}, uint64_t{group.window}, uint64_t(group.rope.scaling)}) {
+                         uint64_t{group.head_dim}, uint64_t{group.window}, uint64_t(group.rope.scaling),
+                         uint64_t{group.rotary_dim}, uint64_t{group.state_floats}, uint64_t{group.conv_floats}}) {
         mix(v);
       }
       for (double v : {group.rope.base, group.rope.factor, group.rope.low_frequency_factor,
@@ -84,6 +94,14 @@ class CacheLayout {
     }
     for (const LayerSlot& slot : layers()) mix(slot.group), mix(slot.index);
     return hash;
+  }
+
+  // True when some layers keep one state instead of one for each token.
+  constexpr bool has_recurrence() const {
+    for (const CacheGroup& group : groups()) {
+      if (group.is_recurrent()) return true;
+    }
+    return false;
   }
 
   friend constexpr bool operator==(const CacheLayout&, const CacheLayout&) = default;
@@ -99,39 +117,65 @@ class CacheLayout {
   size_t num_groups_ = 0, num_layers_ = 0;
 };
 
+// Returns what a layer of this kind keeps.
+template <ModelConfig C>
+constexpr CacheGroup CacheGroupOf(LayerKind kind) {
+  if (IsRecurrent(kind)) {
+    const RecurrenceSpec spec = RecurrenceOf<C>(kind);
+    return {.kind = kind,
+            .state_floats = static_cast<uint32_t>(spec.state_floats()),
+            .conv_floats = static_cast<uint32_t>(spec.conv_floats())};
+  }
+  return {.kind = kind,
+          .kv_heads = uint32_t{KVHeadsOf<C>()},
+          .head_dim = uint32_t{HeadDimOf<C>()},
+          .window = kind == LayerKind::kSlidingAttention ? uint32_t{WindowOf<C>()} : 0u,
+          .rope = RopeOf<C>(kind),
+          .rotary_dim = uint32_t{RotaryDimOf<C>()}};
+}
+
 // Returns the layout of a model's cache.
 template <ModelConfig C>
 constexpr CacheLayout LayoutOf() {
   static_assert(CheckConfig<C>());
   static_assert(NumLayersOf<C>() <= kMaxCacheLayers, "kLayers names more layers than a CacheLayout can list.");
   CacheLayout layout;
-  for (const LayerKind kind : C::kLayers) {
-    layout.AddLayer({.kind = kind,
-                     .kv_heads = uint32_t{C::kKVHeads},
-                     .head_dim = uint32_t{C::kHeadDim},
-                     .window = kind == LayerKind::kSlidingAttention ? uint32_t{WindowOf<C>()} : 0u,
-                     .rope = RopeOf<C>(kind)});
-  }
+  for (const LayerKind kind : C::kLayers) layout.AddLayer(CacheGroupOf<C>(kind));
   return layout;
 }
 
-// Where a block of one group keeps what. A block is [layers][keys, values]; keys are [kv_heads] packed
-// [block_tokens, head_dim] matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see
-// base/packed_layout.h), so that attention reads them as it reads weights.
+// Where a block of one group keeps what.
+//
+// Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
+// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/packed_layout.h), so that attention
+// reads them as it reads weights.
+// Recurrence: [layers][state, last inputs of the convolution], floats whatever the type of keys and values: rounding
+// would add up over time.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
-  size_t key_bytes, value_bytes;  // of one layer, all kv heads
+  size_t key_bytes, value_bytes;    // of one layer, all kv heads
+  size_t state_bytes, conv_bytes;   // of one layer
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
     const size_t values = group.kv_heads * RoundUp(group.head_dim, kLanes) * block_tokens;
-    return {group.layers, group.kv_heads,         group.head_dim,
-            block_tokens, keys * SizeOf(type), values * SizeOf(type)};
+    return {.layers = group.layers,
+            .kv_heads = group.kv_heads,
+            .head_dim = group.head_dim,
+            .block_tokens = block_tokens,
+            .key_bytes = keys * SizeOf(type),
+            .value_bytes = values * SizeOf(type),
+            .state_bytes = group.state_floats * sizeof(float),
+            .conv_bytes = group.conv_floats * sizeof(float)};
   }
 
-  constexpr size_t KeyOffset(size_t layer) const { return layer * (key_bytes + value_bytes); }
+  constexpr size_t layer_bytes() const { return key_bytes + value_bytes + state_bytes + conv_bytes; }
+  constexpr size_t block_bytes() const { return layers * layer_bytes(); }
+
+  constexpr size_t KeyOffset(size_t layer) const { return layer * layer_bytes(); }
   constexpr size_t ValueOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
-  constexpr size_t block_bytes() const { return layers * (key_bytes + value_bytes); }
+  constexpr size_t StateOffset(size_t layer) const { return layer * layer_bytes(); }
+  constexpr size_t ConvOffset(size_t layer) const { return StateOffset(layer) + state_bytes; }
 };
 
 }  // namespace skald

@@ -38,15 +38,20 @@ struct RuntimeConfig {
   uint32_t prefill_chunk = 512;
   // A resume point is kept every so many tokens; 0 keeps none beyond what the blocks themselves allow.
   uint32_t checkpoint_every = 0;
-  // Resume points kept per conversation; the oldest goes first.
+  // Resume points kept per conversation; the oldest goes first, also to make room for new tokens.
   uint32_t max_checkpoints = 8;
+  // Tokens that can always be taken back, as when drafted tokens are rejected: the state of so many last positions is
+  // kept. Costs recurrent layers one state each; attention needs nothing, windows a little.
+  uint32_t rewind_tokens = 0;
   // Threads that compute, the calling one included.
   uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
 };
 
 // Returns an error that names the first member of `runtime` that cannot work.
 inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
-  const auto refuse = [](const std::string& what) { return Fail(ErrorCode::kInvalidArgument, "RuntimeConfig::" + what); };
+  const auto refuse = [](const std::string& what) {
+    return Fail(ErrorCode::kInvalidArgument, "RuntimeConfig::" + what);
+  };
   if (runtime.max_tokens == 0 || runtime.max_tokens > kMaxTokens) {
     return refuse("max_tokens is " + std::to_string(runtime.max_tokens) + ", expected 1 to " +
                   std::to_string(kMaxTokens));
@@ -62,6 +67,10 @@ inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
   if (runtime.prefill_chunk == 0) return refuse("prefill_chunk is 0, expected at least 1 token");
   if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
     return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
+  }
+  if (runtime.rewind_tokens > kMaxTokens) {
+    return refuse("rewind_tokens is " + std::to_string(runtime.rewind_tokens) + ", expected at most " +
+                  std::to_string(kMaxTokens));
   }
   if (runtime.threads == 0 || runtime.threads > kMaxThreads) {
     return refuse("threads is " + std::to_string(runtime.threads) + ", expected 1 to " + std::to_string(kMaxThreads));

@@ -3,6 +3,9 @@
 // Plans one sequence's part of a step: which blocks it reads, which new ones it needs, what must be copied or moved
 // first, and how its table will look when the step is committed. Takes blocks from the pool as it goes; the cache
 // itself is not touched.
+//
+// State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
+// and forks, checkpoints and rewinding share what is there.
 
 #ifndef SKALD_CACHE_SEQUENCE_PLANNER_H_
 #define SKALD_CACHE_SEQUENCE_PLANNER_H_
@@ -10,6 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -26,7 +30,13 @@ class SequencePlanner {
  public:
   // Plans for `table`, of which the planner keeps no reference, to grow by `num_tokens`.
   SequencePlanner(const std::shared_ptr<BlockPool>& pool, const BlockTable& table, uint32_t num_tokens)
-      : pool_(*pool), table_(table), order_(table.Order()), block_tokens_(pool->runtime().block_tokens), fresh_(pool) {
+      : pool_(*pool),
+        table_(table),
+        order_(table.Order()),
+        block_tokens_(pool->runtime().block_tokens),
+        end_(table.tokens + num_tokens),
+        rewind_to_(end_ - std::min(end_, pool->runtime().rewind_tokens)),
+        fresh_(pool) {
     plan_.first_position = table.tokens;
     plan_.num_tokens = num_tokens;
     plan_.groups.resize(table.groups.size());
@@ -37,6 +47,10 @@ class SequencePlanner {
   Result<void> Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> checkpoints) {
     checkpoints_ = std::move(checkpoints);
     for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
+      if (group(g).is_recurrent()) {
+        if (auto planned = PlanStates(g); !planned) return planned;
+        continue;
+      }
       if (auto kept = KeepBlocks(g); !kept) return kept;
       if (auto added = AddBlocks(g, slice_begins); !added) return added;
     }
@@ -49,13 +63,25 @@ class SequencePlanner {
   // The blocks this plan took, each with one reference.
   TableLease TakeFresh() { return std::move(fresh_); }
 
-  // The sequence's table once `tokens` of its tokens are stored, with what is then out of every window left out.
-  BlockTable TableAt(uint32_t tokens) const {
+  // The sequence's table at the end of the step: with everything that rewinding may need.
+  BlockTable FinalTable() const { return TableAt(end_, rewind_to_); }
+
+  // A checkpoint: what is needed to go on from `tokens` tokens.
+  BlockTable CheckpointAt(uint32_t tokens) const { return TableAt(tokens, tokens); }
+
+ private:
+  // The table of the first `tokens` tokens, able to go back to `rewind_to`; what is then out of every window is left
+  // out.
+  BlockTable TableAt(uint32_t tokens, uint32_t rewind_to) const {
     BlockTable table;
     table.tokens = tokens;
     for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
+      if (group(g).is_recurrent()) {
+        table.groups.push_back(StatesIn(g, rewind_to, tokens));
+        continue;
+      }
       const GroupTable& all = plan_.groups[g];
-      const uint32_t begin = std::max(FirstBlock(g, tokens), BlockOf(all.first_token));
+      const uint32_t begin = std::max(FirstBlock(g, rewind_to), BlockOf(all.first_token));
       const uint32_t end = BlocksFor(tokens);
       const auto at = [&](uint32_t block) { return all.blocks.begin() + (block - BlockOf(all.first_token)); };
       table.groups.push_back({std::max(all.first_token, begin * block_tokens_), {at(begin), at(end)}});
@@ -63,7 +89,47 @@ class SequencePlanner {
     return table;
   }
 
- private:
+  // The unbroken run of states of group `g` that ends after `last` tokens and begins no earlier than `first`.
+  GroupTable StatesIn(uint32_t g, uint32_t first, uint32_t last) const {
+    GroupTable states{last + 1, {}};
+    while (states.first_token > std::max(first, 1u)) {
+      const auto state = FindState(g, states.first_token - 1);
+      if (!state) break;
+      states.blocks.insert(states.blocks.begin(), *state);
+      --states.first_token;
+    }
+    return states;
+  }
+
+  // The block that holds, or will hold, the state of group `g` after `tokens` tokens.
+  std::optional<BlockId> FindState(uint32_t g, uint32_t tokens) const {
+    const GroupTable& stored = table_.groups[g];
+    if (tokens <= table_.tokens) {
+      if (tokens < stored.first_token || stored.blocks.empty()) return std::nullopt;
+      return stored.blocks[tokens - stored.first_token];
+    }
+    for (const StateSave& save : plan_.saves) {
+      if (save.group == g && save.tokens == tokens) return save.block;
+    }
+    return std::nullopt;
+  }
+
+  // New states of group `g`: at every checkpoint and wherever a rewind may land.
+  Result<void> PlanStates(uint32_t g) {
+    if (table_.tokens > 0) plan_.groups[g] = {table_.tokens, {table_.groups[g].blocks.back()}};
+    std::vector<uint32_t> positions = checkpoints_;
+    const uint32_t first = std::min(end_, std::max(rewind_to_, table_.tokens + 1));
+    for (uint32_t tokens = first; tokens <= end_; ++tokens) positions.push_back(tokens);
+    std::sort(positions.begin(), positions.end());
+    positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+    for (const uint32_t tokens : positions) {
+      const auto id = TakeBlock(g);
+      if (!id) return Failure(id.error());
+      plan_.saves.push_back({g, tokens, *id});
+    }
+    return {};
+  }
+
   const CacheGroup& group(uint32_t g) const { return pool_.layout().groups()[g]; }
   uint32_t BlockOf(uint32_t position) const { return position / block_tokens_; }
   uint32_t BlocksFor(uint32_t tokens) const { return (tokens + block_tokens_ - 1) / block_tokens_; }
@@ -86,7 +152,7 @@ class SequencePlanner {
   Result<void> KeepBlocks(uint32_t g) {
     GroupTable& list = plan_.groups[g];
     const uint32_t retained = FirstRetained(table_, table_.groups[g].first_token);
-    const uint32_t begin = std::max(FirstBlock(g, table_.tokens), BlockOf(retained));
+    const uint32_t begin = std::max(FirstBlock(g, std::min(table_.tokens, rewind_to_)), BlockOf(retained));
     list.first_token = std::max(retained, begin * block_tokens_);
     for (uint32_t block = begin; block < BlocksFor(table_.tokens); ++block) {
       const uint32_t first = std::max(block * block_tokens_, list.first_token);
@@ -140,12 +206,12 @@ class SequencePlanner {
     std::vector<BlockId> reusable;
     uint32_t next_candidate = first_block;
     for (size_t s = 0; s < slice_begins.size(); ++s) {
-      const uint32_t out_of_window = FirstBlock(g, slice_begins[s]);
+      const uint32_t out_of_window = FirstBlock(g, std::min(slice_begins[s], rewind_to_));
       for (; next_candidate < out_of_window; ++next_candidate) {
         const BlockId id = list.blocks[next_candidate - first_block];
         if (IsFresh(g, id) && !IsInCheckpoint(g, next_candidate)) reusable.push_back(id);
       }
-      const uint32_t end = s + 1 < slice_begins.size() ? slice_begins[s + 1] : table_.tokens + plan_.num_tokens;
+      const uint32_t end = s + 1 < slice_begins.size() ? slice_begins[s + 1] : end_;
       while (first_block + list.blocks.size() < BlocksFor(end)) {
         if (!reusable.empty()) {
           list.blocks.push_back(reusable.back());
@@ -175,6 +241,8 @@ class SequencePlanner {
   const BlockTable& table_;
   const Segments order_;
   const uint32_t block_tokens_;
+  const uint32_t end_;        // tokens when the step is done
+  const uint32_t rewind_to_;  // the earliest position that must stay within reach then
   std::vector<uint32_t> checkpoints_;
   SequencePlan plan_;
   TableLease fresh_;

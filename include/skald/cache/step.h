@@ -3,6 +3,8 @@
 // Step: a transaction that appends tokens to several caches at once. Begin reserves every block the step will need
 // and plans it; whoever computes fills those blocks; Commit publishes. A step that is not committed leaves every
 // cache as it was. Between Begin and Commit the caches must not be changed. Used by one thread at a time.
+//
+// Checkpoints yield to tokens: where the pool is full, a cache gives up its own, oldest first, before a step fails.
 
 #ifndef SKALD_CACHE_STEP_H_
 #define SKALD_CACHE_STEP_H_
@@ -86,18 +88,35 @@ class Step {
     }
     const KVCache& cache = *request.cache;
     if (request.tokens.size() > cache.max_tokens() - cache.size()) {
-      return Fail(ErrorCode::kOutOfRange, std::to_string(request.tokens.size()) + " tokens after " +
-                                              std::to_string(cache.size()) + " exceed the limit of " +
-                                              std::to_string(cache.max_tokens()) + " tokens (RuntimeConfig::max_tokens)");
+      return Fail(ErrorCode::kOutOfRange,
+                  std::to_string(request.tokens.size()) + " tokens after " + std::to_string(cache.size()) +
+                      " exceed the limit of " + std::to_string(cache.max_tokens()) +
+                      " tokens (RuntimeConfig::max_tokens)");
     }
     return {};
   }
 
   Result<void> Reserve(const StepRequest& request, uint32_t index) {
     KVCache& cache = *request.cache;
+    const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
+    std::vector<uint32_t> positions = CheckpointPositions(cache.pool().runtime(), cache.size(), num_tokens);
+    while (true) {
+      auto reserved = Reserve(request, index, positions);
+      if (reserved || reserved.error().code != ErrorCode::kResourceExhausted) return reserved;
+      if (!cache.checkpoints_.empty()) {
+        cache.checkpoints_.erase(cache.checkpoints_.begin());
+      } else if (!positions.empty()) {
+        positions.erase(positions.begin());
+      } else {
+        return reserved;
+      }
+    }
+  }
+
+  Result<void> Reserve(const StepRequest& request, uint32_t index, const std::vector<uint32_t>& positions) {
+    KVCache& cache = *request.cache;
     const auto& pool = cache.lease_.pool();
     const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
-    const std::vector<uint32_t> positions = CheckpointPositions(pool->runtime(), cache.size(), num_tokens);
 
     SequencePlanner planner(pool, cache.table(), num_tokens);
     if (auto planned = planner.Plan(SliceBegins(index), positions); !planned) return planned;
@@ -105,12 +124,12 @@ class Step {
     TableLease fresh = planner.TakeFresh();
     auto checkpoints = cache.checkpoints_;
     for (const uint32_t position : positions) {
-      checkpoints.push_back(std::make_shared<const TableLease>(fresh.Share(planner.TableAt(position))));
+      checkpoints.push_back(std::make_shared<const TableLease>(fresh.Share(planner.CheckpointAt(position))));
     }
     const size_t kept = std::min<size_t>(checkpoints.size(), pool->runtime().max_checkpoints);
     checkpoints.erase(checkpoints.begin(), checkpoints.end() - static_cast<ptrdiff_t>(kept));
 
-    TableLease next = fresh.Share(planner.TableAt(cache.size() + num_tokens));
+    TableLease next = fresh.Share(planner.FinalTable());
     plan_.sequences[index] = planner.TakePlan();
     pending_.push_back({request, std::move(fresh), std::move(next), std::move(checkpoints)});
     // So that Commit has nothing left that could fail.

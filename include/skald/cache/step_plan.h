@@ -35,13 +35,24 @@ struct TokenMove {
   int32_t shift;
 };
 
+// The state of a recurrent group after the sequence's first `tokens` tokens is written to `block`.
+struct StateSave {
+  uint32_t group;
+  uint32_t tokens;
+  BlockId block;
+};
+
 // One sequence's part of a step: the tokens at [first_position, first_position + num_tokens) are computed.
 struct SequencePlan {
   uint32_t first_position = 0;
   uint32_t num_tokens = 0;
-  // For each group, the blocks from the first one the step reads to the last one it writes. A window group may
-  // name one block for two places: it is written again once what it held is out of the window.
+  // For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
+  // may name one block for two places: it is written again once what it held is out of the window. For each recurrent
+  // group, the state that the step begins with; none at position 0.
   std::vector<GroupTable> groups = {};
+  // For each recurrent group, ascending by tokens; the last is the state that the step ends with. Between passes it
+  // carries the state, unless that is saved elsewhere anyway.
+  std::vector<StateSave> saves = {};
   std::vector<BlockCopy> copies = {};
   std::vector<BlockClear> clears = {};
   std::vector<TokenMove> moves = {};

@@ -56,10 +56,11 @@ struct RopeSpec {
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 };
 
-// Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < head_dim / 2).
-inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t head_dim) {
+// Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
+// `rotary_dim` elements of a head that are rotated.
+inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
   const double frequency =
-      std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(head_dim));
+      std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
   if (rope.scaling == RopeScaling::kNone) return frequency;
   if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
   const double wavelength = 2.0 * std::numbers::pi / frequency;

@@ -92,13 +92,14 @@ struct SoftcapArgs {
   size_t begin, end;
 };
 
-// Rotates the first `heads` heads of each row by that row's angles (half-split layout).
+// Rotates the first `heads` heads of each row by that row's angles (half-split layout). With rotary_dim < head_dim
+// only the first elements of a head turn.
 struct RopeArgs {
   float* rows;        // [rows, >= heads * head_dim], rotated in place
   size_t row_stride;
-  const float* cos;   // [rows, head_dim / 2]
-  const float* sin;   // [rows, head_dim / 2]
-  size_t heads, head_dim;
+  const float* cos;   // [rows, rotary_dim / 2]
+  const float* sin;   // [rows, rotary_dim / 2]
+  size_t heads, head_dim, rotary_dim;
   size_t row_begin, row_end;
 };
 
@@ -136,8 +137,9 @@ struct MoveKVArgs {
   const std::byte* source;
   std::byte* target;
   size_t source_slot, target_slot, count;  // token index inside the block
-  const float* cos;  // [head_dim / 2], of the change in position
-  const float* sin;  // [head_dim / 2]
+  const float* cos;  // [rotary_dim / 2], of the change in position
+  const float* sin;  // [rotary_dim / 2]
+  size_t rotary_dim;
   KVGeometry geometry;
 };
 

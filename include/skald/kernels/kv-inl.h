@@ -75,7 +75,7 @@ HWY_INLINE void MoveToken(const MoveKVArgs& args, size_t head, size_t source_slo
   for (size_t d = 0; d < geometry.head_dim; ++d) {
     key[d] = ToFloat(source_keys[PackedIndex<T>(source_slot, d, padded)]);
   }
-  RotateHead(key, args.cos, args.sin, geometry.head_dim / 2);
+  RotateHead(key, args.cos, args.sin, args.rotary_dim / 2);
   WriteKey(key, geometry, target_slot, KeysOf<T>(args.target, geometry, head));
 
   const T* source = ValuesOf<T>(args.source, geometry, head);

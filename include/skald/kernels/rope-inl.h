@@ -42,7 +42,7 @@ HWY_INLINE void RotateHead(float* x, const float* cos, const float* sin, size_t 
 }
 
 inline void Rope(const RopeArgs& args) {
-  const size_t half = args.head_dim / 2;
+  const size_t half = args.rotary_dim / 2;
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
     for (size_t head = 0; head < args.heads; ++head) {
       RotateHead(args.rows + row * args.row_stride + head * args.head_dim, args.cos + row * half,

@@ -12,15 +12,19 @@
 #include <span>
 #include <vector>
 
+#include "skald/base/numeric.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/step.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/recurrence.h"
 #include "skald/model/batch.h"
 #include "skald/model/layers.h"
 #include "skald/model/operations.h"
 #include "skald/model/pass_rows.h"
+#include "skald/model/recurrent_layers.h"
 #include "skald/model/rotation.h"
 #include "skald/model/step_blocks.h"
+#include "skald/model/step_states.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/model_weights.h"
 
@@ -39,7 +43,8 @@ class ForwardPass {
         act_(workspace.activations),
         outputs_(workspace.outputs),
         ops_(workspace.executor(), workspace.activations.prepared),
-        blocks_(plan, pools) {}
+        blocks_(plan, pools),
+        states_(plan, pools) {}
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
   void Run(std::span<const StepRequest> requests, std::span<const Want> wants) {
@@ -53,6 +58,7 @@ class ForwardPass {
     for (const Pass& pass : plan_.passes) {
       const PassRows rows(pass, plan_, requests, wants, first_want);
       blocks_.BeginPass(pass);
+      states_.BeginPass(pass);
       RunLayers(rows);
       ComputeLogits(rows.logit_rows, outputs_.logits.data() + num_logits * C::kVocabSize);
       NormalizeWanted(rows.hidden_rows, outputs_.hidden.data() + num_hidden * C::kModelDim);
@@ -63,18 +69,20 @@ class ForwardPass {
 
   // Grows the workspace's buffers to what passes of `rows` rows need.
   static void ReserveActivations(size_t rows, Activations& act) {
-    constexpr size_t kQueryDim = size_t{C::kHeads} * C::kHeadDim;
-    constexpr size_t kKVDim = size_t{C::kKVHeads} * C::kHeadDim;
+    constexpr size_t kQueryDim = size_t{HeadsOf<C>()} * HeadDimOf<C>();
+    constexpr size_t kKVDim = size_t{KVHeadsOf<C>()} * HeadDimOf<C>();
     Reserve(act.hidden, rows * C::kModelDim);
     Reserve(act.normed, rows * C::kModelDim);
-    Reserve(act.qkv, rows * (kQueryDim + 2 * kKVDim));
-    Reserve(act.attended, rows * kQueryDim);
-    Reserve(act.gate_up, rows * 2 * C::kFeedForwardDim);
-    Reserve(act.gated, rows * C::kFeedForwardDim);
+    Reserve(act.projected, rows * (kQueryDim + 2 * kKVDim));
+    Reserve(act.mixed, rows * kQueryDim);
+    Reserve(act.gate_up, rows * 2 * FeedForwardDimOf<C>());
+    Reserve(act.gated, rows * FeedForwardDimOf<C>());
     Reserve(act.block_output, rows * C::kModelDim);
     for (size_t g = 0; g < kLayout.groups().size(); ++g) {
-      Reserve(act.cos[g], rows * C::kHeadDim / 2);
-      Reserve(act.sin[g], rows * C::kHeadDim / 2);
+      const CacheGroup& group = kLayout.groups()[g];
+      if (group.is_recurrent()) ReserveRecurrence(RecurrenceOf<C>(group.kind), rows, act);
+      Reserve(act.cos[g], rows * group.rotary_dim / 2);
+      Reserve(act.sin[g], rows * group.rotary_dim / 2);
     }
   }
 
@@ -83,16 +91,41 @@ class ForwardPass {
 
   void RunLayers(const PassRows& rows) {
     ComputeAngles(rows);
-    const float scale = HasScaledEmbeddings<C>() ? std::sqrt(static_cast<float>(C::kModelDim)) : 1.0f;
-    ops_.Embed(weights_.embedding, rows.tokens, scale, {act_.hidden.data(), C::kModelDim});
+    ops_.Embed(weights_.embedding, rows.tokens, EmbeddingScale(), {act_.hidden.data(), C::kModelDim});
     for (size_t layer = 0; layer < NumLayersOf<C>(); ++layer) {
-      const LayerSlot slot = kLayout.layers()[layer];
-      const LayerCache cache = {.kv_type = pool_.runtime().kv_type,
-                                .geometry = LayerGeometry(pool_.geometry(slot.group), slot.index),
-                                .tables = blocks_.tables(slot.group),
-                                .cos = act_.cos[slot.group].data(),
-                                .sin = act_.sin[slot.group].data()};
-      DecoderLayer<C>(C::kLayers[layer], weights_.layers[layer], cache, rows, ops_, act_);
+      DecoderLayer<C>(weights_.layers[layer], rows, ops_, act_, [&] { Mix(layer, rows); });
+    }
+  }
+
+  static float EmbeddingScale() {
+    if constexpr (!HasScaledEmbeddings<C>()) return 1.0f;
+    const float scale = std::sqrt(static_cast<float>(C::kModelDim));
+    return HasRoundedEmbeddingScale<C>() ? ToFloat(FromFloat<bf16>(scale)) : scale;
+  }
+
+  // block_output = attention or recurrence of layer `layer` over normed.
+  void Mix(size_t layer, const PassRows& rows) {
+    const LayerKind kind = C::kLayers[layer];
+    const LayerSlot slot = kLayout.layers()[layer];
+    const BlockGeometry& geometry = pool_.geometry(slot.group);
+    if constexpr (HasRecurrence<C>()) {
+      if (IsRecurrent(kind)) {
+        const LayerState state = {.runs = states_.runs(slot.group),
+                                  .state_offset = geometry.StateOffset(slot.index),
+                                  .conv_offset = geometry.ConvOffset(slot.index)};
+        const RecurrentWeights& weights = weights_.layers[layer].recurrent;
+        RecurrentLayer(RecurrenceOf<C>(kind), weights, state, C::kNormEpsilon, ops_, act_);
+      }
+    }
+    if constexpr (HasAttention<C>()) {
+      if (IsAttention(kind)) {
+        const LayerCache cache = {.kv_type = pool_.runtime().kv_type,
+                                  .geometry = LayerGeometry(geometry, slot.index),
+                                  .tables = blocks_.tables(slot.group),
+                                  .cos = act_.cos[slot.group].data(),
+                                  .sin = act_.sin[slot.group].data()};
+        AttentionLayer<C>(kind, weights_.layers[layer].attention, cache, rows, ops_, act_);
+      }
     }
   }
 
@@ -120,7 +153,7 @@ class ForwardPass {
     if (wanted.empty()) return;
     NormalizeWanted(wanted, act_.normed.data());
     const Matrix& head = weights_.head ? *weights_.head : weights_.embedding;
-    ops_.MatMul(head, {act_.normed.data(), C::kModelDim}, wanted.size(), nullptr, {logits, C::kVocabSize});
+    ops_.MatMul(head, {act_.normed.data(), C::kModelDim}, wanted.size(), {}, {logits, C::kVocabSize});
     if constexpr (FinalSoftcapOf<C>() > 0.0f) ops_.Softcap(logits, wanted.size() * C::kVocabSize, FinalSoftcapOf<C>());
   }
 
@@ -132,6 +165,7 @@ class ForwardPass {
   OutputBuffers& outputs_;
   Operations ops_;
   StepBlocks blocks_;
+  StepStates states_;
 };
 
 }  // namespace skald

@@ -7,13 +7,16 @@
 #define SKALD_MODEL_LAYERS_H_
 
 #include <cstddef>
+#include <vector>
 
 #include "skald/base/numeric.h"
 #include "skald/cache/layout.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/recurrence.h"
 #include "skald/kernels/args.h"
 #include "skald/model/operations.h"
 #include "skald/model/pass_rows.h"
+#include "skald/model/recurrent_layers.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/model_weights.h"
 
@@ -24,16 +27,16 @@ struct LayerCache {
   DType kv_type;
   KVGeometry geometry;
   const KVBlocks* tables;  // [sequences]
-  const float* cos;        // [rows, kHeadDim / 2]
+  const float* cos;        // [rows, rotary_dim / 2]
   const float* sin;
 };
 
 // RMSNorm of each query and key head before RoPE (Qwen 3, Gemma 3).
 template <ModelConfig C>
 void NormalizeHeads(const AttentionWeights& weights, size_t rows, Operations& ops, Rows qkv) {
-  for (size_t head = 0; head < size_t{C::kHeads} + C::kKVHeads; ++head) {
-    const Rows one_head{qkv.data + head * C::kHeadDim, qkv.stride};
-    ops.Norm(one_head, rows, head < C::kHeads ? weights.query_norm : weights.key_norm, C::kNormEpsilon, one_head);
+  for (size_t head = 0; head < size_t{HeadsOf<C>()} + KVHeadsOf<C>(); ++head) {
+    const Rows one_head{qkv.data + head * HeadDimOf<C>(), qkv.stride};
+    ops.Norm(one_head, rows, head < HeadsOf<C>() ? weights.query_norm : weights.key_norm, C::kNormEpsilon, one_head);
   }
 }
 
@@ -41,20 +44,20 @@ void NormalizeHeads(const AttentionWeights& weights, size_t rows, Operations& op
 template <ModelConfig C>
 void AttentionLayer(LayerKind kind, const AttentionWeights& weights, const LayerCache& cache, const PassRows& rows,
                     Operations& ops, Activations& act) {
-  constexpr size_t kQueryDim = size_t{C::kHeads} * C::kHeadDim;
-  constexpr size_t kKVDim = size_t{C::kKVHeads} * C::kHeadDim;
+  constexpr size_t kQueryDim = size_t{HeadsOf<C>()} * HeadDimOf<C>();
+  constexpr size_t kKVDim = size_t{KVHeadsOf<C>()} * HeadDimOf<C>();
   constexpr size_t kStride = kQueryDim + 2 * kKVDim;
-  float* const qkv = act.qkv.data();
+  float* const qkv = act.projected.data();
 
-  ops.MatMul(weights.qkv, {act.normed.data(), C::kModelDim}, rows.size(),
-             HasQKVBias<C>() ? weights.qkv_bias.data() : nullptr, {qkv, kStride});
+  ops.MatMul(weights.qkv, {act.normed.data(), C::kModelDim}, rows.size(), weights.qkv_bias, {qkv, kStride});
   if constexpr (HasQKNorm<C>()) NormalizeHeads<C>(weights, rows.size(), ops, {qkv, kStride});
   ops.Rope({.rows = qkv,
             .row_stride = kStride,
             .cos = cache.cos,
             .sin = cache.sin,
-            .heads = size_t{C::kHeads} + C::kKVHeads,  // queries and keys lie side by side
-            .head_dim = C::kHeadDim,
+            .heads = size_t{HeadsOf<C>()} + KVHeadsOf<C>(),  // queries and keys lie side by side
+            .head_dim = HeadDimOf<C>(),
+            .rotary_dim = RotaryDimOf<C>(),
             .row_begin = 0,
             .row_end = 0},
            rows.size());
@@ -73,20 +76,20 @@ void AttentionLayer(LayerKind kind, const AttentionWeights& weights, const Layer
       cache.kv_type,
       {.queries = qkv,
        .query_stride = kStride,
-       .output = act.attended.data(),
+       .output = act.mixed.data(),
        .output_stride = kQueryDim,
        .positions = rows.positions.data(),
        .sequences = rows.sequences.data(),
        .tables = cache.tables,
        .geometry = cache.geometry,
-       .heads = C::kHeads,
+       .heads = HeadsOf<C>(),
        .window = kind == LayerKind::kSlidingAttention ? size_t{WindowOf<C>()} : 0,
        .scale = QueryScaleOf<C>(),
        .softcap = AttentionSoftcapOf<C>(),
        .unit_begin = 0,
        .unit_end = 0},
       rows.size(), rows.visible_tokens);
-  ops.MatMul(weights.output, {act.attended.data(), kQueryDim}, rows.size(), nullptr,
+  ops.MatMul(weights.output, {act.mixed.data(), kQueryDim}, rows.size(), weights.output_bias,
              {act.block_output.data(), C::kModelDim});
 }
 
@@ -94,9 +97,11 @@ void AttentionLayer(LayerKind kind, const AttentionWeights& weights, const Layer
 template <ModelConfig C>
 void FeedForwardLayer(const FeedForwardWeights& weights, size_t rows, Operations& ops, Activations& act) {
   constexpr size_t kDim = C::kFeedForwardDim;
-  ops.MatMul(weights.gate_up, {act.normed.data(), C::kModelDim}, rows, nullptr, {act.gate_up.data(), 2 * kDim});
+  ops.MatMul(weights.gate_up, {act.normed.data(), C::kModelDim}, rows, weights.gate_up_bias,
+             {act.gate_up.data(), 2 * kDim});
   ops.template Gate<C::kActivation>(act.gate_up.data(), rows, kDim, act.gated.data());
-  ops.MatMul(weights.down, {act.gated.data(), kDim}, rows, nullptr, {act.block_output.data(), C::kModelDim});
+  ops.MatMul(weights.down, {act.gated.data(), kDim}, rows, weights.down_bias,
+             {act.block_output.data(), C::kModelDim});
 }
 
 // hidden += post_norm(block_output), or block_output itself where the Config has no post-norms.
@@ -107,19 +112,26 @@ void AddToResidual(const std::vector<float>& post_norm, size_t rows, Operations&
   ops.Add(act.hidden.data(), act.block_output.data(), rows * C::kModelDim);
 }
 
-// One layer of the decoder: attention, then feed-forward, each read from and added to the residual stream.
+// hidden += the feed-forward block's output, where the Config has such blocks.
 template <ModelConfig C>
-void DecoderLayer(LayerKind kind, const LayerWeights& weights, const LayerCache& cache, const PassRows& rows,
-                  Operations& ops, Activations& act) {
-  const Rows hidden{act.hidden.data(), C::kModelDim};
-  const Rows normed{act.normed.data(), C::kModelDim};
-  ops.Norm(hidden, rows.size(), weights.input_norm, C::kNormEpsilon, normed);
-  AttentionLayer<C>(kind, weights.attention, cache, rows, ops, act);
-  AddToResidual<C>(weights.post_attention_norm, rows.size(), ops, act);
+void AddFeedForward(const LayerWeights& weights, const PassRows& rows, Operations& ops, Activations& act) {
+  if constexpr (FeedForwardDimOf<C>() > 0) {
+    ops.Norm({act.hidden.data(), C::kModelDim}, rows.size(), weights.feed_forward_norm, C::kNormEpsilon,
+             {act.normed.data(), C::kModelDim});
+    FeedForwardLayer<C>(weights.feed_forward, rows.size(), ops, act);
+    AddToResidual<C>(weights.post_feed_forward_norm, rows.size(), ops, act);
+  }
+}
 
-  ops.Norm(hidden, rows.size(), weights.feed_forward_norm, C::kNormEpsilon, normed);
-  FeedForwardLayer<C>(weights.feed_forward, rows.size(), ops, act);
-  AddToResidual<C>(weights.post_feed_forward_norm, rows.size(), ops, act);
+// One layer of the decoder: mixer, then feed-forward, each read from and added to the residual stream. `mix` computes
+// block_output from normed.
+template <ModelConfig C, class Mixer>
+void DecoderLayer(const LayerWeights& weights, const PassRows& rows, Operations& ops, Activations& act, Mixer mix) {
+  ops.Norm({act.hidden.data(), C::kModelDim}, rows.size(), weights.input_norm, C::kNormEpsilon,
+           {act.normed.data(), C::kModelDim});
+  mix();
+  AddToResidual<C>(weights.post_attention_norm, rows.size(), ops, act);
+  AddFeedForward<C>(weights, rows, ops, act);
 }
 
 }  // namespace skald

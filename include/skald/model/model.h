@@ -20,6 +20,8 @@
 #include "skald/cache/layout.h"
 #include "skald/cache/step.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/recurrence.h"
+#include "skald/kernels/args.h"
 #include "skald/model/batch.h"
 #include "skald/model/forward.h"
 #include "skald/model/rotation.h"
@@ -36,7 +38,7 @@ class Model {
 
   // Takes weights that LoadWeights<C> made. See LoadModel for the usual way.
   explicit Model(ModelWeights weights) : weights_(std::move(weights)) {
-    for (const CacheGroup& group : kLayout.groups()) rotations_.emplace_back(group.rope, group.head_dim);
+    for (const CacheGroup& group : kLayout.groups()) rotations_.emplace_back(group.rope, group.rotary_dim);
   }
 
   const ModelWeights& weights() const { return weights_; }
@@ -61,7 +63,11 @@ class Model {
  private:
   static constexpr CacheLayout kLayout = LayoutOf<C>();
   static constexpr uint64_t kFingerprint = kLayout.Fingerprint();
-  static_assert(C::kHeadDim <= static_cast<int>(kMaxHeadDim), "kHeadDim is larger than the attention kernel's buffers.");
+  static_assert(HeadDimOf<C>() <= static_cast<int>(kMaxHeadDim),
+                "kHeadDim is larger than the attention kernel's buffers.");
+  static_assert(RecurrenceOf<C>(LayerKind::kMamba).state_dim <= static_cast<int>(kMaxStateDim) &&
+                    RecurrenceOf<C>(LayerKind::kMamba2).state_dim <= static_cast<int>(kMaxStateDim),
+                "kStateDim is larger than the scans' buffers.");
 
   // Forward once the batch is known to make sense.
   Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {

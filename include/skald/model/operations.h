@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,8 @@ class Operations {
 
   const ExecutorRef& executor() const { return executor_; }
 
-  // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; `bias` may be null.
-  void MatMul(const Matrix& weights, Rows input, size_t rows, const float* bias, Rows output) {
+  // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
+  void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
     VisitDType(weights.dtype, [&]<class T>() {
       Reserve(scratch_, rows * weights.padded_cols * sizeof(T));
       T* const prepared = reinterpret_cast<T*>(scratch_.data());
@@ -56,7 +57,7 @@ class Operations {
       ParallelFor(executor_, weights.NumPanels(), rows * weights.padded_cols * kLanes, [&](size_t begin, size_t end) {
         Kernels<>::template MatMul<T>({.input = prepared,
                                        .weights = weights.As<T>(),
-                                       .bias = bias,
+                                       .bias = bias.empty() ? nullptr : bias.data(),
                                        .output = output.data,
                                        .output_stride = output.stride,
                                        .rows = rows,
@@ -64,6 +65,42 @@ class Operations {
                                        .padded_k = weights.padded_cols,
                                        .panel_begin = begin,
                                        .panel_end = end});
+      });
+    });
+  }
+
+  // The same by a block-diagonal matrix, of several outputs for each input: output[rows, blocks * n] where block i
+  // multiplies part i % (cols / k) of the input's `cols` columns; each block is a matrix [n, k].
+  void BlockMatMul(const std::vector<Matrix>& blocks, Rows input, size_t cols, size_t rows,
+                   const std::vector<float>& bias, Rows output) {
+    const size_t n = blocks.front().rows, k = blocks.front().cols, padded_k = blocks.front().padded_cols;
+    const size_t parts = cols / k, panels = blocks.front().NumPanels();
+    VisitDType(blocks.front().dtype, [&]<class T>() {
+      Reserve(scratch_, parts * rows * padded_k * sizeof(T));
+      T* const prepared = reinterpret_cast<T*>(scratch_.data());
+      ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
+        for (size_t part = begin; part < end; ++part) {
+          Kernels<>::template Prepare<T>({.input = input.data + part * k,
+                                          .input_stride = input.stride,
+                                          .output = prepared + part * rows * padded_k,
+                                          .cols = k,
+                                          .row_begin = 0,
+                                          .row_end = rows});
+        }
+      });
+      ParallelFor(executor_, blocks.size(), rows * n * padded_k, [&](size_t begin, size_t end) {
+        for (size_t block = begin; block < end; ++block) {
+          Kernels<>::template MatMul<T>({.input = prepared + block % parts * rows * padded_k,
+                                         .weights = blocks[block].As<T>(),
+                                         .bias = bias.data() + block * n,
+                                         .output = output.data + block * n,
+                                         .output_stride = output.stride,
+                                         .rows = rows,
+                                         .n = n,
+                                         .padded_k = padded_k,
+                                         .panel_begin = 0,
+                                         .panel_end = panels});
+        }
       });
     });
   }
@@ -86,7 +123,7 @@ class Operations {
   }
 
   // RMSNorm of each row by `weight`, whose size is the row's; `output` may be `input`.
-  void Norm(Rows input, size_t rows, const std::vector<float>& weight, float epsilon, Rows output) {
+  void Norm(Rows input, size_t rows, std::span<const float> weight, float epsilon, Rows output) {
     ParallelFor(executor_, rows, weight.size(), [&](size_t begin, size_t end) {
       Kernels<>::Norm({.input = input.data,
                        .input_stride = input.stride,
@@ -153,7 +190,8 @@ class Operations {
   template <bool kSoftcap>
   void Attention(DType type, AttentionArgs args, size_t rows, size_t visible_tokens) {
     VisitDType(type, [&]<class T>() {
-      ParallelFor(executor_, rows * args.heads, 2 * args.geometry.head_dim * visible_tokens, [&](size_t begin, size_t end) {
+      const size_t work = 2 * args.geometry.head_dim * visible_tokens;
+      ParallelFor(executor_, rows * args.heads, work, [&](size_t begin, size_t end) {
         AttentionArgs part = args;
         part.unit_begin = begin, part.unit_end = end;
         Kernels<>::template Attention<T, kSoftcap>(part);
@@ -161,7 +199,35 @@ class Operations {
     });
   }
 
+  void Conv(ConvArgs args, size_t rows) {
+    ParallelFor(executor_, rows, args.taps * args.channels, [&](size_t begin, size_t end) {
+      ConvArgs part = args;
+      part.row_begin = begin, part.row_end = end;
+      Kernels<>::Conv(part);
+    });
+  }
+
+  // Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
+  void RgLru(RgLruArgs args, size_t units, size_t work) {
+    ForUnits(args, units, work, [](const RgLruArgs& part) { Kernels<>::RgLru(part); });
+  }
+  void SelectiveScan(SelectiveScanArgs args, size_t units, size_t work) {
+    ForUnits(args, units, work, [](const SelectiveScanArgs& part) { Kernels<>::SelectiveScan(part); });
+  }
+  void StateSpace(StateSpaceArgs args, size_t units, size_t work) {
+    ForUnits(args, units, work, [](const StateSpaceArgs& part) { Kernels<>::StateSpace(part); });
+  }
+
  private:
+  template <class Args, class Kernel>
+  void ForUnits(const Args& args, size_t units, size_t work, Kernel kernel) {
+    ParallelFor(executor_, units, work, [&](size_t begin, size_t end) {
+      Args part = args;
+      part.unit_begin = begin, part.unit_end = end;
+      kernel(part);
+    });
+  }
+
   const ExecutorRef& executor_;
   AlignedBuffer<std::byte>& scratch_;  // a matmul's input, in the type of its weights
 };

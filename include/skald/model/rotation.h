@@ -17,11 +17,11 @@ namespace skald {
 // The frequencies of one RopeSpec. Immutable.
 class Rotation {
  public:
-  Rotation(const RopeSpec& rope, size_t head_dim) {
-    for (size_t pair = 0; pair < head_dim / 2; ++pair) frequencies_.push_back(RopeFrequency(rope, pair, head_dim));
+  Rotation(const RopeSpec& rope, size_t rotary_dim) {
+    for (size_t pair = 0; pair < rotary_dim / 2; ++pair) frequencies_.push_back(RopeFrequency(rope, pair, rotary_dim));
   }
 
-  // Rotation pairs in a head.
+  // Rotation pairs in a head; none where nothing is rotated.
   size_t pairs() const { return frequencies_.size(); }
 
   // Writes cos and sin, each [pairs()], of the angles at `position`; for a difference of positions it may be

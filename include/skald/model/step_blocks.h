@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepBlocks: the memory behind a step's plan, and the work on blocks that comes before arithmetic: copies on write,
-// pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
+// StepBlocks: the memory behind a step's plan for attention, and the work on blocks that comes before arithmetic: copies
+// on write, pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
 
 #ifndef SKALD_MODEL_STEP_BLOCKS_H_
 #define SKALD_MODEL_STEP_BLOCKS_H_
@@ -72,6 +72,7 @@ class StepBlocks {
       const size_t begin = RoundUp(sequence.first_position + slice.begin, step);
       for (size_t first = begin; first < sequence.first_position + slice.end; first += step) {
         for (size_t g = 0; g < tables_.size(); ++g) {
+          if (IsRecurrentGroup(slice.sequence, g)) continue;
           const KVBlocks& table = tables_[g][slice.sequence];
           std::memset(table.blocks[first / step - table.first_block], 0, BlockBytes(slice.sequence, g));
         }
@@ -81,6 +82,9 @@ class StepBlocks {
 
  private:
   size_t block_tokens(size_t sequence) const { return pools_[sequence]->runtime().block_tokens; }
+  bool IsRecurrentGroup(size_t sequence, size_t group) const {
+    return pools_[sequence]->layout().groups()[group].is_recurrent();
+  }
   size_t BlockBytes(size_t sequence, size_t group) const { return pools_[sequence]->geometry(group).block_bytes(); }
   std::byte* Block(size_t sequence, size_t group, BlockId id) { return pools_[sequence]->Resolve(group, {id})[0]; }
 
@@ -102,6 +106,7 @@ class StepBlocks {
                                            .count = move.count,
                                            .cos = cos.data(),
                                            .sin = sin.data(),
+                                           .rotary_dim = 2 * rotation.pairs(),
                                            .geometry = LayerGeometry(geometry, layer)});
           }
         });

@@ -25,13 +25,17 @@ namespace skald {
 struct Activations {
   AlignedBuffer<float> hidden;        // [rows, model_dim], the residual stream
   AlignedBuffer<float> normed;        // [rows, model_dim]
-  AlignedBuffer<float> qkv;           // [rows, (heads + 2 * kv_heads) * head_dim]
-  AlignedBuffer<float> attended;      // [rows, heads * head_dim]
+  AlignedBuffer<float> projected;     // [rows, ...], the mixer's input projection: queries, keys, values, say
+  AlignedBuffer<float> mixed;         // [rows, ...], what attention or recurrence made of it
   AlignedBuffer<float> gate_up;       // [rows, 2 * feed_forward_dim]
   AlignedBuffer<float> gated;         // [rows, feed_forward_dim]
-  AlignedBuffer<float> block_output;  // [rows, model_dim], of attention or feed-forward
+  AlignedBuffer<float> block_output;  // [rows, model_dim], of mixer or feed-forward
+  // Of recurrent layers:
+  AlignedBuffer<float> convolved;     // [rows, conv_channels]
+  AlignedBuffer<float> selection;     // [rows, time_step_rank + 2 * state_dim], Mamba
+  AlignedBuffer<float> gates;         // RG-LRU: [rows, 2 * width]; Mamba: time steps [rows, width]
   AlignedBuffer<std::byte> prepared;  // a matmul's input, in the type of its weights
-  AlignedBuffer<float> cos[kMaxCacheGroups], sin[kMaxCacheGroups];  // [rows, head_dim / 2] for each cache group
+  AlignedBuffer<float> cos[kMaxCacheGroups], sin[kMaxCacheGroups];  // [rows, rotary_dim / 2] for each group
 };
 
 // Results, kept until the next Forward.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StepStates: where the state of recurrent layers comes from and goes to in each pass of a step, in the form in which
+// kernels read it.
+
+#ifndef SKALD_MODEL_STEP_STATES_H_
+#define SKALD_MODEL_STEP_STATES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "skald/cache/block_pool.h"
+#include "skald/cache/layout.h"
+#include "skald/cache/step_plan.h"
+#include "skald/kernels/args.h"
+
+namespace skald {
+
+class StepStates {
+ public:
+  // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this.
+  StepStates(const StepPlan& plan, const std::vector<BlockPool*>& pools) : plan_(plan) {
+    groups_.resize(plan.sequences.front().groups.size());
+    for (size_t s = 0; s < plan.sequences.size(); ++s) {
+      for (size_t g = 0; g < groups_.size(); ++g) {
+        groups_[g].saves.emplace_back();
+        const auto& present = plan.sequences[s].groups[g].blocks;
+        groups_[g].present.push_back(present.empty() ? nullptr : pools[s]->Resolve(g, {present.back()})[0]);
+      }
+      for (const StateSave& save : plan.sequences[s].saves) {
+        groups_[save.group].saves[s].push_back({save.tokens, pools[s]->Resolve(save.group, {save.block})[0]});
+      }
+    }
+  }
+
+  // Makes the runs of the next pass; once for each pass, in order.
+  void BeginPass(const Pass& pass) {
+    for (Group& group : groups_) {
+      group.runs.clear();
+      group.outputs.clear();
+      if (group.saves.front().empty()) continue;  // attention
+      size_t most = pass.size();
+      for (const auto& saves : group.saves) most += saves.size();
+      group.outputs.reserve(most);  // runs point into it
+      for (size_t row = 0; const PassSlice& slice : pass) {
+        AddRun(group, slice, row);
+        row += slice.end - slice.begin;
+      }
+    }
+  }
+
+  // Runs of the present pass, one for each of its sequences.
+  std::span<const RecurrentRun> runs(size_t group) const { return groups_[group].runs; }
+
+ private:
+  struct SavedState {
+    uint32_t tokens;
+    std::byte* block;
+  };
+  struct Group {
+    std::vector<std::vector<SavedState>> saves;  // [sequence], ascending; empty for attention
+    std::vector<std::byte*> present;             // [sequence], what the next run begins with; null: nothing yet
+    std::vector<RecurrentRun> runs;
+    std::vector<StateOutput> outputs;            // of all runs
+  };
+
+  void AddRun(Group& group, const PassSlice& slice, size_t row) {
+    const uint32_t first = plan_.sequences[slice.sequence].first_position;
+    const std::vector<SavedState>& saves = group.saves[slice.sequence];
+    const size_t first_output = group.outputs.size(), row_end = row + (slice.end - slice.begin);
+    for (const SavedState& save : saves) {
+      if (save.tokens <= first + slice.begin || save.tokens > first + slice.end) continue;
+      group.outputs.push_back({row + (save.tokens - first - slice.begin), save.block});
+    }
+    if (group.outputs.size() == first_output || group.outputs.back().row_end != row_end) {
+      group.outputs.push_back({row_end, saves.back().block});
+    }
+    std::byte*& present = group.present[slice.sequence];
+    group.runs.push_back({.row_begin = row,
+                          .row_end = row_end,
+                          .input = present,
+                          .outputs = group.outputs.data() + first_output,
+                          .num_outputs = group.outputs.size() - first_output});
+    present = group.outputs.back().block;
+  }
+
+  const StepPlan& plan_;
+  std::vector<Group> groups_;  // [groups of the layout]
+};
+
+// Writes the inputs of a convolution that its next run will look back on, [taps - 1, channels] floats at
+// `state_offset`, to every output block of `runs`. `inputs` are this pass's, [rows, channels].
+inline void StoreConvState(std::span<const RecurrentRun> runs, const float* inputs, size_t stride, size_t channels,
+                           size_t taps, size_t state_offset) {
+  for (const RecurrentRun& run : runs) {
+    for (const StateOutput& output : std::span(run.outputs, run.num_outputs)) {
+      const size_t rows = output.row_end - run.row_begin;
+      float* const target = reinterpret_cast<float*>(output.block + state_offset);
+      // Ascending, so that a block may be its own source: each row is read before it is overwritten.
+      for (size_t i = 0; i + 1 < taps; ++i) {
+        const size_t age = taps - 1 - i;  // 1: the last input
+        if (age <= rows) {
+          std::memcpy(target + i * channels, inputs + (output.row_end - age) * stride, channels * sizeof(float));
+        } else if (run.input == nullptr) {
+          std::memset(target + i * channels, 0, channels * sizeof(float));
+        } else {
+          const float* const source = reinterpret_cast<const float*>(run.input + state_offset);
+          std::memmove(target + i * channels, source + (i + rows) * channels, channels * sizeof(float));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_STEP_STATES_H_
