@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random sequences of steps, forks, rewinds, edits and failures on several conversations of one small pool: each
-// always equals, bit for bit, the same conversation recomputed from its tokens in a cache of its own.
+// Random sequences of steps, forks, rewinds, edits and failures on eight conversations of one small pool: each always
+// equals, bit for bit, the same conversation recomputed from its tokens in a cache of its own.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -27,31 +28,41 @@ struct Conversation {
   History history;
 };
 
+constexpr uint32_t kConversations = 8;
+
+template <class C>
 class RandomConversations {
  public:
-  explicit RandomConversations(uint32_t seed, const Model<AllFeatures>& model)
-      : model_(model), random_(seed), workspace_(*CreateWorkspace({.prefill_chunk = Pick(5, 70), .threads = Pick(1, 2)})) {
+  RandomConversations(uint32_t seed, const Model<C>& model)
+      : model_(model),
+        random_(seed),
+        workspace_(*CreateWorkspace({.prefill_chunk = Pick(5, 70), .threads = Pick(1, 2)})) {
     RuntimeConfig runtime = {.max_tokens = 300, .kv_type = Pick(0, 1) == 0 ? DType::kBF16 : DType::kF32};
     runtime.block_tokens = 32 * Pick(1, 2);
     runtime.checkpoint_every = Pick(0, 1) * 20;
-    const BlockPool probe(LayoutOf<AllFeatures>(), runtime);
-    runtime.cache_bytes = probe.geometry(0).block_bytes() * Pick(10, 40);
-    pool_ = *CreateBlockPool<AllFeatures>(runtime);
-    for (int i = 0; i < 3; ++i) conversations_.push_back({*CreateKVCache(pool_), {}});
+    runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);
+    const BlockPool probe(LayoutOf<C>(), runtime);
+    for (size_t g = 0; g < probe.layout().groups().size(); ++g) {
+      runtime.cache_bytes = (g == 0 ? 0 : runtime.cache_bytes) + probe.geometry(g).block_bytes() * Pick(25, 100);
+    }
+    pool_ = *CreateBlockPool<C>(runtime);
+    for (uint32_t i = 0; i < kConversations; ++i) conversations_.push_back({*CreateKVCache(pool_), {}});
   }
 
   void RunOneOperation() {
-    Conversation& c = conversations_[Pick(0, 2)];
+    Conversation& c = conversations_[Pick(0, kConversations - 1)];
     const uint32_t size = c.cache.size();
     switch (Pick(0, 6)) {
       case 0: case 1: case 2: return Step();
       case 3: {
         Conversation copy{c.cache.Fork(), c.history};
-        conversations_[Pick(0, 2)] = std::move(copy);
+        conversations_[Pick(0, kConversations - 1)] = std::move(copy);
         return;
       }
       case 4: {
-        const uint32_t tokens = Pick(size / 2, size);
+        const std::vector<ResumeRange> points = c.cache.ResumePoints();
+        const ResumeRange range = points[Pick(0, static_cast<uint32_t>(points.size()) - 1)];
+        const uint32_t tokens = Pick(0, 4) == 0 ? Pick(0, size) : Pick(range.first, range.last);
         if (c.cache.Truncate(tokens)) c.history.push_back(Rewind{tokens});
         return;
       }
@@ -72,12 +83,12 @@ class RandomConversations {
   // Compares what each conversation would say next with what its recomputed twin would.
   void CheckAgainstRecomputing() {
     for (const Conversation& c : conversations_) {
-      const std::vector<int32_t> probe = {static_cast<int32_t>(Pick(0, 149))};
+      const std::vector<int32_t> probe = PickTokens(1);
       KVCache fork = c.cache.Fork();
       const auto logits = model_.Forward(fork, probe, workspace_);
       if (!logits) continue;  // no room for the probe; another round will tell
       const std::vector<float> ours(logits->begin(), logits->end());
-      KVCache twin = Recompute(c.history);
+      KVCache twin = Recompute(c);
       REQUIRE(std::equal(twin.tokens().begin(), twin.tokens().end(), c.cache.tokens().begin(), c.cache.tokens().end()));
       const auto expected = model_.Forward(twin, probe, workspace_);
       REQUIRE(expected);
@@ -97,7 +108,7 @@ class RandomConversations {
 
   std::vector<int32_t> PickTokens(uint32_t count) {
     std::vector<int32_t> tokens(count);
-    for (int32_t& token : tokens) token = static_cast<int32_t>(Pick(0, AllFeatures::kVocabSize - 1));
+    for (int32_t& token : tokens) token = static_cast<int32_t>(Pick(0, C::kVocabSize - 1));
     return tokens;
   }
 
@@ -115,15 +126,23 @@ class RandomConversations {
     }
   }
 
-  // Does a history again, alone, in other blocks; with a resume point at every token, so that any rewind works.
-  KVCache Recompute(const History& history) {
+  // Does a history again, alone, in other blocks. Without edits its tokens say all there is to know; with them, every
+  // step is repeated, with a resume point at every token, so that any rewind works.
+  KVCache Recompute(const Conversation& conversation) {
+    const auto is_edit = [](const auto& operation) { return operation.index() >= 2; };
+    if (std::none_of(conversation.history.begin(), conversation.history.end(), is_edit)) {
+      KVCache cache = *CreateKVCache<C>({.max_tokens = 1000, .kv_type = pool_->runtime().kv_type});
+      const std::span<const int32_t> tokens = conversation.cache.tokens();
+      if (!tokens.empty()) REQUIRE(model_.Forward(cache, tokens, workspace_));
+      return cache;
+    }
     RuntimeConfig runtime = pool_->runtime();
     runtime.cache_bytes = kUnlimited;
     runtime.max_tokens = 1000;
     runtime.checkpoint_every = 1;
     runtime.max_checkpoints = 1000;
-    KVCache cache = *CreateKVCache<AllFeatures>(runtime);
-    for (const auto& operation : history) {
+    KVCache cache = *CreateKVCache<C>(runtime);
+    for (const auto& operation : conversation.history) {
       Result<void> result;
       if (const auto* append = std::get_if<Append>(&operation)) {
         REQUIRE(model_.Forward(cache, append->tokens, workspace_));
@@ -139,15 +158,16 @@ class RandomConversations {
     return cache;
   }
 
-  const Model<AllFeatures>& model_;
+  const Model<C>& model_;
   std::mt19937 random_;  // its sequence is fixed by the standard
   Workspace workspace_;
   std::shared_ptr<BlockPool> pool_;
   std::vector<Conversation> conversations_;
 };
 
-TEST_CASE("conversations equal their recomputed twins through any sequence of operations") {
-  const Model<AllFeatures> model(RandomWeights<AllFeatures>(11));
+TEST_CASE_TEMPLATE("conversations equal their recomputed twins through any sequence of operations", C,
+                   SKALD_SMALL_MODELS) {
+  const Model<C> model(RandomWeights<C>(11));
   for (uint32_t seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     RandomConversations conversations(seed, model);

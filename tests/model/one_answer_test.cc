@@ -36,19 +36,19 @@ struct Fixture {
   std::vector<float> expected;
 };
 
-template <class Function>
+template <class C, class Function>
 void ForEachType(Function function) {
   for (const DType weights : {DType::kBF16, DType::kF32}) {
     for (const DType kv : {DType::kBF16, DType::kF32}) {
       CAPTURE(NameOf(weights));
       CAPTURE(NameOf(kv));
-      function(Fixture<AllFeatures>(weights, kv));
+      function(Fixture<C>(weights, kv));
     }
   }
 }
 
-TEST_CASE("the number of threads changes no bit") {
-  ForEachType([](const auto& fixture) {
+TEST_CASE_TEMPLATE("the number of threads changes no bit", C, SKALD_SMALL_MODELS) {
+  ForEachType<C>([](const auto& fixture) {
     for (const uint32_t threads : {2u, 3u}) {
       RuntimeConfig runtime = fixture.runtime;
       runtime.threads = threads;
@@ -57,8 +57,8 @@ TEST_CASE("the number of threads changes no bit") {
   });
 }
 
-TEST_CASE("the block size changes no bit") {
-  ForEachType([](const auto& fixture) {
+TEST_CASE_TEMPLATE("the block size changes no bit", C, SKALD_SMALL_MODELS) {
+  ForEachType<C>([](const auto& fixture) {
     for (const uint32_t block_tokens : {32u, 96u, 256u}) {
       RuntimeConfig runtime = fixture.runtime;
       runtime.block_tokens = block_tokens;
@@ -67,10 +67,10 @@ TEST_CASE("the block size changes no bit") {
   });
 }
 
-TEST_CASE("prefill in chunks equals prefill at once, and token by token") {
-  ForEachType([](const auto& fixture) {
-    for (const size_t chunk : {1u, 7u, 64u}) {
-      KVCache cache = *CreateKVCache<AllFeatures>(fixture.runtime);
+TEST_CASE_TEMPLATE("prefill in chunks equals prefill at once, and token by token", C, SKALD_SMALL_MODELS) {
+  ForEachType<C>([](const auto& fixture) {
+    for (const size_t chunk : {1u, 3u, 64u}) {
+      KVCache cache = *CreateKVCache<C>(fixture.runtime);
       Workspace workspace = *CreateWorkspace(fixture.runtime);
       CHECK(SameBits(AllLogits(fixture.model, cache, fixture.tokens, chunk, workspace), fixture.expected));
     }
@@ -82,17 +82,17 @@ TEST_CASE("prefill in chunks equals prefill at once, and token by token") {
   });
 }
 
-TEST_CASE("a sequence in a batch with seven others equals the sequence alone") {
-  ForEachType([](const auto& fixture) {
+TEST_CASE_TEMPLATE("a sequence in a batch with seven others equals the sequence alone", C, SKALD_SMALL_MODELS) {
+  ForEachType<C>([](const auto& fixture) {
     RuntimeConfig runtime = fixture.runtime;
     runtime.prefill_chunk = 50;
-    auto pool = *CreateBlockPool<AllFeatures>(runtime);
+    auto pool = *CreateBlockPool<C>(runtime);
     Workspace workspace = *CreateWorkspace(runtime);
     std::vector<KVCache> caches;
     std::vector<std::vector<int32_t>> prompts;
     for (uint64_t i = 0; i < 8; ++i) {
       caches.push_back(*CreateKVCache(pool));
-      prompts.push_back(RandomTokens<AllFeatures>(20 + i, 5 + 23 * i));
+      prompts.push_back(RandomTokens<C>(20 + i, 5 + 23 * i));
     }
     // The others stand at different positions before the one in question joins: its prefill runs beside decoding.
     Batch others;
@@ -122,30 +122,30 @@ TEST_CASE("a sequence in a batch with seven others equals the sequence alone") {
   });
 }
 
-TEST_CASE("forking, rewinding and going on equals never having been anywhere else") {
-  ForEachType([](const auto& fixture) {
+TEST_CASE_TEMPLATE("forking, rewinding and going on equals never having been anywhere else", C, SKALD_SMALL_MODELS) {
+  ForEachType<C>([](const auto& fixture) {
     RuntimeConfig runtime = fixture.runtime;
     runtime.checkpoint_every = 50;  // else the window's blocks allow a few tokens of rewinding only
     Workspace workspace = *CreateWorkspace(runtime);
-    KVCache cache = *CreateKVCache<AllFeatures>(runtime);
+    KVCache cache = *CreateKVCache<C>(runtime);
     const std::span<const int32_t> tokens(fixture.tokens);
     AllLogits(fixture.model, cache, tokens.first(100), 100, workspace);
     KVCache fork = cache.Fork();
-    const std::vector<int32_t> elsewhere = RandomTokens<AllFeatures>(99, 10);
+    const std::vector<int32_t> elsewhere = RandomTokens<C>(99, 10);
     AllLogits(fixture.model, cache, elsewhere, 3, workspace);
     REQUIRE(cache.Truncate(100));
     const std::vector<float> rewound = AllLogits(fixture.model, cache, tokens.subspan(100), 9, workspace);
     const std::vector<float> forked = AllLogits(fixture.model, fork, tokens.subspan(100), 100, workspace);
-    const std::vector<float> expected(fixture.expected.begin() + 100 * AllFeatures::kVocabSize, fixture.expected.end());
+    const std::vector<float> expected(fixture.expected.begin() + 100 * C::kVocabSize, fixture.expected.end());
     CHECK(SameBits(rewound, expected));
     CHECK(SameBits(forked, expected));
   });
 }
 
-TEST_CASE("every compiled target with FMA gives the same bits") {
+TEST_CASE_TEMPLATE("every compiled target with FMA gives the same bits", C, SKALD_SMALL_MODELS) {
   if (!TargetHasFma()) return;
   const int64_t in_use = TargetInUse();
-  ForEachType([&](const auto& fixture) {
+  ForEachType<C>([&](const auto& fixture) {
     for (int64_t rest = HWY_TARGETS & hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
       hwy::SetSupportedTargetsForTest(rest & -rest);
       hwy::GetChosenTarget().Update(hwy::SupportedTargets());

@@ -32,6 +32,33 @@ struct AllFeatures : Gemma3Family {
   static constexpr bool kQKVBias = true;
 };
 
+// Every kind of layer but kMamba2 in one model, with sizes that fill no vector evenly.
+struct Hybrid : LlamaFamily {
+  static constexpr std::string_view kName = "hybrid";
+  static constexpr int kModelDim = 72, kFeedForwardDim = 50, kVocabSize = 150;
+  static constexpr int kHeads = 4, kKVHeads = 1, kHeadDim = 24, kRotaryDim = 12;
+  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kSlidingAttention, LayerKind::kMamba,
+                                                   LayerKind::kFullAttention});
+  static constexpr int kWindow = 40;
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr int kConvWidth = 4, kLruWidth = 60, kLruBlocks = 3;
+  static constexpr int kInnerDim = 84, kStateDim = 6, kTimeStepRank = 5;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// Recurrence alone, in the grouped form, without feed-forward blocks.
+struct SmallMamba2 {
+  static constexpr std::string_view kName = "small-mamba2";
+  static constexpr int kModelDim = 48, kVocabSize = 100;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kMamba2});
+  static constexpr int kConvWidth = 3, kSsmHeads = 4, kSsmHeadDim = 20, kStateDim = 10, kSsmGroups = 2;
+  static constexpr float kNormEpsilon = 1e-5f;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// For TEST_CASE_TEMPLATE: a model of each kind of cache.
+#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2
+
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {
   static constexpr std::string_view kName = "one-layer";

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rewinding is exact: what is computed after it equals, bit for bit, what is computed by a conversation that never saw
+// the tokens taken back.
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+template <class C>
+struct Fixture {
+  Model<C> model{RandomWeights<C>(9)};
+  std::vector<int32_t> tokens = RandomTokens<C>(2, 120), drafts = RandomTokens<C>(3, 8);
+  Workspace workspace = *CreateWorkspace({.prefill_chunk = 7, .threads = 1});
+
+  // Logits of tokens [begin, end) after those before them.
+  std::vector<float> Expected(std::span<const int32_t> all, size_t begin) {
+    const std::vector<float> logits = AllLogits(model, all, {.threads = 1});
+    return {logits.begin() + static_cast<ptrdiff_t>(begin * C::kVocabSize), logits.end()};
+  }
+};
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having drafted them", C, SKALD_SMALL_MODELS) {
+  Fixture<C> f;
+  const std::span<const int32_t> prompt = std::span<const int32_t>(f.tokens).first(60);
+  for (const size_t chunk : {1u, 8u}) {  // drafts checked one by one, or together
+    for (uint32_t rejected = 0; rejected <= 8; ++rejected) {
+      CAPTURE(chunk);
+      CAPTURE(rejected);
+      KVCache cache = *CreateKVCache<C>({.rewind_tokens = 8});
+      REQUIRE(f.model.Forward(cache, prompt, f.workspace));
+      AllLogits(f.model, cache, f.drafts, chunk, f.workspace);
+      const uint64_t used = cache.pool().usage().used_bytes;
+      REQUIRE(cache.Truncate(68 - rejected));
+      CHECK(cache.pool().usage().used_bytes <= used);  // nothing was copied
+
+      std::vector<int32_t> kept(cache.tokens().begin(), cache.tokens().end());
+      const std::span<const int32_t> rest = std::span<const int32_t>(f.tokens).last(20);
+      kept.insert(kept.end(), rest.begin(), rest.end());
+      CHECK(SameBits(AllLogits(f.model, cache, rest, 20, f.workspace), f.Expected(kept, 68 - rejected)));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("rewinding to any checkpoint and going on equals recomputing", C, SKALD_SMALL_MODELS) {
+  Fixture<C> f;
+  KVCache cache = *CreateKVCache<C>({.checkpoint_every = 25, .max_checkpoints = 4});
+  const std::vector<float> expected = AllLogits(f.model, cache, f.tokens, f.tokens.size(), f.workspace);
+  for (const uint32_t position : {100u, 75u, 50u, 25u, 0u}) {
+    CAPTURE(position);
+    REQUIRE(cache.Truncate(position));
+    KVCache fork = cache.Fork();
+    const std::vector<float> again =
+        AllLogits(f.model, fork, std::span<const int32_t>(f.tokens).subspan(position), 11, f.workspace);
+    CHECK(SameBits(again, {expected.begin() + position * C::kVocabSize, expected.end()}));
+  }
+}
+
+TEST_CASE("a hybrid model refuses positions of which it keeps no state, and loses nothing") {
+  Fixture<Hybrid> f;
+  KVCache cache = *CreateKVCache<Hybrid>({.checkpoint_every = 50});
+  REQUIRE(f.model.Forward(cache, std::span<const int32_t>(f.tokens).first(110), f.workspace));
+  const auto refused = cache.Truncate(99);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("the nearest earlier resume point is 50") != std::string::npos);
+  const std::span<const int32_t> rest = std::span<const int32_t>(f.tokens).subspan(110);
+  CHECK(SameBits(AllLogits(f.model, cache, rest, 10, f.workspace), f.Expected(f.tokens, 110)));
+}
+
+}  // namespace
+}  // namespace skald::testing
