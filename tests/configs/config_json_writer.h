@@ -30,7 +30,7 @@ inline nlohmann::json ScalingJson(const RopeSpec& rope) {
   return scaling;
 }
 
-inline nlohmann::json ToJson(const Architecture& a) {
+inline nlohmann::json TransformerJson(const Architecture& a) {
   const auto or_null = [](auto value) { return value == 0 ? nlohmann::json() : nlohmann::json(value); };
   nlohmann::json types;
   for (const LayerKind kind : a.layers) {
@@ -59,6 +59,76 @@ inline nlohmann::json ToJson(const Architecture& a) {
   };
   if (a.sliding_rope) json["rope_local_base_freq"] = a.sliding_rope->base;
   return json;
+}
+
+inline nlohmann::json RecurrentGemmaJson(const Architecture& a) {
+  nlohmann::json types;
+  for (const LayerKind kind : a.layers) types.push_back(IsRecurrent(kind) ? "recurrent" : "attention");
+  return {
+      {"model_type", a.model_type},
+      {"hidden_size", a.model_dim},
+      {"intermediate_size", 2 * a.feed_forward_dim},
+      {"vocab_size", a.vocab_size},
+      {"num_hidden_layers", a.layers.size()},
+      {"block_types", types},
+      {"num_attention_heads", a.heads},
+      {"num_key_value_heads", a.kv_heads},
+      {"head_dim", a.head_dim},
+      {"partial_rotary_factor", static_cast<double>(a.rotary_dim) / a.head_dim},
+      {"attention_window_size", a.window - 1},
+      {"attention_bias", a.qkv_bias},
+      {"rope_theta", a.rope.base},
+      {"rms_norm_eps", a.norm_epsilon},
+      {"hidden_activation", NameOf(a.activation)},
+      {"logits_soft_cap", a.final_softcap},
+      {"tie_word_embeddings", a.tied_embeddings},
+      {"lru_width", a.recurrences.rg_lru.width},
+      {"conv1d_width", a.recurrences.rg_lru.conv_width},
+  };
+}
+
+// What both Mamba families write.
+inline nlohmann::json StateSpaceJson(const Architecture& a, const RecurrenceSpec& spec) {
+  return {
+      {"model_type", a.model_type},
+      {"hidden_size", a.model_dim},
+      {"vocab_size", a.vocab_size},
+      {"num_hidden_layers", a.layers.size()},
+      {"layer_norm_epsilon", a.norm_epsilon},
+      {"hidden_act", "silu"},
+      {"use_bias", false},
+      {"use_conv_bias", true},
+      {"tie_word_embeddings", a.tied_embeddings},
+      {"conv_kernel", spec.conv_width},
+      {"state_size", spec.state_dim},
+  };
+}
+
+inline nlohmann::json MambaJson(const Architecture& a) {
+  const RecurrenceSpec& spec = a.recurrences.mamba;
+  nlohmann::json json = StateSpaceJson(a, spec);
+  json["intermediate_size"] = spec.width;
+  json["time_step_rank"] = spec.time_step_rank;
+  return json;
+}
+
+inline nlohmann::json Mamba2Json(const Architecture& a) {
+  const RecurrenceSpec& spec = a.recurrences.mamba2;
+  nlohmann::json json = StateSpaceJson(a, spec);
+  json["expand"] = static_cast<double>(spec.width) / a.model_dim;
+  json["num_heads"] = spec.heads;
+  json["head_dim"] = spec.width / spec.heads;
+  json["n_groups"] = spec.groups;
+  json["rms_norm"] = true;
+  json["time_step_limit"] = {spec.time_step_min, {{"__float__", "Infinity"}}};  // all Configs that are tested
+  return json;
+}
+
+inline nlohmann::json ToJson(const Architecture& a) {
+  if (a.model_type == "recurrent_gemma") return RecurrentGemmaJson(a);
+  if (a.model_type == "mamba") return MambaJson(a);
+  if (a.model_type == "mamba2") return Mamba2Json(a);
+  return TransformerJson(a);
 }
 
 }  // namespace skald::testing

@@ -13,9 +13,12 @@
 #include "skald/configs/gemma3.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/llama.h"
+#include "skald/configs/mamba.h"
+#include "skald/configs/mamba2.h"
 #include "skald/configs/mistral.h"
 #include "skald/configs/qwen2.h"
 #include "skald/configs/qwen3.h"
+#include "skald/configs/recurrent_gemma.h"
 
 namespace skald::testing {
 
@@ -85,6 +88,31 @@ struct GoldenGemma3 : Gemma3Family {
   static constexpr int kQueryPreScale = 40;
   static constexpr auto kLayers = FiveToOneLayers<6>();
   static constexpr int kWindow = 8;
+};
+
+// Recurrent, recurrent, attention, recurrent.
+struct GoldenRecurrentGemma : RecurrentGemmaFamily {
+  static constexpr std::string_view kName = "golden-recurrent-gemma";
+  static constexpr int kModelDim = 72, kFeedForwardDim = 30, kVocabSize = 256;
+  static constexpr int kHeads = 3, kKVHeads = 1, kHeadDim = 24, kRotaryDim = 12;
+  static constexpr int kLruWidth = 72, kLruBlocks = 3;
+  static constexpr auto kLayers = TwoToOneLayers<4>();
+  static constexpr int kWindow = 16 + 1;
+  static constexpr float kFinalSoftcap = 12.0f;
+};
+
+struct GoldenMamba : MambaFamily {
+  static constexpr std::string_view kName = "golden-mamba";
+  static constexpr int kModelDim = 64, kInnerDim = 128, kTimeStepRank = 4, kVocabSize = 272;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kMamba});
+};
+
+struct GoldenMamba2 : Mamba2Family {
+  static constexpr std::string_view kName = "golden-mamba2";
+  static constexpr int kModelDim = 64, kVocabSize = 272;
+  static constexpr int kSsmHeads = 8, kSsmHeadDim = 16, kStateDim = 16, kSsmGroups = 1;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kMamba2});
+  static constexpr bool kTiedEmbeddings = true;
 };
 
 // https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K

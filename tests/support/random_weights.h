@@ -15,10 +15,12 @@
 
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
+#include "skald/configs/layer.h"
 #include "skald/configs/model_config.h"
-#include "skald/weights/load.h"
+#include "skald/configs/recurrence.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
+#include "skald/weights/weight_shapes.h"
 
 namespace skald::testing {
 
@@ -62,10 +64,11 @@ class RandomParameters {
     return matrix;
   }
 
-  std::vector<float> MakeVector(size_t size, float center) {
+  // Values from center - spread to center + spread.
+  std::vector<float> MakeVector(size_t size, float center, float spread = 0.1f) {
     std::vector<float> values(size);
     ++seed_;
-    for (size_t i = 0; i < size; ++i) values[i] = center + 0.1f * UniformAt(seed_, i);
+    for (size_t i = 0; i < size; ++i) values[i] = center + spread * UniformAt(seed_, i);
     return values;
   }
 
@@ -74,21 +77,88 @@ class RandomParameters {
   DType dtype_;
 };
 
-inline LayerWeights RandomLayer(const WeightShapes& shapes, RandomParameters& random) {
+inline AttentionWeights RandomAttention(const WeightShapes& shapes, RandomParameters& random) {
   const size_t model = shapes.model_dim, query = shapes.query_dim, qkv = query + 2 * shapes.kv_dim;
+  AttentionWeights attention;
+  attention.qkv = random.MakeMatrix(qkv, model);
+  if (shapes.qkv_bias) attention.qkv_bias = random.MakeVector(qkv, 0.0f);
+  if (shapes.qk_norm) {
+    attention.query_norm = random.MakeVector(shapes.head_dim, 1.0f);
+    attention.key_norm = random.MakeVector(shapes.head_dim, 1.0f);
+  }
+  attention.output = random.MakeMatrix(model, query);
+  if (shapes.attention_output_bias) attention.output_bias = random.MakeVector(model, 0.0f);
+  return attention;
+}
+
+// Adds what only an RG-LRU has. Its state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
+inline void AddRgLru(const RecurrenceSpec& spec, size_t model, RandomParameters& random, RecurrentWeights& weights) {
+  const size_t width = spec.width, block = width / spec.heads;
+  weights.input_bias = random.MakeVector(2 * width, 0.0f);
+  weights.output_bias = random.MakeVector(model, 0.0f);
+  weights.decay = random.MakeVector(width, -0.5f, 0.49f);
+  for (int i = 0; i < 2 * spec.heads; ++i) weights.gates.push_back(random.MakeMatrix(block, block));
+  weights.gate_bias = random.MakeVector(2 * width, 0.0f);
+}
+
+// Adds what only the Mamba kinds have. Their state is multiplied by exp(decay * softplus(time step)) at each token;
+// the softplus of these biases lies between 0.01 and 0.1.
+inline void AddStateSpace(const RecurrenceSpec& spec, RandomParameters& random, RecurrentWeights& weights) {
+  const bool is_mamba = spec.kind == LayerKind::kMamba;
+  const size_t width = spec.width, state_dim = spec.state_dim, rank = spec.time_step_rank;
+  const size_t steps = is_mamba ? spec.width : spec.heads;  // channels, or heads, with a time step of their own
+  weights.decay = random.MakeVector(is_mamba ? state_dim * width : steps, -8.5f, 7.5f);
+  weights.time_step_bias = random.MakeVector(steps, -3.43f, 1.15f);
+  weights.skip = random.MakeVector(steps, 1.0f);
+  if (is_mamba) {
+    weights.selection = random.MakeMatrix(rank + 2 * state_dim, width);
+    weights.time_step = random.MakeMatrix(width, rank);
+  } else {
+    weights.norm = random.MakeVector(width, 1.0f);
+  }
+}
+
+inline RecurrentWeights RandomRecurrence(const RecurrenceSpec& spec, size_t model, RandomParameters& random) {
+  const size_t channels = spec.conv_channels(), taps = spec.conv_width;
+  RecurrentWeights weights;
+  weights.input = random.MakeMatrix(spec.projected_dim(), model);
+  weights.conv = random.MakeVector(taps * channels, 0.0f, std::sqrt(3.0f / static_cast<float>(taps)));
+  weights.conv_bias = random.MakeVector(channels, 0.0f);
+  weights.output = random.MakeMatrix(model, spec.width);
+  if (spec.kind == LayerKind::kRgLru) {
+    AddRgLru(spec, model, random, weights);
+  } else {
+    AddStateSpace(spec, random, weights);
+  }
+  return weights;
+}
+
+inline FeedForwardWeights RandomFeedForward(const WeightShapes& shapes, RandomParameters& random) {
+  const size_t model = shapes.model_dim, hidden = shapes.feed_forward_dim;
+  FeedForwardWeights feed_forward;
+  feed_forward.gate_up = random.MakeMatrix(2 * hidden, model);
+  feed_forward.down = random.MakeMatrix(model, hidden);
+  if (shapes.feed_forward_bias) {
+    feed_forward.gate_up_bias = random.MakeVector(2 * hidden, 0.0f);
+    feed_forward.down_bias = random.MakeVector(model, 0.0f);
+  }
+  return feed_forward;
+}
+
+// The order of the parameters decides their values, which recorded results depend on.
+inline LayerWeights RandomLayer(const WeightShapes& shapes, LayerKind kind, RandomParameters& random) {
+  const size_t model = shapes.model_dim;
   LayerWeights layer;
   layer.input_norm = random.MakeVector(model, 1.0f);
-  layer.attention.qkv = random.MakeMatrix(qkv, model);
-  if (shapes.qkv_bias) layer.attention.qkv_bias = random.MakeVector(qkv, 0.0f);
-  if (shapes.qk_norm) {
-    layer.attention.query_norm = random.MakeVector(shapes.head_dim, 1.0f);
-    layer.attention.key_norm = random.MakeVector(shapes.head_dim, 1.0f);
+  if (IsAttention(kind)) {
+    layer.attention = RandomAttention(shapes, random);
+  } else {
+    layer.recurrent = RandomRecurrence(shapes.recurrences.Of(kind), model, random);
   }
-  layer.attention.output = random.MakeMatrix(model, query);
   if (shapes.post_norms) layer.post_attention_norm = random.MakeVector(model, 1.0f);
+  if (shapes.feed_forward_dim == 0) return layer;
   layer.feed_forward_norm = random.MakeVector(model, 1.0f);
-  layer.feed_forward.gate_up = random.MakeMatrix(2 * shapes.feed_forward_dim, model);
-  layer.feed_forward.down = random.MakeMatrix(model, shapes.feed_forward_dim);
+  layer.feed_forward = RandomFeedForward(shapes, random);
   if (shapes.post_norms) layer.post_feed_forward_norm = random.MakeVector(model, 1.0f);
   return layer;
 }
@@ -105,7 +175,7 @@ ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
     weights.head = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
   }
   weights.final_norm = random.MakeVector(shapes.model_dim, 1.0f);
-  for (size_t i = 0; i < shapes.layers; ++i) weights.layers.push_back(RandomLayer(shapes, random));
+  for (const LayerKind kind : shapes.layers) weights.layers.push_back(RandomLayer(shapes, kind, random));
   return weights;
 }
 

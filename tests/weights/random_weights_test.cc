@@ -19,28 +19,15 @@ using testing::RandomWeights;
 using testing::TinyFull;
 
 std::string ShapesOf(const ModelWeights& weights) {
+  const testing::ParameterList parameters(weights);
   std::string text;
   const auto add = [&text](size_t size) { text += std::to_string(size) + " "; };
-  const auto add_matrix = [&](const Matrix& matrix) {
-    add(matrix.rows);
-    add(matrix.cols);
-    add(matrix.data.size());
-  };
-  add_matrix(weights.embedding);
-  if (weights.head) add_matrix(*weights.head);
-  add(weights.final_norm.size());
-  for (const LayerWeights& layer : weights.layers) {
-    const AttentionWeights& attention = layer.attention;
-    for (const Matrix* matrix : {&attention.qkv, &attention.output, &layer.feed_forward.gate_up,
-                                 &layer.feed_forward.down}) {
-      add_matrix(*matrix);
-    }
-    for (const std::vector<float>* vector :
-         {&layer.input_norm, &attention.qkv_bias, &attention.query_norm, &attention.key_norm,
-          &layer.post_attention_norm, &layer.feed_forward_norm, &layer.post_feed_forward_norm}) {
-      add(vector->size());
-    }
+  for (const Matrix* matrix : parameters.matrices) {
+    add(matrix->rows);
+    add(matrix->cols);
+    add(matrix->data.size());
   }
+  for (const std::vector<float>* vector : parameters.vectors) add(vector->size());
   return text;
 }
 

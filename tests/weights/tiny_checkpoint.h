@@ -110,25 +110,25 @@ inline bool SameMatrix(const Matrix& a, const Matrix& b) {
          std::equal(a.data.data(), a.data.data() + a.data.size(), b.data.data());
 }
 
-inline bool SameLayer(const LayerWeights& a, const LayerWeights& b) {
-  return a.input_norm == b.input_norm && SameMatrix(a.attention.qkv, b.attention.qkv) &&
-         a.attention.qkv_bias == b.attention.qkv_bias &&
-         a.attention.query_norm == b.attention.query_norm &&
-         a.attention.key_norm == b.attention.key_norm &&
-         SameMatrix(a.attention.output, b.attention.output) &&
-         a.post_attention_norm == b.post_attention_norm &&
-         a.feed_forward_norm == b.feed_forward_norm &&
-         SameMatrix(a.feed_forward.gate_up, b.feed_forward.gate_up) &&
-         SameMatrix(a.feed_forward.down, b.feed_forward.down) &&
-         a.post_feed_forward_norm == b.post_feed_forward_norm;
-}
+// All parameters of a model, in a fixed order.
+struct ParameterList {
+  explicit ParameterList(const ModelWeights& weights) {
+    VisitParameters(weights, [this](const auto& parameter) { Add(parameter); });
+  }
+  void Add(const Matrix& matrix) { matrices.push_back(&matrix); }
+  void Add(const std::vector<float>& vector) { vectors.push_back(&vector); }
+
+  std::vector<const Matrix*> matrices;
+  std::vector<const std::vector<float>*> vectors;
+};
 
 // True when two sets of weights are equal in every bit.
 inline bool SameWeights(const ModelWeights& a, const ModelWeights& b) {
-  return a.dtype == b.dtype && SameMatrix(a.embedding, b.embedding) &&
-         a.head.has_value() == b.head.has_value() && (!a.head || SameMatrix(*a.head, *b.head)) &&
-         a.final_norm == b.final_norm &&
-         std::equal(a.layers.begin(), a.layers.end(), b.layers.begin(), b.layers.end(), SameLayer);
+  const ParameterList in_a(a), in_b(b);
+  return a.dtype == b.dtype && a.head.has_value() == b.head.has_value() &&
+         std::ranges::equal(in_a.matrices, in_b.matrices,
+                            [](const Matrix* x, const Matrix* y) { return SameMatrix(*x, *y); }) &&
+         std::ranges::equal(in_a.vectors, in_b.vectors, [](const auto* x, const auto* y) { return *x == *y; });
 }
 
 }  // namespace skald::testing

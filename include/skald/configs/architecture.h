@@ -21,6 +21,7 @@
 
 #include "skald/configs/layer.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/recurrence.h"
 
 namespace skald {
 
@@ -33,7 +34,9 @@ struct Architecture {
   int heads = 0;
   int kv_heads = 0;
   int head_dim = 0;
+  int rotary_dim = 0;
   std::vector<LayerKind> layers;
+  Recurrences recurrences;               // of the recurrent layers
   int window = 0;                        // 0 without sliding layers
   RopeSpec rope;                         // of all layers,
   std::optional<RopeSpec> sliding_rope;  // unless the sliding ones have their own
@@ -44,10 +47,13 @@ struct Architecture {
   float final_softcap = 0.0f;      // 0: none
   bool tied_embeddings = false;
   bool qkv_bias = false;
+  bool attention_output_bias = false;
+  bool feed_forward_bias = false;
   bool qk_norm = false;
   bool post_norms = false;
   bool unit_offset_norms = false;
   bool scaled_embeddings = false;
+  bool rounded_embedding_scale = false;
 };
 
 namespace internal {
@@ -73,7 +79,19 @@ std::string Text(T value) {
 
 // The names that Hugging Face's config.json uses.
 inline std::string Text(LayerKind kind) {
-  return kind == LayerKind::kFullAttention ? "full_attention" : "sliding_attention";
+  switch (kind) {
+    case LayerKind::kFullAttention:
+      return "full_attention";
+    case LayerKind::kSlidingAttention:
+      return "sliding_attention";
+    case LayerKind::kRgLru:
+      return "recurrent";
+    case LayerKind::kMamba:
+      return "mamba";
+    case LayerKind::kMamba2:
+      return "mamba2";
+  }
+  return "unknown";
 }
 
 inline std::string Text(Activation activation) {
@@ -136,8 +154,19 @@ std::string RopeText(const Architecture& architecture) {
   return Text(architecture.rope.*kMember);
 }
 
+template <auto kKind, auto kMember>
+std::string RecurrenceText(const Architecture& architecture) {
+  return Text((architecture.recurrences.*kKind).*kMember);
+}
+
+inline std::string Ratio(int part, int whole) {
+  return Text(whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole));
+}
+
 struct ArchitectureField {
-  const char* name;  // the usual one in config.json, or of the Config's member where config.json has none
+  // The usual one in config.json, or of the Config's member where config.json has none. Two families may use one name
+  // for different things.
+  const char* name;
   std::string (*text)(const Architecture&);
 };
 
@@ -150,6 +179,7 @@ inline constexpr ArchitectureField kArchitectureFields[] = {
     {"num_attention_heads", MemberText<&Architecture::heads>},
     {"num_key_value_heads", MemberText<&Architecture::kv_heads>},
     {"head_dim", MemberText<&Architecture::head_dim>},
+    {"partial_rotary_factor", [](const Architecture& a) { return Ratio(a.rotary_dim, a.head_dim); }},
     {"layer_types", MemberText<&Architecture::layers>},
     {"sliding_window", MemberText<&Architecture::window>},
     {"rope_theta", RopeText<&RopeSpec::base>},
@@ -165,18 +195,58 @@ inline constexpr ArchitectureField kArchitectureFields[] = {
     {"attn_logit_softcapping", MemberText<&Architecture::attention_softcap>},
     {"final_logit_softcapping", MemberText<&Architecture::final_softcap>},
     {"tie_word_embeddings", MemberText<&Architecture::tied_embeddings>},
+    {"lru_width", RecurrenceText<&Recurrences::rg_lru, &RecurrenceSpec::width>},
+    {"kLruBlocks", RecurrenceText<&Recurrences::rg_lru, &RecurrenceSpec::heads>},
+    {"conv1d_width", RecurrenceText<&Recurrences::rg_lru, &RecurrenceSpec::conv_width>},
+    {"intermediate_size", RecurrenceText<&Recurrences::mamba, &RecurrenceSpec::width>},
+    {"state_size", RecurrenceText<&Recurrences::mamba, &RecurrenceSpec::state_dim>},
+    {"time_step_rank", RecurrenceText<&Recurrences::mamba, &RecurrenceSpec::time_step_rank>},
+    {"conv_kernel", RecurrenceText<&Recurrences::mamba, &RecurrenceSpec::conv_width>},
+    {"expand * hidden_size", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::width>},
+    {"num_heads", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::heads>},
+    {"state_size", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::state_dim>},
+    {"n_groups", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::groups>},
+    {"conv_kernel", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::conv_width>},
+    {"minimum of time_step_limit", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::time_step_min>},
+    {"maximum of time_step_limit", RecurrenceText<&Recurrences::mamba2, &RecurrenceSpec::time_step_max>},
     {"kQKVBias", MemberText<&Architecture::qkv_bias>},
+    {"kAttentionOutputBias", MemberText<&Architecture::attention_output_bias>},
+    {"kFeedForwardBias", MemberText<&Architecture::feed_forward_bias>},
     {"kQKNorm", MemberText<&Architecture::qk_norm>},
     {"kPostNorms", MemberText<&Architecture::post_norms>},
     {"kUnitOffsetNorms", MemberText<&Architecture::unit_offset_norms>},
     {"kScaleEmbeddings", MemberText<&Architecture::scaled_embeddings>},
+    {"kRoundEmbeddingScale", MemberText<&Architecture::rounded_embedding_scale>},
 };
+
+}  // namespace internal
+
+namespace internal {
+
+inline void DropAttention(Architecture& a) {
+  a.heads = a.kv_heads = a.head_dim = a.rotary_dim = 0;
+  a.rope = {};
+  a.query_pre_scale = 0.0;
+  a.attention_softcap = 0.0f;
+  a.qkv_bias = a.attention_output_bias = a.qk_norm = false;
+}
+
+inline void DropFeedForward(Architecture& a) {
+  a.activation = Activation::kSilu;
+  a.feed_forward_bias = false;
+}
 
 }  // namespace internal
 
 // Leaves out what no layer uses. Whoever fills an Architecture by hand calls it last.
 inline void DropUnusedFields(Architecture& architecture) {
   const auto has = [&](LayerKind kind) { return std::ranges::count(architecture.layers, kind) > 0; };
+  Recurrences& recurrences = architecture.recurrences;
+  if (!has(LayerKind::kRgLru)) recurrences.rg_lru = {};
+  if (!has(LayerKind::kMamba)) recurrences.mamba = {};
+  if (!has(LayerKind::kMamba2)) recurrences.mamba2 = {};
+  if (std::ranges::none_of(architecture.layers, IsAttention)) internal::DropAttention(architecture);
+  if (architecture.feed_forward_dim == 0) internal::DropFeedForward(architecture);
   std::optional<RopeSpec>& sliding_rope = architecture.sliding_rope;
   if (!has(LayerKind::kSlidingAttention)) {
     architecture.window = 0;
@@ -198,7 +268,7 @@ Architecture DescribeFamily() {
       "A Config must give kModelType, the \"model_type\" of config.json, to be recognised by it.");
   Architecture a;
   a.model_type = Family::kModelType;
-  a.activation = Family::kActivation;
+  if constexpr (requires { Family::kActivation; }) a.activation = Family::kActivation;
   a.attention_softcap = AttentionSoftcapOf<Family>();
   a.final_softcap = FinalSoftcapOf<Family>();
   if constexpr (requires { Family::kTiedEmbeddings; }) a.tied_embeddings = Family::kTiedEmbeddings;
@@ -206,10 +276,13 @@ Architecture DescribeFamily() {
   if constexpr (requires { Family::kRope; }) a.rope = Family::kRope;
   if constexpr (requires { Family::kSlidingRope; }) a.sliding_rope = Family::kSlidingRope;
   a.qkv_bias = HasQKVBias<Family>();
+  a.attention_output_bias = HasAttentionOutputBias<Family>();
+  a.feed_forward_bias = HasFeedForwardBias<Family>();
   a.qk_norm = HasQKNorm<Family>();
   a.post_norms = HasPostNorms<Family>();
   a.unit_offset_norms = HasUnitOffsetNorms<Family>();
   a.scaled_embeddings = HasScaledEmbeddings<Family>();
+  a.rounded_embedding_scale = HasRoundedEmbeddingScale<Family>();
   return a;
 }
 
@@ -218,12 +291,14 @@ Architecture DescribeConfig() {
   static_assert(CheckConfig<C>());
   Architecture a = DescribeFamily<C>();
   a.model_dim = C::kModelDim;
-  a.feed_forward_dim = C::kFeedForwardDim;
+  a.feed_forward_dim = FeedForwardDimOf<C>();
   a.vocab_size = C::kVocabSize;
-  a.heads = C::kHeads;
-  a.kv_heads = C::kKVHeads;
-  a.head_dim = C::kHeadDim;
+  a.heads = HeadsOf<C>();
+  a.kv_heads = KVHeadsOf<C>();
+  a.head_dim = HeadDimOf<C>();
+  a.rotary_dim = RotaryDimOf<C>();
   a.layers.assign(std::begin(C::kLayers), std::end(C::kLayers));
+  a.recurrences = RecurrencesOf<C>();
   a.window = WindowOf<C>();
   a.norm_epsilon = C::kNormEpsilon;
   a.query_pre_scale = QueryPreScaleOf<C>();

@@ -18,6 +18,8 @@
 
 namespace skald::internal {
 
+inline constexpr int kMaxLayers = 1 << 12;  // beyond every model there is
+
 // A view of a JSON object; refers to all that it is made from.
 class JsonFields {
  public:
@@ -90,6 +92,12 @@ class JsonFields {
     return std::nullopt;
   }
 
+  // Refuses a field that is there, is not null, and is not the one value that Skald supports.
+  void Expect(const char* name, const nlohmann::json& supported) const {
+    const nlohmann::json* value = Find(name);
+    if (value != nullptr && *value != supported) Unsupported(name, *value, Show(supported));
+  }
+
   void Missing(const char* name) const { Report(ErrorCode::kNotFound, name, "is missing or null"); }
 
   void WrongValue(const char* name, const nlohmann::json& value, const std::string& expected) const {
@@ -126,6 +134,16 @@ class JsonFields {
   std::string prefix_;
   std::optional<Error>* error_;
 };
+
+// How many layers the model has.
+inline size_t LayerCount(const JsonFields& fields) {
+  return static_cast<size_t>(fields.Integer("num_hidden_layers", 1, kMaxLayers));
+}
+
+// A soft cap that is absent is the family's; one that is null is off.
+inline float ReadSoftcap(const JsonFields& fields, const char* name, float standard) {
+  return static_cast<float>(fields.Positive(name, fields.Contains(name) ? 0.0f : standard));
+}
 
 }  // namespace skald::internal
 

@@ -11,9 +11,12 @@
 #include "skald/configs/gemma2.h"
 #include "skald/configs/gemma3.h"
 #include "skald/configs/llama.h"
+#include "skald/configs/mamba.h"
+#include "skald/configs/mamba2.h"
 #include "skald/configs/mistral.h"
 #include "skald/configs/qwen2.h"
 #include "skald/configs/qwen3.h"
+#include "skald/configs/recurrent_gemma.h"
 
 namespace skald {
 
@@ -22,7 +25,10 @@ using PublishedConfigs =
                Mistral_7B_V0_1, Mistral_7B_V0_3,                                              //
                Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B,                              //
                Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                          //
-               Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B>;
+               Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                     //
+               RecurrentGemma_2B, RecurrentGemma_9B,                                          //
+               Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                    //
+               Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;
 
 }  // namespace skald
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of a recurrent layer, gathered from a Config into one value, so that whatever handles its weights, its
-// state or its arithmetic can be ordinary code.
+// The sizes of recurrent layers, gathered from a Config into plain values, so that whatever handles their weights,
+// their state or their arithmetic can be ordinary code.
 
 #ifndef SKALD_CONFIGS_RECURRENCE_H_
 #define SKALD_CONFIGS_RECURRENCE_H_
 
-#include <array>
 #include <limits>
 
 #include "skald/configs/layer.h"
@@ -72,6 +71,26 @@ constexpr RecurrenceSpec RecurrenceOf(LayerKind kind) {
     }
   }
   return spec;
+}
+
+// The sizes of every recurrent kind of one model. Those of a kind that it has no layers of are zero.
+struct Recurrences {
+  RecurrenceSpec rg_lru, mamba, mamba2;
+
+  // `kind` is a recurrent one.
+  constexpr const RecurrenceSpec& Of(LayerKind kind) const {
+    if (kind == LayerKind::kRgLru) return rg_lru;
+    return kind == LayerKind::kMamba ? mamba : mamba2;
+  }
+};
+
+template <ModelConfig C>
+constexpr Recurrences RecurrencesOf() {
+  Recurrences all;
+  if (HasLayerKind<C>(LayerKind::kRgLru)) all.rg_lru = RecurrenceOf<C>(LayerKind::kRgLru);
+  if (HasLayerKind<C>(LayerKind::kMamba)) all.mamba = RecurrenceOf<C>(LayerKind::kMamba);
+  if (HasLayerKind<C>(LayerKind::kMamba2)) all.mamba2 = RecurrenceOf<C>(LayerKind::kMamba2);
+  return all;
 }
 
 }  // namespace skald

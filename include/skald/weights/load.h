@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From a Hugging Face checkpoint to ModelWeights, checked against a Config. Everything that a file
-// can get wrong is found before the first parameter is packed. Only reading the Config's facts is a
-// template; the rest compiles once.
+// can get wrong is found before the first parameter is packed. Only reading the Config's facts
+// (weight_shapes.h) is a template; the rest compiles once.
 
 #ifndef SKALD_WEIGHTS_LOAD_H_
 #define SKALD_WEIGHTS_LOAD_H_
@@ -11,9 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "skald/base/executor.h"
 #include "skald/base/memory_limit.h"
@@ -24,7 +22,9 @@
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/load_plan.h"
 #include "skald/weights/model_weights.h"
+#include "skald/weights/plan_layer.h"
 #include "skald/weights/tensor_names.h"
+#include "skald/weights/weight_shapes.h"
 
 namespace skald {
 
@@ -39,81 +39,15 @@ struct LoadOptions {
   std::function<void(const LoadProgress&)> progress = {};
 };
 
-// What a Config says about the tensors of its checkpoints.
-struct WeightShapes {
-  size_t model_dim, feed_forward_dim, vocab_size, query_dim, kv_dim, head_dim, layers;
-  bool tied_embeddings, qkv_bias, qk_norm, post_norms, unit_offset_norms;
-};
-
-template <ModelConfig C>
-constexpr WeightShapes WeightShapesOf() {
-  static_assert(CheckConfig<C>());
-  return {
-      .model_dim = C::kModelDim,
-      .feed_forward_dim = C::kFeedForwardDim,
-      .vocab_size = C::kVocabSize,
-      .query_dim = size_t{C::kHeads} * C::kHeadDim,
-      .kv_dim = size_t{C::kKVHeads} * C::kHeadDim,
-      .head_dim = C::kHeadDim,
-      .layers = NumLayersOf<C>(),
-      .tied_embeddings = C::kTiedEmbeddings,
-      .qkv_bias = HasQKVBias<C>(),
-      .qk_norm = HasQKNorm<C>(),
-      .post_norms = HasPostNorms<C>(),
-      .unit_offset_norms = HasUnitOffsetNorms<C>(),
-  };
-}
-
 namespace internal {
-
-inline void PlanLayer(const WeightShapes& shapes, const TensorNames& names, size_t index,
-                      LoadPlan& plan, LayerWeights& layer) {
-  const auto name = [&](std::string_view part) { return names.Layer(index, part); };
-  const float offset = shapes.unit_offset_norms ? 1.0f : 0.0f;
-  const auto add_norm = [&](std::vector<float>& norm, std::string_view part, size_t size) {
-    plan.AddVector(norm, {{name(part), size}}, offset);
-  };
-  const size_t model = shapes.model_dim, query = shapes.query_dim, kv = shapes.kv_dim;
-  const size_t hidden = shapes.feed_forward_dim;
-
-  add_norm(layer.input_norm, "input_layernorm.weight", model);
-  AttentionWeights& attention = layer.attention;
-  plan.AddMatrix(attention.qkv, model,
-                 {{name("self_attn.q_proj.weight"), query},
-                  {name("self_attn.k_proj.weight"), kv},
-                  {name("self_attn.v_proj.weight"), kv}});
-  if (shapes.qkv_bias) {
-    plan.AddVector(attention.qkv_bias, {{name("self_attn.q_proj.bias"), query},
-                                        {name("self_attn.k_proj.bias"), kv},
-                                        {name("self_attn.v_proj.bias"), kv}});
-  }
-  if (shapes.qk_norm) {
-    add_norm(attention.query_norm, "self_attn.q_norm.weight", shapes.head_dim);
-    add_norm(attention.key_norm, "self_attn.k_norm.weight", shapes.head_dim);
-  }
-  plan.AddMatrix(attention.output, query, {{name("self_attn.o_proj.weight"), model}});
-
-  // The name post_attention_layernorm means two things: the norm before the feed-forward block in
-  // models without post-norms, the norm of the attention output in models with them.
-  if (shapes.post_norms) {
-    add_norm(layer.post_attention_norm, "post_attention_layernorm.weight", model);
-    add_norm(layer.feed_forward_norm, "pre_feedforward_layernorm.weight", model);
-    add_norm(layer.post_feed_forward_norm, "post_feedforward_layernorm.weight", model);
-  } else {
-    add_norm(layer.feed_forward_norm, "post_attention_layernorm.weight", model);
-  }
-  plan.AddMatrix(layer.feed_forward.gate_up, model,
-                 {{name("mlp.gate_proj.weight"), hidden}, {name("mlp.up_proj.weight"), hidden}});
-  plan.AddMatrix(layer.feed_forward.down, hidden, {{name("mlp.down_proj.weight"), model}});
-}
 
 // Plans every tensor and checks that they are there, fit, and are all there are.
 inline Result<void> PlanModel(const WeightShapes& shapes, const TensorNames& names, LoadPlan& plan,
                               ModelWeights& weights) {
   const size_t vocab = shapes.vocab_size, model = shapes.model_dim;
   plan.AddMatrix(weights.embedding, model, {{names.Embedding(), vocab}});
-  weights.layers.resize(shapes.layers);
-  for (size_t i = 0; i < shapes.layers; ++i) PlanLayer(shapes, names, i, plan, weights.layers[i]);
+  weights.layers.resize(shapes.layers.size());
+  for (size_t i = 0; i < shapes.layers.size(); ++i) PlanLayer(shapes, names, i, plan, weights.layers[i]);
   plan.AddVector(weights.final_norm, {{names.FinalNorm(), model}},
                  shapes.unit_offset_norms ? 1.0f : 0.0f);
   if (shapes.tied_embeddings) {

@@ -26,6 +26,7 @@
 #include "skald/weights/matrix.h"
 #include "skald/weights/message.h"
 #include "skald/weights/pack.h"
+#include "skald/weights/recurrent_transforms.h"
 #include "skald/weights/tensor_names.h"
 #include "skald/weights/tensor_view.h"
 
@@ -45,6 +46,15 @@ struct Part {
   size_t rows;
 };
 
+// A tensor of floats with any number of axes.
+struct ArrayPart {
+  std::string name;
+  std::vector<uint64_t> shape;
+};
+
+// What becomes of the floats of a vector once they are read.
+using Conversion = std::function<void(std::vector<float>&)>;
+
 // Collects where each tensor goes. The checkpoint and all targets must outlive the plan.
 class LoadPlan {
  public:
@@ -60,14 +70,35 @@ class LoadPlan {
     matrices_.push_back(std::move(step));
   }
 
-  // Plans `target` as the vectors of `parts`, joined, with `offset` added to each element.
-  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, float offset = 0.0f) {
-    VectorStep step{&target, {}, offset};
+  // Plans `targets` as the matrices of `parts`, one after the other. Each part is a tensor [count, cols, rows]: `count`
+  // matrices [rows, cols], transposed.
+  void AddTransposed(std::vector<Matrix>& targets, size_t count, size_t cols, const std::vector<Part>& parts) {
+    TransposedStep step{&targets, {}};
     for (const Part& part : parts) {
-      const uint64_t shape[] = {part.rows};
+      const uint64_t shape[] = {count, cols, part.rows};
       step.tensors.push_back(Require(part.name, shape));
     }
+    transposed_.push_back(std::move(step));
+  }
+
+  // Plans `target` as the elements of `parts`, row-major, joined and then converted.
+  void AddArray(std::vector<float>& target, const std::vector<ArrayPart>& parts, Conversion convert = {}) {
+    VectorStep step{&target, {}, std::move(convert)};
+    for (const ArrayPart& part : parts) step.tensors.push_back(Require(part.name, part.shape));
     vectors_.push_back(std::move(step));
+  }
+
+  // Plans `target` as the vectors of `parts`, joined, with `offset` added to each element.
+  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, float offset = 0.0f) {
+    std::vector<ArrayPart> arrays;
+    for (const Part& part : parts) arrays.push_back({part.name, {part.rows}});
+    Conversion add_offset;
+    if (offset != 0.0f) {  // adding zero would turn -0 into 0
+      add_offset = [offset](std::vector<float>& values) {
+        for (float& value : values) value += offset;
+      };
+    }
+    AddArray(target, arrays, std::move(add_offset));
   }
 
   // Lets `name` be absent, or be a copy of the tensor `original`.
@@ -106,6 +137,7 @@ class LoadPlan {
   void Execute(DType dtype, ExecutorRef executor,
                const std::function<void(const LoadProgress&)>& progress) {
     for (const VectorStep& step : vectors_) ReadVector(step, progress);
+    for (const TransposedStep& step : transposed_) ReadTransposed(step, dtype, executor, progress);
     for (const MatrixStep& step : matrices_) ReadMatrix(step, dtype, executor, progress);
   }
 
@@ -115,10 +147,14 @@ class LoadPlan {
     size_t cols;
     std::vector<const TensorView*> tensors;
   };
+  struct TransposedStep {
+    std::vector<Matrix>* targets;
+    std::vector<const TensorView*> tensors;
+  };
   struct VectorStep {
     std::vector<float>* target;
     std::vector<const TensorView*> tensors;
-    float offset;
+    Conversion convert;
   };
 
   void Complain(ErrorCode code, const std::string& what) {
@@ -155,12 +191,26 @@ class LoadPlan {
   void ReadVector(const VectorStep& step,
                   const std::function<void(const LoadProgress&)>& progress) {
     for (const TensorView* tensor : step.tensors) {
-      AppendFloats(tensor->bytes.data(), *tensor->dtype, static_cast<size_t>(tensor->shape[0]),
-                   *step.target);
+      AppendFloats(tensor->bytes.data(), *tensor->dtype, tensor->bytes.size() / SizeOf(*tensor->dtype), *step.target);
       Report(*tensor, tensor->bytes.size(), progress);
     }
-    if (step.offset == 0.0f) return;  // adding zero would turn -0 into 0
-    for (float& value : *step.target) value += step.offset;
+    if (step.convert) step.convert(*step.target);
+  }
+
+  void ReadTransposed(const TransposedStep& step, DType dtype, ExecutorRef executor,
+                      const std::function<void(const LoadProgress&)>& progress) {
+    for (const TensorView* tensor : step.tensors) {
+      const auto count = static_cast<size_t>(tensor->shape[0]), cols = static_cast<size_t>(tensor->shape[1]),
+                 rows = static_cast<size_t>(tensor->shape[2]);
+      const size_t element_size = SizeOf(*tensor->dtype);
+      for (size_t i = 0; i < count; ++i) {
+        const std::vector<std::byte> bytes =
+            TransposedBytes(tensor->bytes.data() + i * rows * cols * element_size, cols, rows, element_size);
+        const PackSource source[] = {{bytes.data(), *tensor->dtype, rows}};
+        step.targets->push_back(PackMatrix(source, cols, dtype, executor));
+      }
+      Report(*tensor, tensor->bytes.size(), progress);
+    }
   }
 
   void ReadMatrix(const MatrixStep& step, DType dtype, ExecutorRef executor,
@@ -188,6 +238,7 @@ class LoadPlan {
   const Checkpoint& checkpoint_;
   std::set<std::string_view> used_;
   std::vector<MatrixStep> matrices_;
+  std::vector<TransposedStep> transposed_;
   std::vector<VectorStep> vectors_;
   uint64_t bytes_done_ = 0, bytes_total_ = 0;
   Result<void> status_;

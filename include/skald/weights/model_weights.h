@@ -9,7 +9,6 @@
 #define SKALD_WEIGHTS_MODEL_WEIGHTS_H_
 
 #include <cstddef>
-#include <initializer_list>
 #include <optional>
 #include <vector>
 
@@ -24,25 +23,27 @@ struct AttentionWeights {
   std::vector<float> qkv_bias;    // [q + 2 * kv] in the same order; empty when there is none
   std::vector<float> query_norm;  // [head_dim], for each head before RoPE; empty when there is none
   std::vector<float> key_norm;    // the same
-  Matrix output;                  // [model_dim, q]
+  Matrix output;                   // [model_dim, q]
   std::vector<float> output_bias;  // [model_dim]; empty when there is none
 };
 
 // Of a recurrent layer; shapes are those of its RecurrenceSpec. What a kind does not have is empty.
 struct RecurrentWeights {
-  Matrix input;                   // [projected_dim, model_dim]
-  std::vector<float> input_bias;  // [projected_dim]
-  std::vector<float> conv;        // [conv_width, conv_channels]; the last tap multiplies the token itself
-  std::vector<float> conv_bias;   // [conv_channels]; zeros when there is none
-  Matrix output;                  // [model_dim, width]
-  std::vector<float> output_bias;  // [model_dim]
+  // [projected_dim, model_dim]. RG-LRU: the gate (linear_y), then what enters the convolution (linear_x); the Mamba
+  // kinds as their in_proj.
+  Matrix input;
+  std::vector<float> input_bias;   // RG-LRU: [projected_dim]
+  std::vector<float> conv;         // [conv_width, conv_channels]; the last tap multiplies the token itself
+  std::vector<float> conv_bias;    // [conv_channels]
+  Matrix output;                   // [model_dim, width]
+  std::vector<float> output_bias;  // RG-LRU: [model_dim]
 
   // How fast the state fades. RG-LRU: -8 * softplus(recurrent_param), [width]; Mamba: -exp(A_log), [state_dim, width];
   // Mamba-2: -exp(A_log), [heads].
   std::vector<float> decay;
 
   // RG-LRU: the gates' block-diagonal matrices, input gates of all heads, then recurrence gates of all heads, each
-  // [width / heads, width / heads].
+  // [width / heads, width / heads], outputs in rows like every Matrix.
   std::vector<Matrix> gates;
   std::vector<float> gate_bias;  // [2 * width] in the same order
 
@@ -55,9 +56,9 @@ struct RecurrentWeights {
 };
 
 struct FeedForwardWeights {
-  Matrix gate_up;  // [2 * feed_forward_dim, model_dim]: gate rows, then up rows
+  Matrix gate_up;                   // [2 * feed_forward_dim, model_dim]: gate rows, then up rows
   std::vector<float> gate_up_bias;  // [2 * feed_forward_dim]; empty when there is none
-  Matrix down;     // [model_dim, feed_forward_dim]
+  Matrix down;                      // [model_dim, feed_forward_dim]
   std::vector<float> down_bias;     // [model_dim]; empty when there is none
 };
 
@@ -66,9 +67,9 @@ struct LayerWeights {
   AttentionWeights attention;     // empty in recurrent layers
   RecurrentWeights recurrent;     // empty in attention layers
   std::vector<float>
-      post_attention_norm;  // [model_dim], on the output of attention; empty without post-norms
-  std::vector<float> feed_forward_norm;  // [model_dim], before the feed-forward block
-  FeedForwardWeights feed_forward;
+      post_attention_norm;  // [model_dim], on the output of the mixer; empty without post-norms
+  std::vector<float> feed_forward_norm;  // [model_dim], before the feed-forward block; empty without one
+  FeedForwardWeights feed_forward;       // empty in Configs without kFeedForwardDim
   std::vector<float>
       post_feed_forward_norm;  // [model_dim], on its output; empty without post-norms
 };
@@ -82,23 +83,50 @@ struct ModelWeights {
   std::vector<LayerWeights> layers;
 };
 
+namespace internal {
+
+template <class Visitor>
+void VisitLayer(const LayerWeights& layer, Visitor& visit) {
+  const AttentionWeights& attention = layer.attention;
+  const RecurrentWeights& recurrent = layer.recurrent;
+  const FeedForwardWeights& feed_forward = layer.feed_forward;
+  for (const Matrix* matrix : {&attention.qkv, &attention.output, &recurrent.input, &recurrent.selection,
+                               &recurrent.time_step, &recurrent.output, &feed_forward.gate_up, &feed_forward.down}) {
+    visit(*matrix);
+  }
+  for (const Matrix& gate : recurrent.gates) visit(gate);
+  for (const std::vector<float>* vector :
+       {&layer.input_norm, &attention.qkv_bias, &attention.query_norm, &attention.key_norm, &attention.output_bias,
+        &recurrent.input_bias, &recurrent.conv, &recurrent.conv_bias, &recurrent.decay, &recurrent.gate_bias,
+        &recurrent.time_step_bias, &recurrent.skip, &recurrent.norm, &recurrent.output_bias,
+        &layer.post_attention_norm, &layer.feed_forward_norm, &feed_forward.gate_up_bias, &feed_forward.down_bias,
+        &layer.post_feed_forward_norm}) {
+    visit(*vector);
+  }
+}
+
+}  // namespace internal
+
+// Calls `visit` with every parameter, a const Matrix& or a const std::vector<float>&, in a fixed order. What a model
+// does not have is visited as an empty one, except for a head.
+template <class Visitor>
+void VisitParameters(const ModelWeights& weights, Visitor visit) {
+  visit(weights.embedding);
+  if (weights.head) visit(*weights.head);
+  visit(weights.final_norm);
+  for (const LayerWeights& layer : weights.layers) internal::VisitLayer(layer, visit);
+}
+
 // Returns the bytes of all parameters, padding included.
 inline size_t MemoryBytes(const ModelWeights& weights) {
-  size_t bytes = weights.embedding.data.size() + (weights.head ? weights.head->data.size() : 0);
-  size_t floats = weights.final_norm.size();
-  for (const LayerWeights& layer : weights.layers) {
-    const AttentionWeights& attention = layer.attention;
-    for (const Matrix* matrix : {&attention.qkv, &attention.output, &layer.feed_forward.gate_up,
-                                 &layer.feed_forward.down}) {
-      bytes += matrix->data.size();
-    }
-    for (const std::vector<float>* vector :
-         {&layer.input_norm, &attention.qkv_bias, &attention.query_norm, &attention.key_norm,
-          &layer.post_attention_norm, &layer.feed_forward_norm, &layer.post_feed_forward_norm}) {
-      floats += vector->size();
-    }
-  }
-  return bytes + floats * sizeof(float);
+  struct Counter {
+    size_t& bytes;
+    void operator()(const Matrix& matrix) const { bytes += matrix.data.size(); }
+    void operator()(const std::vector<float>& vector) const { bytes += vector.size() * sizeof(float); }
+  };
+  size_t bytes = 0;
+  VisitParameters(weights, Counter{bytes});
+  return bytes;
 }
 
 }  // namespace skald

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names that Hugging Face checkpoints of the Llama lineage (Llama, Mistral, Qwen, Gemma) give
-// their tensors.
+// The names that Hugging Face checkpoints give their tensors. Each family of checkpoints is one row of a table; which
+// row a checkpoint follows is seen from the names in it, so any Config can be loaded from any of them.
+//
+// The parts of a recurrent layer have the names of the family that the layer's kind comes from, in every row. So a
+// Config of one's own that mixes attention with recurrent layers is loaded from a checkpoint with the names of the
+// Llama lineage in which a kRgLru layer has, where others have `self_attn.*`,
+//   temporal_block.{linear_y,linear_x,linear_out}.{weight,bias}, temporal_block.conv_1d.{weight,bias},
+//   temporal_block.rg_lru.{input_gate_weight,input_gate_bias,recurrent_gate_weight,recurrent_gate_bias,recurrent_param}
+// a kMamba layer
+//   mixer.{in_proj,x_proj,out_proj}.weight, mixer.{conv1d,dt_proj}.{weight,bias}, mixer.{A_log,D}
+// and a kMamba2 layer
+//   mixer.{in_proj,norm,out_proj}.weight, mixer.conv1d.{weight,bias}, mixer.{A_log,D,dt_bias}
 
 #ifndef SKALD_WEIGHTS_TENSOR_NAMES_H_
 #define SKALD_WEIGHTS_TENSOR_NAMES_H_
@@ -11,19 +21,35 @@
 #include <string>
 #include <string_view>
 
+#include "skald/configs/layer.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/message.h"
 
 namespace skald {
 
-// Where the tensors of the language model stand. Multimodal checkpoints put them under a prefix of
-// their own, which changed over time, beside a vision part that Skald does not read.
+// How a family names the tensors of its language models. Multimodal checkpoints put them under a prefix of their own,
+// which changed over time, beside a vision part that Skald does not read.
 struct TensorNames {
-  std::string_view body;  // in front of embed_tokens, layers and norm
+  std::string_view body;  // in front of the embedding, the layers and the final norm
   std::string_view head;  // in front of the output head's "weight"
+  std::string_view embedding = "embed_tokens.weight";
+  std::string_view final_norm = "norm.weight";
 
-  std::string Embedding() const { return Concat({body, "embed_tokens.weight"}); }
-  std::string FinalNorm() const { return Concat({body, "norm.weight"}); }
+  // Within a layer. The ones with a dot at their end stand in front of "q_proj.weight", "gate_proj.weight" and so on.
+  std::string_view input_norm = "input_layernorm.weight";
+  std::string_view feed_forward_norm = "post_attention_layernorm.weight";
+  std::string_view attention = "self_attn.";
+  std::string_view feed_forward = "mlp.";
+
+  // The norms of models that have one after each block too. The name post_attention_layernorm means two things: the
+  // norm before the feed-forward block in models without post-norms, the norm of the mixer's output in models with
+  // them.
+  std::string_view post_attention_norm = "post_attention_layernorm.weight";
+  std::string_view pre_feed_forward_norm = "pre_feedforward_layernorm.weight";
+  std::string_view post_feed_forward_norm = "post_feedforward_layernorm.weight";
+
+  std::string Embedding() const { return Concat({body, embedding}); }
+  std::string FinalNorm() const { return Concat({body, final_norm}); }
   std::string Head() const { return Concat({head, "weight"}); }
 
   // `part` as in "self_attn.q_proj.weight".
@@ -38,18 +64,52 @@ struct TensorNames {
 };
 
 inline constexpr std::array kTensorNames = {
-    TensorNames{"model.", "lm_head."},                                // text models
-    TensorNames{"language_model.model.", "language_model.lm_head."},  // Gemma 3 as first published
-    TensorNames{"model.language_model.", "lm_head."},  // Gemma 3 as later versions write it
+    // The Llama lineage (Llama, Mistral, Qwen, Gemma): text models,
+    TensorNames{.body = "model.", .head = "lm_head."},
+    // multimodal Gemma 3 as first published and as later versions write it.
+    TensorNames{.body = "language_model.model.", .head = "language_model.lm_head."},
+    TensorNames{.body = "model.language_model.", .head = "lm_head."},
+    // RecurrentGemma.
+    TensorNames{.body = "model.",
+                .head = "lm_head.",
+                .final_norm = "final_norm.weight",
+                .input_norm = "temporal_pre_norm.weight",
+                .feed_forward_norm = "channel_pre_norm.weight",
+                .attention = "temporal_block.",
+                .feed_forward = "mlp_block."},
+    // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
+    TensorNames{.body = "backbone.",
+                .head = "lm_head.",
+                .embedding = "embeddings.weight",
+                .final_norm = "norm_f.weight",
+                .input_norm = "norm.weight"},
+    TensorNames{.body = "backbone.",
+                .head = "lm_head.",
+                .embedding = "embedding.weight",
+                .final_norm = "norm_f.weight",
+                .input_norm = "norm.weight"},
 };
 
-// Returns the scheme whose embedding the checkpoint has. When it has none, returns that of text
-// models, so that the error about the missing embedding names the usual one.
+// What stands in front of the names of a recurrent layer's parts.
+inline std::string_view RecurrentPrefix(LayerKind kind) {
+  return kind == LayerKind::kRgLru ? "temporal_block." : "mixer.";
+}
+
+// Returns the names that the checkpoint follows: those of which it has most of the three tensors that every model has,
+// so that the error about a tensor that is missing calls it by its right name. In doubt it is the earliest.
 inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
+  const TensorNames* best = &kTensorNames.front();
+  int most = 0;
   for (const TensorNames& names : kTensorNames) {
-    if (checkpoint.Find(names.Embedding()) != nullptr) return names;
+    int found = 0;
+    for (const std::string& name : {names.Embedding(), names.Layer(0, names.input_norm), names.FinalNorm()}) {
+      if (checkpoint.Find(name) != nullptr) ++found;
+    }
+    if (found <= most) continue;
+    most = found;
+    best = &names;
   }
-  return kTensorNames.front();
+  return *best;
 }
 
 // True for tensors that hold no parameters: older exporters saved the RoPE frequencies, which a
