@@ -82,7 +82,7 @@ TEST_CASE("passes hold at most the asked number of tokens and keep the order of 
 TEST_CASE("a plan recorded on one pool runs on another pool of the same layout") {
   // The scheduler's pool only hands out numbers; the worker's pool, in another process perhaps, holds the state.
   const RuntimeConfig runtime = {.block_tokens = 32};
-  auto scheduler = *CreateBlockPool(ToyLayout(40), runtime), worker = *CreateBlockPool(ToyLayout(40), runtime);
+  auto scheduler = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), runtime), worker = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), runtime);
   KVCache cache = *CreateKVCache(scheduler);
   for (int32_t turn = 0; turn < 5; ++turn) {
     const std::vector<int32_t> tokens(37, turn);
@@ -94,6 +94,8 @@ TEST_CASE("a plan recorded on one pool runs on another pool of the same layout")
     RunToySequence(recorded.sequences[0], tokens, *scheduler);
     step->Commit();
   }
+  const BlockId state = cache.table().groups[2].blocks.back();
+  CHECK(ReadToyState(*worker, 2, state) == ToyState(cache.tokens()));
   const GroupTable& group = cache.table().groups[1];
   for (uint32_t p = cache.size() - 39; p < cache.size(); ++p) {
     const BlockId id = group.blocks[p / 32 - group.first_token / 32];
