@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of math-inl.h, seen through the kernels that use them: gates and the soft cap.
+// The functions of math-inl.h, seen through the kernels that use them: gates, the soft cap and recurrences.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "skald/base/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/math.h"
 #include "tests/support/kernel_data.h"
@@ -104,6 +106,35 @@ TEST_CASE("the soft cap equals its scalar form, in pieces and at any offset") {
   }
 }
 
+// The state of the RG-LRU after a first token is Sigmoid(input gate) * x.
+TEST_CASE("sigmoid equals its scalar form for every kind of number") {
+  const std::vector<float> x = AllKindsOfFloats(7919), ones(x.size(), 1.0f);
+  std::vector<float> gates = x, output(x.size()), actual(x.size()), expected;
+  gates.insert(gates.end(), x.begin(), x.end());
+  const StateOutput state = {.row_end = 1, .block = reinterpret_cast<std::byte*>(actual.data())};
+  const RecurrentRun run = {.row_begin = 0, .row_end = 1, .input = nullptr, .outputs = &state, .num_outputs = 1};
+  Kernels<>::RgLru({.input = ones.data(), .gates = gates.data(), .gate = ones.data(), .gate_stride = x.size(),
+                    .decay = ones.data(), .output = output.data(), .width = x.size(), .runs = &run,
+                    .state_offset = 0, .unit_begin = 0, .unit_end = RoundUp(x.size(), kLanes) / kLanes});
+  for (const float v : x) expected.push_back(reference::Sigmoid(v));
+  CHECK(Difference(actual, expected, 128 * kEpsilon) == "");
+}
+
+// The state of a selective scan after a first token is Softplus(time step) * x * B.
+TEST_CASE("softplus equals its scalar form for every kind of number") {
+  const std::vector<float> x = AllKindsOfFloats(7919), ones(x.size(), 1.0f), decay(x.size(), -1.0f);
+  std::vector<float> output(x.size()), actual(x.size()), expected;
+  const StateOutput state = {.row_end = 1, .block = reinterpret_cast<std::byte*>(actual.data())};
+  const RecurrentRun run = {.row_begin = 0, .row_end = 1, .input = nullptr, .outputs = &state, .num_outputs = 1};
+  Kernels<>::SelectiveScan({.input = ones.data(), .time_step = x.data(), .b = ones.data(), .c = ones.data(),
+                            .bc_stride = 1, .gate = ones.data(), .gate_stride = x.size(), .decay = decay.data(),
+                            .skip = ones.data(), .output = output.data(), .width = x.size(), .state_dim = 1,
+                            .runs = &run, .state_offset = 0, .unit_begin = 0,
+                            .unit_end = RoundUp(x.size(), kLanes) / kLanes});
+  for (const float v : x) expected.push_back(reference::Softplus(v));
+  CHECK(Difference(actual, expected, 128 * kEpsilon) == "");
+}
+
 TEST_CASE("exp, tanh and erf are as accurate as stated") {
   double exp_error = 0, tanh_error = 0, erf_error = 0;
   for (const float x : AllKindsOfFloats(1511)) {
@@ -123,7 +154,24 @@ TEST_CASE("exp, tanh and erf are as accurate as stated") {
   CHECK(erf_error <= 1.0);
 }
 
-TEST_CASE("exp keeps its limits") {
+TEST_CASE("sigmoid and softplus are as accurate as stated") {
+  double sigmoid_error = 0, softplus_error = 0;
+  for (const float x : AllKindsOfFloats(1511)) {
+    if (!std::isfinite(x)) continue;
+    if (std::exp(double{x}) < std::numeric_limits<float>::min()) {
+      CHECK(reference::Sigmoid(x) <= 2 * std::numeric_limits<float>::min());
+      CHECK(reference::Softplus(x) == 0.0f);
+      continue;
+    }
+    sigmoid_error = std::max(sigmoid_error, UlpError(reference::Sigmoid(x), reference::SigmoidInDouble(x)));
+    softplus_error = std::max(softplus_error, UlpError(reference::Softplus(x), reference::SoftplusInDouble(x)));
+  }
+  MESSAGE("largest errors in ulp: sigmoid " << sigmoid_error << ", softplus " << softplus_error);
+  CHECK(sigmoid_error <= 2.5);
+  CHECK(softplus_error <= 2.0);
+}
+
+TEST_CASE("exp, tanh and softplus keep their limits") {
   CHECK(reference::Exp(-kInfinity) == 0.0f);
   CHECK(reference::Exp(kInfinity) == kInfinity);
   CHECK(reference::Exp(1000.0f) == kInfinity);
@@ -132,6 +180,9 @@ TEST_CASE("exp keeps its limits") {
   CHECK(reference::Tanh(kInfinity) == 1.0f);
   CHECK(reference::Tanh(-kInfinity) == -1.0f);
   CHECK(std::isnan(reference::Tanh(kNaN)));
+  CHECK(reference::Softplus(kInfinity) == kInfinity);
+  CHECK(reference::Softplus(-kInfinity) == 0.0f);
+  CHECK(std::isnan(reference::Softplus(kNaN)));
 }
 
 }  // namespace

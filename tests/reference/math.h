@@ -6,6 +6,7 @@
 #ifndef SKALD_TESTS_REFERENCE_MATH_H_
 #define SKALD_TESTS_REFERENCE_MATH_H_
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -57,6 +58,17 @@ inline float Erf(float x) {
   return std::copysign(1.0f - Exp(-(q * a)), x);
 }
 
+inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
+
+inline float Softplus(float x) {
+  const float e = Exp(-std::fabs(x));
+  const float s = e / (e + 2.0f);
+  const float square = s * s;
+  const float p = Polynomial(square, {2.800675333e-01f, 2.800302804e-01f, 4.002143741e-01f, 6.666641831e-01f});
+  const float log = std::fma(-s, std::fma(-square, p, e), e);
+  return (x > 0.0f ? x : 0.0f) + log;
+}
+
 inline float Silu(float x) { return x / (1.0f + Exp(-x)); }
 
 inline float GeluTanh(float x) {
@@ -71,6 +83,15 @@ inline float GeluErf(float x) {
 }
 
 inline float Capped(float x, float cap) { return cap * Tanh(x / cap); }
+
+// The definitions of some of them.
+inline double SigmoidInDouble(double x) { return 1 / (1 + std::exp(-x)); }
+inline double SoftplusInDouble(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+inline double SiluInDouble(double x) { return x * SigmoidInDouble(x); }
+inline double GeluTanhInDouble(double x) {
+  const double pi = std::acos(-1.0);
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / pi) * (x + 0.044715 * x * x * x)));
+}
 
 }  // namespace skald::reference
 

@@ -120,6 +120,30 @@ void Kernels<kTargets>::Attention(const AttentionArgs& args) {
   }
 }
 
+template <int64_t kTargets>
+void Kernels<kTargets>::Conv(const ConvArgs& args) {
+  HWY_EXPORT_T(ConvTable, Conv);
+  HWY_DYNAMIC_DISPATCH_T(ConvTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::RgLru(const RgLruArgs& args) {
+  HWY_EXPORT_T(RgLruTable, RgLru);
+  HWY_DYNAMIC_DISPATCH_T(RgLruTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::SelectiveScan(const SelectiveScanArgs& args) {
+  HWY_EXPORT_T(SelectiveScanTable, SelectiveScan);
+  HWY_DYNAMIC_DISPATCH_T(SelectiveScanTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::StateSpace(const StateSpaceArgs& args) {
+  HWY_EXPORT_T(StateSpaceTable, StateSpace);
+  HWY_DYNAMIC_DISPATCH_T(StateSpaceTable)(args);
+}
+
 }  // namespace skald
 
 #endif  // SKALD_KERNELS_DISPATCH_H_

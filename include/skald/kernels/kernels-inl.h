@@ -17,12 +17,16 @@
 
 #include "skald/kernels/activation-inl.h"
 #include "skald/kernels/attention-inl.h"
+#include "skald/kernels/conv-inl.h"
 #include "skald/kernels/elementwise-inl.h"
 #include "skald/kernels/embed-inl.h"
 #include "skald/kernels/kv-inl.h"
 #include "skald/kernels/matmul-inl.h"
 #include "skald/kernels/norm-inl.h"
 #include "skald/kernels/prepare-inl.h"
+#include "skald/kernels/rg_lru-inl.h"
 #include "skald/kernels/rope-inl.h"
+#include "skald/kernels/selective_scan-inl.h"
+#include "skald/kernels/state_space-inl.h"
 
 #endif  // SKALD_KERNELS_KERNELS_INL_TOGGLE

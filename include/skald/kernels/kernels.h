@@ -65,6 +65,14 @@ struct Kernels {
 
   template <class T, bool kSoftcap>
   static void Attention(const AttentionArgs& args);
+
+  static void Conv(const ConvArgs& args);
+
+  static void RgLru(const RgLruArgs& args);
+
+  static void SelectiveScan(const SelectiveScanArgs& args);
+
+  static void StateSpace(const StateSpaceArgs& args);
 };
 
 }  // namespace skald

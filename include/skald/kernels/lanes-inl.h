@@ -83,13 +83,30 @@ HWY_INLINE void StoreLanes(const Lanes& lanes, float* to) {
   for (size_t i = 0; i < NumParts(); ++i) hn::StoreU(Part(lanes, i), FloatTag(), to + i * hn::Lanes(FloatTag()));
 }
 
+// The first `count` elements of a register, all of them if count is larger; the others are zero when loaded and are
+// not written when stored.
+HWY_INLINE FloatVec LoadUpTo(const float* from, size_t count) {
+  const FloatTag tag;
+  return count < hn::Lanes(tag) ? hn::LoadN(tag, from, count) : hn::LoadU(tag, from);
+}
+HWY_INLINE void StoreUpTo(FloatVec v, float* to, size_t count) {
+  const FloatTag tag;
+  if (count < hn::Lanes(tag)) {
+    hn::StoreN(v, tag, to, count);
+  } else {
+    hn::StoreU(v, tag, to);
+  }
+}
+
 // The first `count` <= 16 lanes; the others are zero when loaded and are not written when stored.
 HWY_INLINE Lanes LoadLanes(const float* from, size_t count) {
+  if (count == kLanes) return LoadLanes(from);
   alignas(kAlignment) float buffer[kLanes] = {};
   for (size_t i = 0; i < count; ++i) buffer[i] = from[i];
   return LoadLanes(buffer);
 }
 HWY_INLINE void StoreLanes(const Lanes& lanes, float* to, size_t count) {
+  if (count == kLanes) return StoreLanes(lanes, to);
   alignas(kAlignment) float buffer[kLanes];
   StoreLanes(lanes, buffer);
   for (size_t i = 0; i < count; ++i) to[i] = buffer[i];

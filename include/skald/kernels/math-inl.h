@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// exp, tanh, erf and what is built from them, one register at a time. Each is one sequence of exactly rounded
+// exp, tanh, erf, softplus and what is built from them, one register at a time. Each is one sequence of exactly rounded
 // operations (add, multiply, divide, fused multiply-add), so every target with FMA returns the same bits (R4).
 // Coefficients: minimax fits by Remez exchange, rounded to float one after the other. Largest errors against
 // double, over a dense sample of all floats (tests/kernels/math_test.cc):
-// Exp 0.83 ulp, Tanh 1.29 ulp, Erf 0.93 ulp. Results of Exp below the normal range are 0.
+// Exp 0.83 ulp, Tanh 1.29 ulp, Erf 0.93 ulp, Sigmoid 2.02 ulp, Softplus 1.68 ulp. Results of Exp and Softplus below
+// the normal range are 0.
 
 #if defined(SKALD_KERNELS_MATH_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATH_INL_TOGGLE
@@ -92,6 +93,24 @@ HWY_INLINE FloatVec Erf(FloatVec x) {
   q = hn::MulAdd(q, a, Splat(1.128519893e+00f));
   const FloatVec far = hn::Sub(one, Exp(hn::Neg(hn::Mul(q, a))));
   return hn::IfThenElse(hn::Lt(magnitude, Splat(0.9f)), near, hn::CopySign(far, x));
+}
+
+// 1 / (1 + e^-x).
+HWY_INLINE FloatVec Sigmoid(FloatVec x) { return hn::Div(Splat(1.0f), hn::Add(Splat(1.0f), Exp(hn::Neg(x)))); }
+
+// ln(1 + e^x) = max(x, 0) + ln(1 + e) with e = e^-|x| in [0, 1]; Dugas et al. 2001 (NIPS 13), section 3. With
+// s = e / (2 + e), ln(1 + e) = 2 atanh(s) = e - s (e - r), where r = 2 atanh(s) / s - 2 = s^2 p(s^2): the rounding of
+// s and of the polynomial reaches only the small second term.
+HWY_INLINE FloatVec Softplus(FloatVec x) {
+  const FloatVec e = Exp(hn::Neg(hn::Abs(x)));
+  const FloatVec s = hn::Div(e, hn::Add(e, Splat(2.0f)));
+  const FloatVec square = hn::Mul(s, s);
+  FloatVec p = Splat(2.800675333e-01f);
+  p = hn::MulAdd(p, square, Splat(2.800302804e-01f));
+  p = hn::MulAdd(p, square, Splat(4.002143741e-01f));
+  p = hn::MulAdd(p, square, Splat(6.666641831e-01f));
+  const FloatVec log = hn::NegMulAdd(s, hn::NegMulAdd(square, p, e), e);
+  return hn::Add(hn::Max(x, hn::Zero(FloatTag())), log);
 }
 
 // x / (1 + e^-x); Elfwing, Uchibe and Doya 2017 (arXiv:1702.03118).
