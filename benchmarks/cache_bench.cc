@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What operations on caches cost beside the arithmetic: forking and planning a step, against the length of the
-// conversation. No token state is computed or read.
+// What caches cost beside the arithmetic: forking and planning a step in time, a conversation in bytes, against its
+// length. No token state is computed or read.
 
 #include <benchmark/benchmark.h>
 
@@ -12,6 +12,9 @@
 #include "skald/cache/step.h"
 #include "skald/configs/gemma2.h"
 #include "skald/configs/llama.h"
+#include "skald/configs/mamba.h"
+#include "skald/configs/mamba2.h"
+#include "skald/configs/recurrent_gemma.h"
 
 namespace skald {
 namespace {
@@ -47,10 +50,25 @@ void PlanStep(benchmark::State& state) {
   }
 }
 
+// The counter `bytes` is what a conversation of range(0) tokens holds.
+template <ModelConfig C>
+void ConversationBytes(benchmark::State& state) {
+  uint64_t bytes = 0;
+  for (auto _ : state) {
+    const CacheUsage usage = Grow<C>(static_cast<uint32_t>(state.range(0))).usage();
+    bytes = usage.exclusive_bytes + usage.shared_bytes;
+  }
+  state.counters["bytes"] = static_cast<double>(bytes);
+}
+
 BENCHMARK(Fork<Llama3_2_1B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
 BENCHMARK(Fork<Gemma2_2B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
 BENCHMARK(PlanStep<Llama3_2_1B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
 BENCHMARK(PlanStep<Gemma2_2B>)->Arg(128)->Arg(2048)->Arg(16384)->Unit(benchmark::kMicrosecond);
+BENCHMARK(ConversationBytes<Llama3_2_1B>)->Arg(128)->Arg(2048)->Arg(16384)->Iterations(1);
+BENCHMARK(ConversationBytes<RecurrentGemma_2B>)->Arg(128)->Arg(2048)->Arg(16384)->Iterations(1);
+BENCHMARK(ConversationBytes<Mamba_2_8B>)->Arg(128)->Arg(2048)->Arg(16384)->Iterations(1);
+BENCHMARK(ConversationBytes<Mamba2_2_7B>)->Arg(128)->Arg(2048)->Arg(16384)->Iterations(1);
 
 }  // namespace
 }  // namespace skald

@@ -13,6 +13,7 @@
 #include <random>
 #include <vector>
 
+#include "benchmarks/memory_bandwidth.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
@@ -32,23 +33,9 @@ void FillRandom(T* data, size_t size) {
   for (size_t i = 0; i < size; ++i) data[i] = FromFloat<T>(static_cast<float>(generator() % 256) / 128.0f - 1.0f);
 }
 
-// Reads four streams side by side, as the product of one row does with its panels: a single stream leaves the
-// processor's prefetchers idle at every page boundary.
 void ReadMemory(benchmark::State& state) {
-  constexpr size_t kStreams = 4, kLine = 8;
-  AlignedBuffer<uint64_t> buffer(kWeightBytes / sizeof(uint64_t));
-  const size_t stream = kModelDim * kLanes * sizeof(bf16) / sizeof(uint64_t);
-  for (auto _ : state) {
-    uint64_t sums[kLine] = {};
-    for (size_t begin = 0; begin < buffer.size(); begin += kStreams * stream) {
-      for (size_t i = begin; i < begin + stream; i += kLine) {
-        for (size_t s = 0; s < kStreams; ++s) {
-          for (size_t j = 0; j < kLine; ++j) sums[j] += buffer[i + s * stream + j];
-        }
-      }
-    }
-    benchmark::DoNotOptimize(sums);
-  }
+  const AlignedBuffer<uint64_t> buffer(kWeightBytes / sizeof(uint64_t));
+  for (auto _ : state) benchmark::DoNotOptimize(ReadAll(buffer.data(), buffer.size()));
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kWeightBytes));
 }
 BENCHMARK(ReadMemory)->Unit(benchmark::kMillisecond);
