@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("the block size changes no bit", C, SKALD_SMALL_MODELS) {
 
 TEST_CASE_TEMPLATE("prefill in chunks equals prefill at once, and token by token", C, SKALD_SMALL_MODELS) {
   ForEachType<C>([](const auto& fixture) {
-    for (const size_t chunk : {1u, 3u, 64u}) {
+    for (const size_t chunk : {1u, 3u, 7u, 64u}) {
       KVCache cache = *CreateKVCache<C>(fixture.runtime);
       Workspace workspace = *CreateWorkspace(fixture.runtime);
       CHECK(SameBits(AllLogits(fixture.model, cache, fixture.tokens, chunk, workspace), fixture.expected));
