@@ -2,6 +2,7 @@
 
 #include "skald/configs/model_config.h"
 
+#include <array>
 #include <string_view>
 
 #include "doctest/doctest.h"
@@ -63,6 +64,10 @@ TEST_CASE("a Config without attention or without feed-forward blocks has no such
   static_assert(HasRoundedEmbeddingScale<RecurrentGemma_2B>() && !HasRoundedEmbeddingScale<Gemma_2B>());
 }
 
+struct Clamped : Mamba2_130M {
+  static constexpr std::array kTimeStepLimit = {0.001f, 0.5f};
+};
+
 TEST_CASE("the sizes of recurrent layers follow from the Config") {
   constexpr Recurrences kGriffin = RecurrencesOf<RecurrentGemma_2B>();
   static_assert(kGriffin.rg_lru.conv_channels() == 2560 && kGriffin.rg_lru.projected_dim() == 5120);
@@ -72,6 +77,8 @@ TEST_CASE("the sizes of recurrent layers follow from the Config") {
   constexpr RecurrenceSpec kMamba2 = RecurrencesOf<Mamba2_130M>().Of(LayerKind::kMamba2);
   static_assert(kMamba2.width == 1536 && kMamba2.conv_channels() == 1792 && kMamba2.projected_dim() == 3352);
   static_assert(kMamba2.conv_floats() == 3 * 1792);
+  constexpr RecurrenceSpec kClamped = RecurrencesOf<Clamped>().mamba2;
+  static_assert(CheckConfig<Clamped>() && kClamped.time_step_min == 0.001f && kClamped.time_step_max == 0.5f);
 }
 
 template <ModelConfig... Configs>
