@@ -7,21 +7,54 @@
 
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
+#include "skald/configs/recurrence.h"
 
 namespace skald {
 namespace {
 
 template <ModelConfig C>
-constexpr int64_t ParameterCount() {
+constexpr int64_t AttentionCount() {
   constexpr int64_t kDim = C::kModelDim, kHeads = C::kHeads, kKVHeads = C::kKVHeads, kHeadDim = C::kHeadDim;
   constexpr int64_t kQKV = (kHeads + 2 * kKVHeads) * kHeadDim;
-  int64_t layer = kDim * kQKV + kHeads * kHeadDim * kDim + 3 * kDim * C::kFeedForwardDim + 2 * kDim;
-  if (HasQKVBias<C>()) layer += kQKV;
-  if (HasQKNorm<C>()) layer += 2 * kHeadDim;
-  if (HasPostNorms<C>()) layer += 2 * kDim;
-  const int64_t embedding = kDim * C::kVocabSize;
-  const int64_t layers = static_cast<int64_t>(NumLayersOf<C>());
-  return embedding + layers * layer + kDim + (C::kTiedEmbeddings ? 0 : embedding);
+  int64_t count = kDim * kQKV + kHeads * kHeadDim * kDim;
+  if (HasQKVBias<C>()) count += kQKV;
+  if (HasAttentionOutputBias<C>()) count += kDim;
+  if (HasQKNorm<C>()) count += 2 * kHeadDim;
+  return count;
+}
+
+template <ModelConfig C>
+constexpr int64_t RecurrenceCount(LayerKind kind) {
+  const RecurrenceSpec spec = RecurrenceOf<C>(kind);
+  const int64_t dim = C::kModelDim, width = spec.width, state = spec.state_dim, rank = spec.time_step_rank;
+  const int64_t convolution = int64_t{spec.conv_channels()} * (spec.conv_width + 1);
+  const int64_t count = spec.projected_dim() * dim + convolution + width * dim;  // input, convolution, output
+  if (kind == LayerKind::kMamba) return count + (rank + 2 * state) * width + width * (rank + 1) + width * (state + 1);
+  if (kind == LayerKind::kMamba2) return count + 3 * spec.heads + width;
+  return count + 2 * width + dim + 2 * (width * width / spec.heads + width) + width;
+}
+
+// The mixer, the feed-forward block, and their norms.
+template <ModelConfig C>
+constexpr int64_t LayerCount(LayerKind kind) {
+  constexpr int64_t kDim = C::kModelDim, kHidden = FeedForwardDimOf<C>();
+  int64_t count = kDim;
+  if constexpr (HasAttention<C>()) {
+    if (IsAttention(kind)) count += AttentionCount<C>();
+  }
+  if (IsRecurrent(kind)) count += RecurrenceCount<C>(kind);
+  if (kHidden != 0) count += 3 * kDim * kHidden + kDim;
+  if (HasFeedForwardBias<C>()) count += 2 * kHidden + kDim;
+  if (HasPostNorms<C>()) count += 2 * kDim;
+  return count;
+}
+
+template <ModelConfig C>
+constexpr int64_t ParameterCount() {
+  constexpr int64_t kEmbedding = int64_t{C::kModelDim} * C::kVocabSize;
+  int64_t count = kEmbedding + C::kModelDim + (C::kTiedEmbeddings ? 0 : kEmbedding);
+  for (const LayerKind kind : C::kLayers) count += LayerCount<C>(kind);
+  return count;
 }
 
 // What multimodal Gemma 3 has besides: the vision tower (SigLIP, 27 layers of width 1152, 896 x 896 pixels in
@@ -58,6 +91,29 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(WithVision<Gemma3_4B>() == 4'300'079'472);
   CHECK(WithVision<Gemma3_12B>() == 12'187'325'040);
   CHECK(WithVision<Gemma3_27B>() == 27'432'406'640);
+}
+
+TEST_CASE("published Configs with recurrent layers have as many parameters as their checkpoints") {
+  CHECK(ParameterCount<Mamba_130M>() == 129'135'360);
+  CHECK(ParameterCount<Mamba_370M>() == 371'516'416);
+  CHECK(ParameterCount<Mamba_790M>() == 793'204'224);
+  CHECK(ParameterCount<Mamba_1_4B>() == 1'372'178'432);
+  CHECK(ParameterCount<Mamba_2_8B>() == 2'768'345'600);
+}
+
+// Rounded to a multiple of `unit`, in units.
+constexpr int64_t Rounded(int64_t count, int64_t unit) { return (count + unit / 2) / unit; }
+
+TEST_CASE("where only a rounded number of parameters is published, Configs round to it") {
+  constexpr int64_t kTenMillion = 10'000'000, kHundredMillion = 100'000'000, kBillion = 1'000'000'000;
+  // "2B" leaves out the embedding, says the abstract of arXiv:2404.07839.
+  CHECK(Rounded(ParameterCount<RecurrentGemma_2B>() - 256000 * 2560, kHundredMillion) == 20);
+  CHECK(Rounded(ParameterCount<RecurrentGemma_9B>(), kBillion) == 9);
+  CHECK(Rounded(ParameterCount<Mamba2_130M>(), kTenMillion) == 13);
+  CHECK(Rounded(ParameterCount<Mamba2_370M>(), kTenMillion) == 37);
+  CHECK(Rounded(ParameterCount<Mamba2_780M>(), kTenMillion) == 78);
+  CHECK(Rounded(ParameterCount<Mamba2_1_3B>(), kHundredMillion) == 13);
+  CHECK(Rounded(ParameterCount<Mamba2_2_7B>(), kHundredMillion) == 27);
 }
 
 TEST_CASE("stories15M fills the file that Andrej Karpathy publishes") {

@@ -1,71 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The checkpoints of the small reference models, loaded and compared element by element with the
-// file, which is read here a second time by a reader that shares no code with the library.
+// file, which is read a second time by a reader that shares no code with the library.
 
-#include <bit>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "doctest/doctest.h"
 #include "skald/weights/load.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/test_data.h"
 #include "tests/support/unpack.h"
+#include "tests/weights/raw_file.h"
 
 namespace skald {
 namespace {
 
-class RawFile {
- public:
-  explicit RawFile(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string image(std::istreambuf_iterator<char>(file), {});
-    uint64_t length;
-    std::memcpy(&length, image.data(), sizeof(length));
-    header_ = nlohmann::json::parse(image.substr(8, length));
-    data_ = image.substr(8 + length);
-  }
-
-  std::vector<float> Tensor(const std::string& name) const {
-    const nlohmann::json& entry = header_.at(name);
-    const size_t begin = entry["data_offsets"][0], end = entry["data_offsets"][1];
-    const size_t width = entry["dtype"] == "F32" ? 4 : 2;  // BF16 is the upper half of a float
-    std::vector<float> values;
-    for (size_t at = begin; at < end; at += width) {
-      uint32_t bits = 0;
-      std::memcpy(reinterpret_cast<char*>(&bits) + 4 - width, data_.data() + at, width);
-      values.push_back(std::bit_cast<float>(bits));
-    }
-    return values;
-  }
-
-  // Returns the tensors of these names one after the other.
-  std::vector<float> Tensors(const std::string& prefix,
-                             const std::vector<std::string>& names) const {
-    std::vector<float> all;
-    for (const std::string& name : names) {
-      const std::vector<float> values = Tensor(prefix + name);
-      all.insert(all.end(), values.begin(), values.end());
-    }
-    return all;
-  }
-
- private:
-  nlohmann::json header_;
-  std::string data_;
-};
-
 // What the file says, as the weights should hold it.
 struct Expectation {
-  const RawFile& file;
+  const testing::RawFile& file;
   DType dtype;
   bool unit_offset;
 
@@ -120,7 +73,7 @@ template <ModelConfig C>
 void CheckFile(const std::string& name) {
   const auto path = TestDataPath(name);
   if (!path) return;
-  const RawFile file(*path);
+  const testing::RawFile file(*path);
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     const Result<ModelWeights> weights = LoadWeights<C>(*path, {.dtype = dtype, .threads = 2});
     REQUIRE_MESSAGE(weights.has_value(), weights.error().message);

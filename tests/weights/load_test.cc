@@ -10,12 +10,15 @@
 #include "skald/weights/message.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/unpack.h"
+#include "tests/weights/load_tensors.h"
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
 namespace {
 
+using testing::ErrorOf;
 using testing::FloatsOf;
+using testing::LoadTensors;
 using testing::NewTensor;
 using testing::SafetensorsImage;
 using testing::TemporaryFolder;
@@ -26,27 +29,6 @@ using testing::TinyTensors;
 using testing::TinyTied;
 using testing::Unpack;
 using testing::WriteFile;
-
-template <ModelConfig C>
-Result<ModelWeights> LoadTensors(const std::vector<NewTensor>& tensors,
-                                 const LoadOptions& options = {}) {
-  const TemporaryFolder folder;
-  WriteFile(folder.path() / "model.safetensors", SafetensorsImage(tensors));
-  Result<ModelWeights> weights = LoadWeights<C>(folder.path(), options);
-  if (!weights) {  // without the folder, whose name is random
-    std::string& message = weights.error().message;
-    const std::string prefix = (folder.path() / "model.safetensors: ").string();
-    if (message.starts_with(prefix)) message.erase(0, prefix.size());
-  }
-  return weights;
-}
-
-// Returns the error message of loading these tensors, or "accepted".
-template <ModelConfig C>
-std::string ErrorOf(const std::vector<NewTensor>& tensors) {
-  const Result<ModelWeights> weights = LoadTensors<C>(tensors);
-  return weights ? "accepted" : weights.error().message;
-}
 
 std::vector<float> Joined(std::vector<float> a, const std::vector<float>& b) {
   a.insert(a.end(), b.begin(), b.end());

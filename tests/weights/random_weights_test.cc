@@ -2,14 +2,14 @@
 
 #include "tests/support/random_weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/load.h"
-#include "tests/support/safetensors_writer.h"
 #include "tests/support/unpack.h"
+#include "tests/weights/load_tensors.h"
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
@@ -31,13 +31,37 @@ std::string ShapesOf(const ModelWeights& weights) {
   return text;
 }
 
-TEST_CASE("Random weights have the shapes of loaded ones") {
-  const testing::TemporaryFolder folder;
-  testing::WriteFile(folder.path() / "model.safetensors",
-                     testing::SafetensorsImage(testing::TinyTensors<TinyFull>()));
-  const Result<ModelWeights> loaded = LoadWeights<TinyFull>(folder.path());
+template <ModelConfig C>
+void CheckShapes() {
+  const Result<ModelWeights> loaded = testing::LoadTensors<C>(testing::TinyTensors<C>());
   REQUIRE(loaded);
-  CHECK(ShapesOf(RandomWeights<TinyFull>(1)) == ShapesOf(*loaded));
+  CHECK(ShapesOf(RandomWeights<C>(1)) == ShapesOf(*loaded));
+}
+
+TEST_CASE("Random weights have the shapes of loaded ones") {
+  CheckShapes<TinyFull>();
+  CheckShapes<testing::TinyHybrid>();
+  CheckShapes<testing::TinyMambaModel>();
+}
+
+// Tests elsewhere hold results that follow from these numbers.
+TEST_CASE("Random weights stay what they are") {
+  const ModelWeights weights = RandomWeights<TinyFull>(5, DType::kF32);
+  CHECK(testing::ElementOf(weights.embedding, 0, 0) == 0x1.3fb12ap-1f);
+  CHECK(testing::ElementOf(weights.layers[1].feed_forward.down, 5, 9) == -0x1.c24078p-4f);
+  CHECK(weights.layers[1].post_feed_forward_norm[5] == 0x1.f9a91cp-1f);
+}
+
+TEST_CASE("Random recurrent layers neither forget at once nor remember for ever") {
+  const auto between = [](const std::vector<float>& values, float min, float max) {
+    return std::ranges::all_of(values, [=](float value) { return value >= min && value <= max; });
+  };
+  const ModelWeights hybrid = RandomWeights<testing::TinyHybrid>(1), mamba = RandomWeights<testing::TinyMambaModel>(1);
+  CHECK(between(hybrid.layers[0].recurrent.decay, -1.0f, -0.01f));
+  for (const RecurrentWeights* weights : {&hybrid.layers[2].recurrent, &mamba.layers[0].recurrent}) {
+    CHECK(between(weights->decay, -16.0f, -1.0f));
+    CHECK(between(weights->time_step_bias, std::log(std::expm1(0.01f)), std::log(std::expm1(0.1f))));
+  }
 }
 
 TEST_CASE("Random weights depend on the seed alone, and bf16 ones are the f32 ones rounded") {

@@ -6,14 +6,17 @@
 #define SKALD_TESTS_WEIGHTS_TINY_CHECKPOINT_H_
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skald/configs/layer.h"
+#include "skald/configs/recurrence.h"
 #include "skald/weights/load.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
@@ -42,7 +45,28 @@ struct TinyFull : TinyModel {
   static constexpr bool kQKVBias = true, kQKNorm = true, kPostNorms = true, kUnitOffsetNorms = true;
 };
 
-// Returns the name of the bytes of a tensor of float values that no other name has.
+// A model of one's own that mixes attention with recurrent layers, with all biases.
+struct TinyHybrid : TinyModel {
+  static constexpr std::string_view kName = "tiny-hybrid";
+  static constexpr std::array kLayers = {LayerKind::kRgLru, LayerKind::kFullAttention, LayerKind::kMamba2,
+                                         LayerKind::kSlidingAttention};
+  static constexpr int kWindow = 3, kConvWidth = 3;
+  static constexpr int kLruWidth = 8, kLruBlocks = 2;
+  static constexpr int kSsmHeads = 6, kSsmHeadDim = 2, kStateDim = 5, kSsmGroups = 2;
+  static constexpr bool kAttentionOutputBias = true, kFeedForwardBias = true;
+};
+
+// Neither attention nor feed-forward blocks.
+struct TinyMambaModel {
+  static constexpr std::string_view kName = "tiny-mamba";
+  static constexpr int kModelDim = 6, kVocabSize = 19;
+  static constexpr int kInnerDim = 10, kStateDim = 4, kTimeStepRank = 3, kConvWidth = 2;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kMamba});
+  static constexpr float kNormEpsilon = 1e-5f;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// Returns a tensor of float values that no tensor of another name has.
 inline NewTensor TinyTensor(const std::string& name, std::vector<uint64_t> shape) {
   size_t size = 1;
   for (const uint64_t axis : shape) size *= axis;
@@ -52,41 +76,112 @@ inline NewTensor TinyTensor(const std::string& name, std::vector<uint64_t> shape
   return FloatTensor(name, std::move(shape), values);
 }
 
-// Returns all tensors of a checkpoint for C, in the order in which exporters write them.
+// Tensors by the names of their layer's parts, and their shapes.
+using TinyParts = std::vector<std::pair<std::string, std::vector<uint64_t>>>;
+
+template <ModelConfig C>
+TinyParts TinyAttention() {
+  constexpr uint64_t model = C::kModelDim, head_dim = HeadDimOf<C>();
+  constexpr uint64_t query = HeadsOf<C>() * head_dim, kv = KVHeadsOf<C>() * head_dim;
+  TinyParts parts = {{"self_attn.q_proj.weight", {query, model}},
+                     {"self_attn.k_proj.weight", {kv, model}},
+                     {"self_attn.v_proj.weight", {kv, model}},
+                     {"self_attn.o_proj.weight", {model, query}}};
+  const auto add = [&](const char* name, std::vector<uint64_t> shape) { parts.emplace_back(name, shape); };
+  if (HasQKVBias<C>()) {
+    add("self_attn.q_proj.bias", {query});
+    add("self_attn.k_proj.bias", {kv});
+    add("self_attn.v_proj.bias", {kv});
+  }
+  if (HasAttentionOutputBias<C>()) add("self_attn.o_proj.bias", {model});
+  if (HasQKNorm<C>()) {
+    add("self_attn.q_norm.weight", {head_dim});
+    add("self_attn.k_norm.weight", {head_dim});
+  }
+  return parts;
+}
+
+inline TinyParts TinyRgLru(const RecurrenceSpec& spec, uint64_t model) {
+  const uint64_t width = spec.width, heads = spec.heads, block = width / heads, taps = spec.conv_width;
+  return {{"temporal_block.linear_y.weight", {width, model}},
+          {"temporal_block.linear_y.bias", {width}},
+          {"temporal_block.linear_x.weight", {width, model}},
+          {"temporal_block.linear_x.bias", {width}},
+          {"temporal_block.conv_1d.weight", {width, 1, taps}},
+          {"temporal_block.conv_1d.bias", {width}},
+          {"temporal_block.rg_lru.input_gate_weight", {heads, block, block}},
+          {"temporal_block.rg_lru.input_gate_bias", {heads, block}},
+          {"temporal_block.rg_lru.recurrent_gate_weight", {heads, block, block}},
+          {"temporal_block.rg_lru.recurrent_gate_bias", {heads, block}},
+          {"temporal_block.rg_lru.recurrent_param", {width}},
+          {"temporal_block.linear_out.weight", {model, width}},
+          {"temporal_block.linear_out.bias", {model}}};
+}
+
+inline TinyParts TinyMamba(const RecurrenceSpec& spec, uint64_t model) {
+  const uint64_t width = spec.width, state = spec.state_dim, rank = spec.time_step_rank, taps = spec.conv_width;
+  return {{"mixer.in_proj.weight", {2 * width, model}}, {"mixer.conv1d.weight", {width, 1, taps}},
+          {"mixer.conv1d.bias", {width}},               {"mixer.x_proj.weight", {rank + 2 * state, width}},
+          {"mixer.dt_proj.weight", {width, rank}},      {"mixer.dt_proj.bias", {width}},
+          {"mixer.A_log", {width, state}},              {"mixer.D", {width}},
+          {"mixer.out_proj.weight", {model, width}}};
+}
+
+inline TinyParts TinyMamba2(const RecurrenceSpec& spec, uint64_t model) {
+  const uint64_t width = spec.width, heads = spec.heads, taps = spec.conv_width;
+  const uint64_t channels = width + 2 * spec.groups * spec.state_dim;
+  return {{"mixer.in_proj.weight", {width + channels + heads, model}},
+          {"mixer.conv1d.weight", {channels, 1, taps}},
+          {"mixer.conv1d.bias", {channels}},
+          {"mixer.dt_bias", {heads}},
+          {"mixer.A_log", {heads}},
+          {"mixer.D", {heads}},
+          {"mixer.norm.weight", {width}},
+          {"mixer.out_proj.weight", {model, width}}};
+}
+
+template <ModelConfig C>
+TinyParts TinyMixer(LayerKind kind) {
+  if (IsAttention(kind)) return TinyAttention<C>();
+  const RecurrenceSpec spec = RecurrenceOf<C>(kind);
+  if (kind == LayerKind::kRgLru) return TinyRgLru(spec, C::kModelDim);
+  return kind == LayerKind::kMamba ? TinyMamba(spec, C::kModelDim) : TinyMamba2(spec, C::kModelDim);
+}
+
+template <ModelConfig C>
+TinyParts TinyFeedForward() {
+  constexpr uint64_t model = C::kModelDim, hidden = FeedForwardDimOf<C>();
+  TinyParts parts = {{"mlp.gate_proj.weight", {hidden, model}},
+                     {"mlp.up_proj.weight", {hidden, model}},
+                     {"mlp.down_proj.weight", {model, hidden}}};
+  if (HasFeedForwardBias<C>()) {
+    parts.insert(parts.end(),
+                 {{"mlp.gate_proj.bias", {hidden}}, {"mlp.up_proj.bias", {hidden}}, {"mlp.down_proj.bias", {model}}});
+  }
+  return parts;
+}
+
+// Returns all tensors of a checkpoint for C by the names of the Llama lineage, in the order in which exporters write
+// them.
 template <ModelConfig C>
 std::vector<NewTensor> TinyTensors(const std::string& body = "model.",
                                    const std::string& head = "lm_head.") {
-  constexpr uint64_t model = C::kModelDim, hidden = C::kFeedForwardDim,
-                     query = C::kHeads * C::kHeadDim;
-  constexpr uint64_t kv = C::kKVHeads * C::kHeadDim, head_dim = C::kHeadDim, vocab = C::kVocabSize;
+  constexpr uint64_t model = C::kModelDim, vocab = C::kVocabSize;
   std::vector<NewTensor> tensors = {TinyTensor(body + "embed_tokens.weight", {vocab, model})};
   for (size_t i = 0; i < C::kLayers.size(); ++i) {
-    const auto add = [&](const std::string& part, std::vector<uint64_t> shape) {
-      tensors.push_back(
-          TinyTensor(body + "layers." + std::to_string(i) + "." + part, std::move(shape)));
+    const auto add = [&](const TinyParts& parts) {
+      for (const auto& [name, shape] : parts) {
+        tensors.push_back(TinyTensor(body + "layers." + std::to_string(i) + "." + name, shape));
+      }
     };
-    add("input_layernorm.weight", {model});
-    add("self_attn.q_proj.weight", {query, model});
-    add("self_attn.k_proj.weight", {kv, model});
-    add("self_attn.v_proj.weight", {kv, model});
-    add("self_attn.o_proj.weight", {model, query});
-    if (HasQKVBias<C>()) {
-      add("self_attn.q_proj.bias", {query});
-      add("self_attn.k_proj.bias", {kv});
-      add("self_attn.v_proj.bias", {kv});
-    }
-    if (HasQKNorm<C>()) {
-      add("self_attn.q_norm.weight", {head_dim});
-      add("self_attn.k_norm.weight", {head_dim});
-    }
-    add("post_attention_layernorm.weight", {model});
+    add({{"input_layernorm.weight", {model}}});
+    add(TinyMixer<C>(C::kLayers[i]));
+    if (FeedForwardDimOf<C>() == 0) continue;
+    add({{"post_attention_layernorm.weight", {model}}});
     if (HasPostNorms<C>()) {
-      add("pre_feedforward_layernorm.weight", {model});
-      add("post_feedforward_layernorm.weight", {model});
+      add({{"pre_feedforward_layernorm.weight", {model}}, {"post_feedforward_layernorm.weight", {model}}});
     }
-    add("mlp.gate_proj.weight", {hidden, model});
-    add("mlp.up_proj.weight", {hidden, model});
-    add("mlp.down_proj.weight", {model, hidden});
+    add(TinyFeedForward<C>());
   }
   tensors.push_back(TinyTensor(body + "norm.weight", {model}));
   if (!C::kTiedEmbeddings) tensors.push_back(TinyTensor(head + "weight", {vocab, model}));

@@ -77,7 +77,7 @@ inline Architecture ReadRecurrentGemma(const JsonFields& fields) {
   a.layers = ReadBlockTypes(fields);
   a.window = fields.Size("attention_window_size", 2048) + 1;
   ReadPartialRope(fields, a);
-  a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", a.norm_epsilon));
+  a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", 1e-6));
   a.final_softcap = ReadSoftcap(fields, "logits_soft_cap", a.final_softcap);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
   a.recurrences.rg_lru = {.kind = LayerKind::kRgLru,

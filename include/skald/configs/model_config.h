@@ -12,7 +12,8 @@
 //   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
 //   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. A Config has one of kMamba and
-//   kMamba2 at most: they share kStateDim.
+//   kMamba2 at most: they share kStateDim. Optional for kMamba2: kTimeStepLimit, a std::array of the two bounds that
+//   time steps are clamped to.
 //
 // The ...Of and Has... functions take families too, the structs that Configs inherit from and that lack the
 // sizes.
@@ -293,6 +294,10 @@ constexpr bool CheckRecurrence() {
                   "kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups must be positive.");
     static_assert(C::kSsmHeads % C::kSsmGroups == 0,
                   "kSsmHeads must be a multiple of kSsmGroups: a group of heads shares B and C.");
+    if constexpr (requires { C::kTimeStepLimit; }) {
+      static_assert(C::kTimeStepLimit[0] >= 0.0f && C::kTimeStepLimit[0] <= C::kTimeStepLimit[1],
+                    "kTimeStepLimit must be two bounds in rising order, not negative.");
+    }
   }
   return true;
 }

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recurrent layers, from the reference checkpoints and from small ones in which every tensor differs: each element,
+// through the changes that loading makes, and each way in which a checkpoint can be wrong.
+
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/configs/recurrence.h"
+#include "skald/weights/load.h"
+#include "skald/weights/message.h"
+#include "tests/support/golden_configs.h"
+#include "tests/support/test_data.h"
+#include "tests/support/unpack.h"
+#include "tests/weights/load_tensors.h"
+#include "tests/weights/raw_file.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald {
+namespace {
+
+using testing::ErrorOf;
+using testing::NewTensor;
+using testing::TensorNamed;
+using testing::TinyHybrid;
+using testing::TinyMambaModel;
+using testing::TinyTensors;
+
+using Floats = std::vector<float>;
+
+// The tensors of a checkpoint, as the weights should hold them.
+struct Expectation {
+  std::function<Floats(const std::string&)> tensor;
+  DType dtype = DType::kF32;
+
+  Floats Joined(const std::vector<std::string>& names) const {
+    Floats all;
+    for (const std::string& name : names) {
+      const Floats values = tensor(name);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  Floats Rounded(Floats values) const {
+    if (dtype == DType::kF32) return values;
+    for (float& value : values) value = ToFloat(RoundToBF16(value));
+    return values;
+  }
+
+  bool Matrix(const skald::Matrix& matrix, const std::vector<std::string>& names) const {
+    return matrix.dtype == dtype && testing::Unpack(matrix) == Rounded(Joined(names));
+  }
+};
+
+// Returns a row-major [rows, cols] matrix transposed.
+Floats Transposed(const Floats& values, size_t cols) {
+  Floats transposed;
+  for (size_t col = 0; col < cols; ++col) {
+    for (size_t i = col; i < values.size(); i += cols) transposed.push_back(values[i]);
+  }
+  return transposed;
+}
+
+Floats MinusExp(Floats values) {
+  for (float& value : values) value = static_cast<float>(-std::exp(double{value}));
+  return values;
+}
+
+void CheckGates(const RecurrentWeights& weights, const RecurrenceSpec& spec, const std::string& prefix,
+                const Expectation& expect) {
+  const size_t heads = spec.heads, block = spec.width / spec.heads;
+  REQUIRE(weights.gates.size() == 2 * heads);
+  for (size_t gate = 0; gate < 2; ++gate) {
+    const Floats all = expect.tensor(prefix + (gate == 0 ? "input_gate_weight" : "recurrent_gate_weight"));
+    for (size_t head = 0; head < heads; ++head) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(head * block * block);
+      const Floats stored(begin, begin + static_cast<std::ptrdiff_t>(block * block));
+      CHECK(testing::Unpack(weights.gates[gate * heads + head]) == expect.Rounded(Transposed(stored, block)));
+    }
+  }
+  CHECK(weights.gate_bias == expect.Joined({prefix + "input_gate_bias", prefix + "recurrent_gate_bias"}));
+}
+
+void CheckRgLru(const RecurrentWeights& weights, const RecurrenceSpec& spec, const std::string& layer,
+                const Expectation& expect) {
+  const std::string block = layer + "temporal_block.";
+  CHECK(expect.Matrix(weights.input, {block + "linear_y.weight", block + "linear_x.weight"}));
+  CHECK(weights.input_bias == expect.Joined({block + "linear_y.bias", block + "linear_x.bias"}));
+  CHECK(weights.conv == Transposed(expect.tensor(block + "conv_1d.weight"), spec.conv_width));
+  CHECK(weights.conv_bias == expect.tensor(block + "conv_1d.bias"));
+  CheckGates(weights, spec, block + "rg_lru.", expect);
+  const Floats parameter = expect.tensor(block + "rg_lru.recurrent_param");
+  REQUIRE(weights.decay.size() == parameter.size());
+  for (size_t i = 0; i < parameter.size(); ++i) {
+    CHECK(weights.decay[i] == doctest::Approx(-8.0 * std::log(1.0 + std::exp(double{parameter[i]}))).epsilon(1e-7));
+  }
+  CHECK(expect.Matrix(weights.output, {block + "linear_out.weight"}));
+  CHECK(weights.output_bias == expect.tensor(block + "linear_out.bias"));
+}
+
+void CheckStateSpace(const RecurrentWeights& weights, const RecurrenceSpec& spec, const std::string& layer,
+                     const Expectation& expect) {
+  const std::string mixer = layer + "mixer.";
+  const bool is_mamba = spec.kind == LayerKind::kMamba;
+  CHECK(expect.Matrix(weights.input, {mixer + "in_proj.weight"}));
+  CHECK(weights.conv == Transposed(expect.tensor(mixer + "conv1d.weight"), spec.conv_width));
+  CHECK(weights.conv_bias == expect.tensor(mixer + "conv1d.bias"));
+  CHECK(weights.skip == expect.tensor(mixer + "D"));
+  CHECK(weights.time_step_bias == expect.tensor(mixer + (is_mamba ? "dt_proj.bias" : "dt_bias")));
+  const Floats decay = MinusExp(expect.tensor(mixer + "A_log"));
+  CHECK(weights.decay == (is_mamba ? Transposed(decay, spec.state_dim) : decay));
+  if (is_mamba) {
+    CHECK(expect.Matrix(weights.selection, {mixer + "x_proj.weight"}));
+    CHECK(expect.Matrix(weights.time_step, {mixer + "dt_proj.weight"}));
+  } else {
+    CHECK(weights.norm == expect.tensor(mixer + "norm.weight"));
+  }
+  CHECK(expect.Matrix(weights.output, {mixer + "out_proj.weight"}));
+}
+
+template <ModelConfig C>
+void CheckRecurrences(const ModelWeights& weights, const std::string& body, const Expectation& expect) {
+  REQUIRE(weights.layers.size() == C::kLayers.size());
+  for (size_t i = 0; i < C::kLayers.size(); ++i) {
+    const LayerKind kind = C::kLayers[i];
+    const LayerWeights& layer = weights.layers[i];
+    const std::string prefix = body + "layers." + std::to_string(i) + ".";
+    CAPTURE(prefix);
+    CHECK((layer.attention.qkv.rows == 0) == IsRecurrent(kind));
+    CHECK((layer.recurrent.input.rows == 0) == IsAttention(kind));
+    if (IsAttention(kind)) continue;
+    const RecurrenceSpec spec = RecurrenceOf<C>(kind);
+    if (kind == LayerKind::kRgLru) {
+      CheckRgLru(layer.recurrent, spec, prefix, expect);
+    } else {
+      CheckStateSpace(layer.recurrent, spec, prefix, expect);
+    }
+  }
+}
+
+// What RecurrentGemma calls differently, beside the recurrences.
+void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& expect) {
+  const auto norm = [&](const std::string& name) {
+    Floats values = expect.tensor(name);
+    for (float& value : values) value += 1.0f;
+    return values;
+  };
+  CHECK(weights.final_norm == norm("model.final_norm.weight"));
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    const std::string prefix = "model.layers." + std::to_string(i) + ".", mlp = prefix + "mlp_block.";
+    const LayerWeights& layer = weights.layers[i];
+    CHECK(layer.input_norm == norm(prefix + "temporal_pre_norm.weight"));
+    CHECK(layer.feed_forward_norm == norm(prefix + "channel_pre_norm.weight"));
+    CHECK(expect.Matrix(layer.feed_forward.gate_up, {mlp + "gate_proj.weight", mlp + "up_proj.weight"}));
+    CHECK(layer.feed_forward.gate_up_bias == expect.Joined({mlp + "gate_proj.bias", mlp + "up_proj.bias"}));
+    CHECK(expect.Matrix(layer.feed_forward.down, {mlp + "down_proj.weight"}));
+    CHECK(layer.feed_forward.down_bias == expect.tensor(mlp + "down_proj.bias"));
+  }
+  const AttentionWeights& attention = weights.layers[2].attention;
+  const std::string block = "model.layers.2.temporal_block.";
+  CHECK(expect.Matrix(attention.qkv, {block + "q_proj.weight", block + "k_proj.weight", block + "v_proj.weight"}));
+  CHECK(attention.qkv_bias.empty());
+  CHECK(expect.Matrix(attention.output, {block + "o_proj.weight"}));
+  CHECK(attention.output_bias == expect.tensor(block + "o_proj.bias"));
+}
+
+// What both Mamba families call differently.
+void CheckMambaBlocks(const ModelWeights& weights, const Expectation& expect) {
+  CHECK(weights.final_norm == expect.tensor("backbone.norm_f.weight"));
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    const LayerWeights& layer = weights.layers[i];
+    CHECK(layer.input_norm == expect.tensor("backbone.layers." + std::to_string(i) + ".norm.weight"));
+    CHECK(layer.feed_forward_norm.empty());
+    CHECK(layer.feed_forward.gate_up.rows == 0);
+  }
+}
+
+template <ModelConfig C>
+void CheckGolden(const std::string& folder, const std::string& body, const std::string& embedding,
+                 void (*check_blocks)(const ModelWeights&, const Expectation&)) {
+  const auto path = TestDataPath("golden/a/" + folder + "/model.safetensors");
+  if (!path) return;
+  const testing::RawFile file(*path);
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const Result<ModelWeights> weights = LoadWeights<C>(*path, {.dtype = dtype, .threads = 2});
+    REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+    const Expectation expect{[&](const std::string& name) { return file.Tensor(name); }, dtype};
+    CHECK(expect.Matrix(weights->embedding, {body + embedding}));
+    CHECK(!weights->head);
+    CheckRecurrences<C>(*weights, body, expect);
+    check_blocks(*weights, expect);
+  }
+}
+
+TEST_CASE("Every element of the recurrent reference checkpoints arrives where it belongs") {
+  CheckGolden<testing::GoldenRecurrentGemma>("recurrent_gemma", "model.", "embed_tokens.weight",
+                                             CheckRecurrentGemmaBlocks);
+  CheckGolden<testing::GoldenMamba>("mamba", "backbone.", "embeddings.weight", CheckMambaBlocks);
+  CheckGolden<testing::GoldenMamba2>("mamba2", "backbone.", "embeddings.weight", CheckMambaBlocks);
+}
+
+// Changes one tensor after the other and checks the sentences about it.
+template <ModelConfig C>
+void CheckDamages(const std::vector<NewTensor>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const std::string& name = tensors[i].name;
+    const std::string shape = ShapeText(tensors[i].shape);
+    std::vector<NewTensor> damaged = tensors;
+    damaged.erase(damaged.begin() + static_cast<std::ptrdiff_t>(i));
+    CHECK(ErrorOf<C>(damaged) == name + ": expected a tensor of shape " + shape + ", found none");
+
+    damaged = tensors;
+    damaged[i].shape.push_back(1);
+    CHECK(ErrorOf<C>(damaged) ==
+          name + ": expected shape " + shape + ", found " + ShapeText(damaged[i].shape));
+
+    damaged = tensors;
+    damaged[i].dtype = "I32";
+    CHECK(ErrorOf<C>(damaged) == name + ": expected F32, F16 or BF16, found 'I32'");
+  }
+}
+
+// The same for tensors that no Config has a place for, in `layer` of a checkpoint.
+template <ModelConfig C>
+void CheckExtras(const std::vector<NewTensor>& tensors, const std::string& layer,
+                 const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    std::vector<NewTensor> more = tensors;
+    more.push_back(testing::TinyTensor(layer + name, {8}));
+    CHECK(ErrorOf<C>(more) ==
+          "'" + layer + name + "': the Config has no place for this tensor, of shape [8]");
+  }
+}
+
+TEST_CASE("A recurrent reference checkpoint with one damage is refused with the tensor's name") {
+  const auto tensors_of = [](const std::string& folder) {
+    const auto path = TestDataPath("golden/a/" + folder + "/model.safetensors");
+    return path ? testing::RawFile(*path).Tensors() : std::vector<NewTensor>();
+  };
+  if (const auto tensors = tensors_of("recurrent_gemma"); !tensors.empty()) {
+    CheckDamages<testing::GoldenRecurrentGemma>(tensors);
+    CheckExtras<testing::GoldenRecurrentGemma>(tensors, "model.layers.2.temporal_block.",
+                                               {"q_proj.bias", "linear_x.bias", "rg_lru.recurrent_param"});
+  }
+  if (const auto tensors = tensors_of("mamba"); !tensors.empty()) {
+    CheckDamages<testing::GoldenMamba>(tensors);
+    CheckExtras<testing::GoldenMamba>(tensors, "backbone.layers.1.mixer.",
+                                      {"in_proj.bias", "out_proj.bias", "dt_bias", "b_layernorm.weight"});
+  }
+  if (const auto tensors = tensors_of("mamba2"); !tensors.empty()) {
+    CheckDamages<testing::GoldenMamba2>(tensors);
+    CheckExtras<testing::GoldenMamba2>(tensors, "backbone.layers.1.mixer.", {"in_proj.bias", "x_proj.weight"});
+  }
+}
+
+TEST_CASE("A model of one's own that mixes kinds of layers loads by the Llama lineage's names") {
+  std::vector<NewTensor> tensors = TinyTensors<TinyHybrid>();
+  const Expectation expect{
+      [&](const std::string& name) { return testing::FloatsOf(TensorNamed(tensors, name)); }};
+  const Result<ModelWeights> weights = testing::LoadTensors<TinyHybrid>(tensors, {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+  CheckRecurrences<TinyHybrid>(*weights, "model.", expect);
+  CHECK(weights->layers[1].attention.output_bias == expect.tensor("model.layers.1.self_attn.o_proj.bias"));
+  CHECK(weights->layers[2].feed_forward_norm == expect.tensor("model.layers.2.post_attention_layernorm.weight"));
+  CHECK(weights->layers[3].feed_forward.down_bias == expect.tensor("model.layers.3.mlp.down_proj.bias"));
+  CheckDamages<TinyHybrid>(tensors);
+}
+
+// A checkpoint for TinyMambaModel as transformers writes it, with this name for the embedding.
+std::vector<NewTensor> MambaTensors(const std::string& embedding) {
+  std::vector<NewTensor> tensors;
+  for (NewTensor& tensor : TinyTensors<TinyMambaModel>("backbone.")) {
+    std::string& name = tensor.name;
+    if (name.ends_with("embed_tokens.weight")) name = embedding;
+    if (name.ends_with("input_layernorm.weight")) name.replace(name.find("input_"), std::string::npos, "norm.weight");
+    if (name == "backbone.norm.weight") name = "backbone.norm_f.weight";
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+TEST_CASE("Mamba's embedding is found under both of its names") {
+  const Result<ModelWeights> newer =
+      testing::LoadTensors<TinyMambaModel>(MambaTensors("backbone.embeddings.weight"));
+  const Result<ModelWeights> older = testing::LoadTensors<TinyMambaModel>(MambaTensors("backbone.embedding.weight"));
+  REQUIRE_MESSAGE(newer.has_value(), newer.error().message);
+  REQUIRE_MESSAGE(older.has_value(), older.error().message);
+  CHECK(testing::SameWeights(*newer, *older));
+  CheckDamages<TinyMambaModel>(MambaTensors("backbone.embeddings.weight"));
+}
+
+TEST_CASE("Mamba's output head may be there as a copy of the embedding") {
+  std::vector<NewTensor> tensors = MambaTensors("backbone.embedding.weight");
+  NewTensor head = TensorNamed(tensors, "backbone.embedding.weight");
+  head.name = "lm_head.weight";
+  tensors.push_back(head);
+  CHECK(ErrorOf<TinyMambaModel>(tensors) == "accepted");
+  tensors.back().bytes[5] ^= 1;
+  CHECK(ErrorOf<TinyMambaModel>(tensors).starts_with(
+      "lm_head.weight: expected none, or a copy of backbone.embedding.weight"));
+}
+
+TEST_CASE("The decay of an RG-LRU is finite and of full precision for every parameter") {
+  std::vector<float> values = {-100.0f, -20.0f, 0.0f, 20.0f, 1000.0f};
+  internal::DecayFromRgLruParameter(values);
+  CHECK(values[0] == doctest::Approx(-8.0 * std::exp(-100.0)).epsilon(1e-6));
+  CHECK(values[1] == doctest::Approx(-8.0 * std::exp(-20.0)).epsilon(1e-6));
+  CHECK(values[2] == static_cast<float>(-8.0 * std::log(2.0)));
+  CHECK(values[3] == doctest::Approx(-160.0));
+  CHECK(values[4] == -8000.0f);
+}
+
+TEST_CASE("MemoryBytes counts the parameters of recurrent layers") {
+  const Result<ModelWeights> weights = testing::LoadTensors<TinyMambaModel>(TinyTensors<TinyMambaModel>());
+  REQUIRE(weights);
+  const size_t rows = 32 + 2 * (32 + 16 + 16 + 16);  // embedding; input, selection, time_step, output, padded
+  const size_t layer = 6 + 2 * 10 + 10 + 4 * 10 + 10 + 10;  // norm, conv, its bias, decay, time_step_bias, skip
+  CHECK(MemoryBytes(*weights) == rows * 32 * sizeof(bf16) + (6 + 2 * layer) * sizeof(float));
+}
+
+}  // namespace
+}  // namespace skald
