@@ -124,12 +124,12 @@ void Gate(benchmark::State& state) {
 }
 BENCHMARK(Gate)->Unit(benchmark::kMicrosecond);
 
-// One sequence of as many rows as the argument says, its state updated in place; items are tokens. `layer` holds what a
-// recurrence reads and can run it over a list of one run.
+// One sequence of as many rows as the argument says, its state updated in place; items are tokens. A Layer holds what
+// the kernel reads and writes besides the state.
 template <class Layer>
 void Recurrence(benchmark::State& state) {
   const size_t rows = static_cast<size_t>(state.range(0));
-  const Layer layer(rows);
+  Layer layer(rows);
   AlignedBuffer<std::byte> block(layer.StateFloats() * sizeof(float));
   const StateOutput output = {.row_end = rows, .block = block.data()};
   const RecurrentRun run = {
@@ -138,35 +138,30 @@ void Recurrence(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * rows));
 }
 
-// Random numbers for a recurrence, times `scale`.
-AlignedBuffer<float> RandomBuffer(size_t size, float scale = 1.0f) {
+// Random numbers without zeros: a state with no input would fade into subnormal numbers, which Forward flushes.
+AlignedBuffer<float> NonzeroBuffer(size_t size, float offset = 0.0f) {
   AlignedBuffer<float> buffer(size);
   FillRandom(buffer.data(), size);
-  for (size_t i = 0; i < size; ++i) buffer[i] *= scale;
+  for (size_t i = 0; i < size; ++i) buffer[i] += offset + 1.0f / 256.0f;
   return buffer;
 }
 
-// Decays that keep a state from vanishing into subnormal numbers.
-AlignedBuffer<float> DecayBuffer(size_t size) {
-  AlignedBuffer<float> buffer = RandomBuffer(size);
-  for (size_t i = 0; i < size; ++i) buffer[i] = buffer[i] - 1.01f;
-  return buffer;
-}
+AlignedBuffer<float> DecayBuffer(size_t size) { return NonzeroBuffer(size, -1.0f); }
 
 // The convolution of Mamba-2.8B.
 struct ConvLayer {
   static constexpr size_t kWidth = 5120, kTaps = 4;
   explicit ConvLayer(size_t rows) : rows(rows), output(rows * kWidth) {}
   size_t StateFloats() const { return (kTaps - 1) * kWidth; }
-  void Run(const RecurrentRun* run) const {
+  void Run(const RecurrentRun* run) {
     Kernels<>::Conv({.input = input.data(), .input_stride = 2 * kWidth, .weights = weights.data(),
                      .bias = weights.data(), .output = output.data(), .channels = kWidth, .taps = kTaps,
                      .silu = true, .runs = run, .num_runs = 1, .state_offset = 0, .row_begin = 0, .row_end = rows});
   }
 
   size_t rows;
-  AlignedBuffer<float> input = RandomBuffer(rows * 2 * kWidth), weights = RandomBuffer(kTaps * kWidth);
-  mutable AlignedBuffer<float> output;
+  AlignedBuffer<float> input = NonzeroBuffer(rows * 2 * kWidth), weights = NonzeroBuffer(kTaps * kWidth);
+  AlignedBuffer<float> output;
 };
 BENCHMARK(Recurrence<ConvLayer>)->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
 
@@ -175,16 +170,16 @@ struct RgLruLayer {
   static constexpr size_t kWidth = 2560;
   explicit RgLruLayer(size_t rows) : rows(rows), output(rows * kWidth) {}
   size_t StateFloats() const { return kWidth; }
-  void Run(const RecurrentRun* run) const {
+  void Run(const RecurrentRun* run) {
     Kernels<>::RgLru({.input = input.data(), .gates = gates.data(), .gate = gate.data(), .gate_stride = 2 * kWidth,
                       .decay = decay.data(), .output = output.data(), .width = kWidth, .runs = run,
                       .state_offset = 0, .unit_begin = 0, .unit_end = kWidth / kLanes});
   }
 
   size_t rows;
-  AlignedBuffer<float> input = RandomBuffer(rows * kWidth), gates = RandomBuffer(rows * 2 * kWidth),
-                       gate = RandomBuffer(rows * 2 * kWidth), decay = DecayBuffer(kWidth);
-  mutable AlignedBuffer<float> output;
+  AlignedBuffer<float> input = NonzeroBuffer(rows * kWidth), gates = NonzeroBuffer(rows * 2 * kWidth),
+                       gate = NonzeroBuffer(rows * 2 * kWidth), decay = DecayBuffer(kWidth);
+  AlignedBuffer<float> output;
 };
 BENCHMARK(Recurrence<RgLruLayer>)->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
 
@@ -193,7 +188,7 @@ struct SelectiveScanLayer {
   static constexpr size_t kWidth = 5120, kStateDim = 16, kStride = 192;
   explicit SelectiveScanLayer(size_t rows) : rows(rows), output(rows * kWidth) {}
   size_t StateFloats() const { return kWidth * kStateDim; }
-  void Run(const RecurrentRun* run) const {
+  void Run(const RecurrentRun* run) {
     Kernels<>::SelectiveScan({.input = input.data(), .time_step = time_step.data(), .b = bc.data(),
                               .c = bc.data() + kStateDim, .bc_stride = kStride, .gate = gate.data(),
                               .gate_stride = 2 * kWidth, .decay = decay.data(), .skip = skip.data(),
@@ -202,10 +197,10 @@ struct SelectiveScanLayer {
   }
 
   size_t rows;
-  AlignedBuffer<float> input = RandomBuffer(rows * kWidth), time_step = RandomBuffer(rows * kWidth),
-                       bc = RandomBuffer(rows * kStride), gate = RandomBuffer(rows * 2 * kWidth),
-                       decay = DecayBuffer(kStateDim * kWidth), skip = RandomBuffer(kWidth);
-  mutable AlignedBuffer<float> output;
+  AlignedBuffer<float> input = NonzeroBuffer(rows * kWidth), time_step = NonzeroBuffer(rows * kWidth),
+                       bc = NonzeroBuffer(rows * kStride), gate = NonzeroBuffer(rows * 2 * kWidth),
+                       decay = DecayBuffer(kStateDim * kWidth), skip = NonzeroBuffer(kWidth);
+  AlignedBuffer<float> output;
 };
 BENCHMARK(Recurrence<SelectiveScanLayer>)->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
 
@@ -214,7 +209,7 @@ struct StateSpaceLayer {
   static constexpr size_t kHeads = 80, kHeadDim = 64, kStateDim = 128, kWidth = kHeads * kHeadDim;
   explicit StateSpaceLayer(size_t rows) : rows(rows), output(rows * kWidth) {}
   size_t StateFloats() const { return kWidth * kStateDim; }
-  void Run(const RecurrentRun* run) const {
+  void Run(const RecurrentRun* run) {
     Kernels<>::StateSpace({.input = input.data(), .time_step = gate.data() + kWidth,
                            .time_step_stride = kWidth + kHeads, .time_step_bias = skip.data(), .time_step_min = 0.0f,
                            .time_step_max = HUGE_VALF, .gate = gate.data(), .gate_stride = kWidth + kHeads,
@@ -224,10 +219,10 @@ struct StateSpaceLayer {
   }
 
   size_t rows;
-  AlignedBuffer<float> input = RandomBuffer(rows * (kWidth + 2 * kStateDim)),
-                       gate = RandomBuffer(rows * (kWidth + kHeads)), decay = DecayBuffer(kHeads),
-                       skip = RandomBuffer(kHeads);
-  mutable AlignedBuffer<float> output;
+  AlignedBuffer<float> input = NonzeroBuffer(rows * (kWidth + 2 * kStateDim)),
+                       gate = NonzeroBuffer(rows * (kWidth + kHeads)), decay = DecayBuffer(kHeads),
+                       skip = NonzeroBuffer(kHeads);
+  AlignedBuffer<float> output;
 };
 BENCHMARK(Recurrence<StateSpaceLayer>)->Arg(1)->Arg(64)->Unit(benchmark::kMicrosecond);
 

@@ -163,7 +163,8 @@ struct AttentionArgs {
   size_t unit_begin, unit_end;
 };
 
-// Where the state of a recurrence is written after row `row_end` - 1 of a run.
+// Where the state of a recurrence is written after row `row_end` - 1 of a run. Until the kernel returns, the block may
+// hold the state after an earlier row.
 struct StateOutput {
   size_t row_end;
   std::byte* block;
@@ -213,7 +214,7 @@ struct RgLruArgs {
   size_t unit_begin, unit_end;
 };
 
-// Largest state_dim that the scans' on-stack buffers hold.
+// Largest state_dim that the selective scan's on-stack buffers hold.
 inline constexpr size_t kMaxStateDim = 256;
 
 // Selective scan of Mamba, Gu and Dao 2023 (arXiv:2312.00752), section 3.2, with its gate. With d = softplus(dt):

@@ -23,9 +23,6 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Channels that a range of rows is convolved for before the next ones: their weights and the last rows stay in L1.
-inline constexpr size_t kConvStrip = 512;
-
 // The taps of one row: the first `old_taps` multiply rows of the state, the others rows of the input.
 struct ConvRow {
   const float* old;    // of tap 0, the next taps `channels` floats apart; null: zeros
@@ -34,50 +31,41 @@ struct ConvRow {
 };
 
 HWY_INLINE ConvRow TapsOf(const ConvArgs& args, const RecurrentRun& run, size_t row) {
-  const size_t before = row - run.row_begin;
-  const size_t old_taps = args.taps - 1 - HWY_MIN(before, args.taps - 1);
+  const size_t new_taps = HWY_MIN(row - run.row_begin, args.taps - 1);  // besides that of the row itself
+  const size_t old_taps = args.taps - 1 - new_taps;
   const float* state = StateIn(run.input, args.state_offset);
-  return {.old = state ? state + before * args.channels : nullptr,
+  return {.old = state ? state + new_taps * args.channels : nullptr,
           .old_taps = old_taps,
-          .input = args.input + (row + old_taps + 1 - args.taps) * args.input_stride};
+          .input = args.input + (row - new_taps) * args.input_stride};
 }
 
-// Returns the sum of `count` channels at most.
-HWY_INLINE FloatVec ConvSum(const ConvArgs& args, const ConvRow& row, size_t channel, size_t count) {
-  FloatVec sum = LoadUpTo(args.bias + channel, count);
+// Returns the sums of `count` channels at most.
+HWY_INLINE FloatVec ConvSums(const ConvArgs& args, const ConvRow& row, size_t channel, size_t count) {
   const float* weights = args.weights + channel;
-  for (size_t k = 0; k < row.old_taps; ++k, weights += args.channels) {
+  FloatVec sums = LoadUpTo(args.bias + channel, count);
+  for (size_t k = 0; k < row.old_taps; ++k) {
     const FloatVec old = row.old ? LoadUpTo(row.old + k * args.channels + channel, count) : hn::Zero(FloatTag());
-    sum = hn::MulAdd(LoadUpTo(weights, count), old, sum);
+    sums = hn::MulAdd(LoadUpTo(weights + k * args.channels, count), old, sums);
   }
-  const float* input = row.input + channel;
-  for (size_t k = row.old_taps; k < args.taps; ++k, weights += args.channels, input += args.input_stride) {
-    sum = hn::MulAdd(LoadUpTo(weights, count), LoadUpTo(input, count), sum);
+  for (size_t k = row.old_taps; k < args.taps; ++k) {
+    const FloatVec input = LoadUpTo(row.input + (k - row.old_taps) * args.input_stride + channel, count);
+    sums = hn::MulAdd(LoadUpTo(weights + k * args.channels, count), input, sums);
   }
-  return sum;
-}
-
-// Convolves rows [row_begin, row_end) of one run for channels [begin, end).
-HWY_INLINE void ConvRun(const ConvArgs& args, const RecurrentRun& run, size_t row_begin, size_t row_end, size_t begin,
-                        size_t end) {
-  const size_t step = hn::Lanes(FloatTag());
-  for (size_t row = row_begin; row < row_end; ++row) {
-    const ConvRow taps = TapsOf(args, run, row);
-    float* output = args.output + row * args.channels;
-    for (size_t channel = begin; channel < end; channel += step) {
-      const FloatVec sum = ConvSum(args, taps, channel, end - channel);
-      StoreUpTo(args.silu ? Silu(sum) : sum, output + channel, end - channel);
-    }
-  }
+  return sums;
 }
 
 inline void Conv(const ConvArgs& args) {
+  const size_t step = hn::Lanes(FloatTag());
   for (size_t i = 0; i < args.num_runs; ++i) {
     const RecurrentRun& run = args.runs[i];
-    const size_t row_begin = HWY_MAX(run.row_begin, args.row_begin), row_end = HWY_MIN(run.row_end, args.row_end);
-    if (row_begin >= row_end) continue;
-    for (size_t begin = 0; begin < args.channels; begin += kConvStrip) {
-      ConvRun(args, run, row_begin, row_end, begin, HWY_MIN(begin + kConvStrip, args.channels));
+    const size_t row_end = HWY_MIN(run.row_end, args.row_end);
+    for (size_t row = HWY_MAX(run.row_begin, args.row_begin); row < row_end; ++row) {
+      const ConvRow taps = TapsOf(args, run, row);
+      float* output = args.output + row * args.channels;
+      for (size_t channel = 0; channel < args.channels; channel += step) {
+        const FloatVec sums = ConvSums(args, taps, channel, args.channels - channel);
+        StoreUpTo(args.silu ? Silu(sums) : sums, output + channel, args.channels - channel);
+      }
     }
   }
 }

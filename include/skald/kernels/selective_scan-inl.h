@@ -24,26 +24,39 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// State and decays of one unit, [state_dim, kLanes], 32 KiB at most. In blocks and weights these rows lie `width`
-// floats apart, often a multiple of 4 KiB, of which L1 holds fewer than state_dim.
-struct ScanUnit {
+// Units whose channels go through a row together, so that memory is read in longer pieces than a cache line.
+inline constexpr size_t kScanStrip = 4;
+
+// State and decays of a strip: [state_dim, channels], the channels padded to a multiple of kLanes; 32 KiB at most. In
+// blocks and weights the floats of successive n lie `width` apart, often a multiple of 4 KiB, of which L1 holds fewer
+// than state_dim.
+struct ScanBuffers {
   alignas(kAlignment) float state[kMaxStateDim * kLanes];
   alignas(kAlignment) float decay[kMaxStateDim * kLanes];
 };
 
-// Copies the first `count` <= kLanes of each of `rows` rows.
-HWY_INLINE void CopyRows(const float* from, size_t from_stride, size_t rows, size_t count, float* to,
-                         size_t to_stride) {
-  for (size_t row = 0; row < rows; ++row, from += from_stride, to += to_stride) {
-    StoreLanes(LoadLanes(from, count), to, count);
+// Copies the channels of a strip from rows of [state_dim, width] to a buffer, and back.
+HWY_INLINE void LoadStrip(const SelectiveScanArgs& args, const Strip& strip, const float* rows, float* buffer) {
+  for (size_t n = 0; n < args.state_dim; ++n, rows += args.width) {
+    for (size_t channel = strip.begin; channel < strip.end; channel += kLanes, buffer += kLanes) {
+      StoreLanes(LoadLanes(rows + channel, HWY_MIN(kLanes, strip.end - channel)), buffer);
+    }
+  }
+}
+HWY_INLINE void StoreStrip(const SelectiveScanArgs& args, const Strip& strip, const float* buffer, float* rows) {
+  for (size_t n = 0; n < args.state_dim; ++n, rows += args.width) {
+    for (size_t channel = strip.begin; channel < strip.end; channel += kLanes, buffer += kLanes) {
+      StoreLanes(LoadLanes(buffer), rows + channel, HWY_MIN(kLanes, strip.end - channel));
+    }
   }
 }
 
-// Advances `count` channels at most by one row, `state` and `decay` being theirs. With d = Softplus(dt) and u = d x,
-// over ascending n: h[n] = Exp(d decay[n]) h[n] + (u B[n]), sum = C[n] h[n] + sum from +0, the outer additions fused.
-// Then output = (skip x + sum) SiLU(gate), the addition fused.
+// Advances `count` channels at most by one row. With d = Softplus(dt) and u = d x, over ascending n:
+// h[n] = Exp(d decay[n]) h[n] + (u B[n]), sum = C[n] h[n] + sum from +0, the outer additions fused. Then
+// output = (skip x + sum) SiLU(gate), the addition fused. In `decay` and `state` the floats of successive n lie
+// `stride` apart.
 HWY_INLINE void ScanChannels(const SelectiveScanArgs& args, size_t row, size_t channel, size_t count,
-                             const float* decay, float* state) {
+                             const float* decay, float* state, size_t stride) {
   const FloatTag tag;
   const size_t index = row * args.width + channel;
   const FloatVec x = LoadUpTo(args.input + index, count);
@@ -52,7 +65,7 @@ HWY_INLINE void ScanChannels(const SelectiveScanArgs& args, size_t row, size_t c
   const float* b = args.b + row * args.bc_stride;
   const float* c = args.c + row * args.bc_stride;
   FloatVec sum = hn::Zero(tag);
-  for (size_t n = 0; n < args.state_dim; ++n, decay += kLanes, state += kLanes) {
+  for (size_t n = 0; n < args.state_dim; ++n, decay += stride, state += stride) {
     const FloatVec a = Exp(hn::Mul(d, hn::Load(tag, decay)));
     const FloatVec h = hn::MulAdd(a, hn::Load(tag, state), hn::Mul(u, Splat(b[n])));
     hn::Store(h, tag, state);
@@ -65,27 +78,31 @@ HWY_INLINE void ScanChannels(const SelectiveScanArgs& args, size_t row, size_t c
 
 inline void ScanStrip(const SelectiveScanArgs& args, const Strip& strip) {
   const RecurrentRun& run = *strip.run;
-  const size_t step = hn::Lanes(FloatTag()), count = strip.end - strip.begin;
-  const float* input = StateIn(run.input, args.state_offset);
-  ScanUnit unit;
-  for (size_t i = 0; i < args.state_dim * kLanes; ++i) unit.state[i] = unit.decay[i] = 0.0f;
-  if (input) CopyRows(input + strip.begin, args.width, args.state_dim, count, unit.state, kLanes);
-  CopyRows(args.decay + strip.begin, args.width, args.state_dim, count, unit.decay, kLanes);
+  const size_t step = hn::Lanes(FloatTag()), size = strip.end - strip.begin, stride = strip.units * kLanes;
+  ScanBuffers buffers;
+  LoadStrip(args, strip, args.decay, buffers.decay);
+  if (run.input) {
+    LoadStrip(args, strip, StateIn(run.input, args.state_offset), buffers.state);
+  } else {
+    hwy::ZeroBytes(buffers.state, args.state_dim * stride * sizeof(float));
+  }
   size_t row = run.row_begin;
   for (size_t i = 0; i < run.num_outputs; ++i) {
     for (; row < run.outputs[i].row_end; ++row) {
-      for (size_t c = 0; c < count; c += step) {
-        ScanChannels(args, row, strip.begin + c, count - c, unit.decay + c, unit.state + c);
+      for (size_t c = 0; c < size; c += step) {
+        ScanChannels(args, row, strip.begin + c, size - c, buffers.decay + c, buffers.state + c, stride);
       }
     }
-    float* output = StateIn(run.outputs[i].block, args.state_offset);
-    CopyRows(unit.state, kLanes, args.state_dim, count, output + strip.begin, args.width);
+    StoreStrip(args, strip, buffers.state, StateIn(run.outputs[i].block, args.state_offset));
   }
 }
 
 inline void SelectiveScan(const SelectiveScanArgs& args) {
-  for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
-    ScanStrip(args, StripAt(args.runs, args.width, unit, args.unit_end, 1));
+  const size_t max_units = HWY_MIN(kScanStrip, kMaxStateDim / args.state_dim);
+  for (size_t unit = args.unit_begin; unit < args.unit_end;) {
+    const Strip strip = StripAt(args.runs, args.width, unit, args.unit_end, max_units);
+    ScanStrip(args, strip);
+    unit += strip.units;
   }
 }
 
