@@ -15,14 +15,14 @@
 #include "skald/configs/mamba.h"
 #include "skald/configs/recurrent_gemma.h"
 #include "skald/model/model.h"
-#include "tests/support/random_weights.h"
+#include "skald/weights/random_weights.h"
 
 namespace skald {
 namespace {
 
 template <ModelConfig C>
 const Model<C>& SharedModel() {
-  static const Model<C> model(testing::RandomWeights<C>(1));
+  static const Model<C> model(RandomWeights<C>(1));
   return model;
 }
 

@@ -69,8 +69,17 @@ class NumberedExamples(unittest.TestCase):
         self.assertGreater(int(re.search(r"handed (\d+) operations", text)[1]), 0)
         self.assertIn("The logits are the same on both.", text)
 
+    def test_hybrid(self):
+        text = self.output("07_hybrid")
+        self.assertIn("can resume at 246 to 250", text)
+        self.assertIn("cannot rewind to position 150", text)
+        self.assertIn("the nearest earlier resume point is 100", text)
+        self.assertIn("computed again: the same bits", text)
+
     def test_a_missing_model_is_reported(self):
         for source in EXAMPLES.glob("[0-9]*.cc"):
+            if "MODEL_FOLDER" not in source.read_text():
+                continue
             with self.subTest(source.name):
                 done = run(source.stem, "no-such-folder")
                 self.assertEqual((done.returncode, done.stdout), (1, ""))

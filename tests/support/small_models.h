@@ -16,7 +16,7 @@
 #include "skald/configs/gemma3.h"
 #include "skald/configs/llama.h"
 #include "skald/model/model.h"
-#include "tests/support/random_weights.h"
+#include "skald/weights/random_weights.h"
 
 namespace skald::testing {
 
@@ -74,7 +74,7 @@ template <class C>
 std::vector<int32_t> RandomTokens(uint64_t seed, size_t count) {
   std::vector<int32_t> tokens(count);
   for (size_t i = 0; i < count; ++i) {
-    tokens[i] = static_cast<int32_t>((UniformAt(seed, i) + 1.0f) * 0.499f * static_cast<float>(C::kVocabSize));
+    tokens[i] = static_cast<int32_t>((internal::UniformAt(seed, i) + 1.0f) * 0.499f * static_cast<float>(C::kVocabSize));
   }
   return tokens;
 }

@@ -11,7 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/weights/load.h"
-#include "tests/support/random_weights.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/weights/tiny_checkpoint.h"
 
@@ -97,7 +97,7 @@ TEST_CASE(
   const size_t begin = sizeof(uint64_t), size = mutations.HeaderEnd() - begin;
   for (uint64_t round = 0; round < 3000; ++round) {
     const auto draw = [&](uint64_t index, size_t limit) {
-      return static_cast<size_t>((testing::UniformAt(round, index) + 1.0f) / 2.0f *
+      return static_cast<size_t>((internal::UniformAt(round, index) + 1.0f) / 2.0f *
                                  static_cast<float>(limit));
     };
     std::string header = mutations.image().substr(begin, size);

@@ -13,7 +13,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/executor.h"
 #include "skald/base/thread_pool.h"
-#include "tests/support/random_weights.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/unpack.h"
 
 namespace skald {
@@ -21,7 +21,7 @@ namespace {
 
 std::vector<float> Values(size_t count, uint64_t seed) {
   std::vector<float> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = testing::UniformAt(seed, i);
+  for (size_t i = 0; i < count; ++i) values[i] = internal::UniformAt(seed, i);
   return values;
 }
 

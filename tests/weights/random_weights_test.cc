@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "tests/support/random_weights.h"
+#include "skald/weights/random_weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,6 @@
 namespace skald {
 namespace {
 
-using testing::RandomWeights;
 using testing::TinyFull;
 
 std::string ShapesOf(const ModelWeights& weights) {
@@ -77,7 +76,7 @@ TEST_CASE("Random weights depend on the seed alone, and bf16 ones are the f32 on
 
 TEST_CASE("Random matrices have mean 0 and variance 1 / columns") {
   Matrix matrix(200, 300, DType::kF32);
-  testing::FillMatrix<float>(3, matrix);
+  internal::FillMatrix<float>(3, matrix);
   double sum = 0.0, squares = 0.0;
   for (const double value : testing::Unpack(matrix)) {
     sum += value;

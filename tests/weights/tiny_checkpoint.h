@@ -20,7 +20,7 @@
 #include "skald/weights/load.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
-#include "tests/support/random_weights.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {
@@ -72,7 +72,7 @@ inline NewTensor TinyTensor(const std::string& name, std::vector<uint64_t> shape
   for (const uint64_t axis : shape) size *= axis;
   const uint64_t seed = std::hash<std::string>()(name);
   std::vector<float> values(size);
-  for (size_t i = 0; i < size; ++i) values[i] = UniformAt(seed, i);
+  for (size_t i = 0; i < size; ++i) values[i] = internal::UniformAt(seed, i);
   return FloatTensor(name, std::move(shape), values);
 }
 

@@ -65,9 +65,8 @@ class Model {
   static constexpr uint64_t kFingerprint = kLayout.Fingerprint();
   static_assert(HeadDimOf<C>() <= static_cast<int>(kMaxHeadDim),
                 "kHeadDim is larger than the attention kernel's buffers.");
-  static_assert(RecurrenceOf<C>(LayerKind::kMamba).state_dim <= static_cast<int>(kMaxStateDim) &&
-                    RecurrenceOf<C>(LayerKind::kMamba2).state_dim <= static_cast<int>(kMaxStateDim),
-                "kStateDim is larger than the scans' buffers.");
+  static_assert(RecurrenceOf<C>(LayerKind::kMamba).state_dim <= static_cast<int>(kMaxStateDim),
+                "kStateDim is larger than the selective scan's buffers.");
 
   // Forward once the batch is known to make sense.
   Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights from a seed, for tests and benchmarks that need a model of some shape but no checkpoint.
-// The values keep activations near 1 through any number of layers: matrices have variance 1 /
-// fan-in, norms are near 1.
+// Weights from a seed, to try or measure a Config without a checkpoint. The values keep activations near 1 through any
+// number of layers: matrices have variance 1 / fan-in, norms are near 1, and recurrent state fades slowly.
 
-#ifndef SKALD_TESTS_SUPPORT_RANDOM_WEIGHTS_H_
-#define SKALD_TESTS_SUPPORT_RANDOM_WEIGHTS_H_
+#ifndef SKALD_WEIGHTS_RANDOM_WEIGHTS_H_
+#define SKALD_WEIGHTS_RANDOM_WEIGHTS_H_
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +21,8 @@
 #include "skald/weights/model_weights.h"
 #include "skald/weights/weight_shapes.h"
 
-namespace skald::testing {
+namespace skald {
+namespace internal {
 
 // SplitMix64 (Steele, Lea and Flood 2014) as a function of a counter, so that an element's value
 // depends on the seed and on where it stands, and not on element type or order of filling.
@@ -163,11 +163,13 @@ inline LayerWeights RandomLayer(const WeightShapes& shapes, LayerKind kind, Rand
   return layer;
 }
 
-// Returns weights for the Config C; the bf16 ones are the rounded f32 ones of the same seed.
+}  // namespace internal
+
+// Returns weights for the Config C that are a function of `seed`; the bf16 ones are the rounded f32 ones.
 template <ModelConfig C>
 ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
   constexpr WeightShapes shapes = WeightShapesOf<C>();
-  RandomParameters random(seed, dtype);
+  internal::RandomParameters random(seed, dtype);
   ModelWeights weights;
   weights.dtype = dtype;
   weights.embedding = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
@@ -175,10 +177,10 @@ ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
     weights.head = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
   }
   weights.final_norm = random.MakeVector(shapes.model_dim, 1.0f);
-  for (const LayerKind kind : shapes.layers) weights.layers.push_back(RandomLayer(shapes, kind, random));
+  for (const LayerKind kind : shapes.layers) weights.layers.push_back(internal::RandomLayer(shapes, kind, random));
   return weights;
 }
 
-}  // namespace skald::testing
+}  // namespace skald
 
-#endif  // SKALD_TESTS_SUPPORT_RANDOM_WEIGHTS_H_
+#endif  // SKALD_WEIGHTS_RANDOM_WEIGHTS_H_
