@@ -324,8 +324,8 @@ class Mistakes(TestCase):
         config = json.loads((DEMO / "config.json").read_text())
         (model / "config.json").write_text(json.dumps(config | {"hidden_size": 320}))
         self.refused(1, ".*config.json: no Config fits; the nearest, demo, differs in .*320.*256", "chat", "--model", model)
-        (model / "config.json").write_text(json.dumps(config | {"model_type": "mamba"}))
-        self.refused(1, ".*model_type.*mamba", "chat", "--model", model)
+        (model / "config.json").write_text(json.dumps(config | {"model_type": "rwkv"}))
+        self.refused(1, ".*model_type.*rwkv", "chat", "--model", model)
         (model / "config.json").write_text("not JSON")
         self.refused(1, ".*config.json is not well-formed JSON", "chat", "--model", model)
 
