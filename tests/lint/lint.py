@@ -16,7 +16,7 @@ import sys
 # downwards only, so no two folders can ever include each other.
 MAY_INCLUDE = {
     "engine": {"store", "sampling", "text", "model", "weights", "cache", "kernels", "configs", "base"},
-    "store": {"cache", "base"},
+    "store": {"sampling", "cache", "base"},
     "sampling": {"base"},
     "text": {"base"},
     "model": {"kernels", "weights", "cache", "configs", "base"},

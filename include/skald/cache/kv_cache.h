@@ -36,6 +36,15 @@ struct CacheUsage {
   uint64_t shared_bytes;     // also held by forks or checkpoints
 };
 
+// All that makes up a cache, for whoever writes it down or puts it together again (store/).
+struct CacheContents {
+  TableLease lease;
+  std::vector<int32_t> tokens;
+  // Ascending by length; their blocks may be those of `lease`.
+  std::vector<std::shared_ptr<const TableLease>> checkpoints;
+  uint32_t exact_tokens = kMaxTokens;  // see KVCache::exact_tokens
+};
+
 class KVCache {
  public:
   // An empty conversation. Use CreateKVCache.
@@ -49,16 +58,26 @@ class KVCache {
   // The tokens themselves; valid until the cache changes.
   std::span<const int32_t> tokens() const { return tokens_; }
 
+  // Leading tokens whose state is what computing them afresh would give. All of them, unless Erase or Shift left
+  // others with memories of tokens now gone, or state was restored from a lossy form.
+  uint32_t exact_tokens() const { return std::min(size(), exact_tokens_); }
+
+  // The same past as a Fork would have, taken apart; and a cache put together. `contents` must be consistent: every
+  // group of every table stands at its table's tokens.
+  CacheContents Contents() const { return {lease_.Share(), tokens_, checkpoints_, exact_tokens_}; }
+  explicit KVCache(CacheContents contents)
+      : lease_(std::move(contents.lease)),
+        tokens_(std::move(contents.tokens)),
+        checkpoints_(std::move(contents.checkpoints)),
+        exact_tokens_(contents.exact_tokens) {}
+
   BlockPool& pool() const { return *lease_.pool(); }
   const BlockTable& table() const { return lease_.table(); }
 
   // Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
   // later only where one of the two writes into it.
   KVCache Fork() const {
-    KVCache fork(lease_.Share());
-    fork.tokens_ = tokens_;
-    fork.checkpoints_ = checkpoints_;
-    return fork;
+    return KVCache(Contents());
   }
 
   // Forgets everything. Blocks and checkpoints go back to the pool.
@@ -81,6 +100,7 @@ class KVCache {
     lease_ = from->Share(Prefix(from->table(), tokens));
     tokens_.resize(tokens);
     DropCheckpointsAfter(tokens);
+    if (tokens <= exact_tokens_) exact_tokens_ = kMaxTokens;  // what comes now is exact again
     return {};
   }
 
@@ -150,8 +170,6 @@ class KVCache {
 
  private:
   friend class Step;  // publishes finished steps
-
-  explicit KVCache(TableLease lease) : lease_(std::move(lease)) {}
 
   // The first position a table can be cut to without missing tokens that a window there would see, or the state of a
   // recurrent layer. Position 0 needs nothing and always works; it is not what is meant.
@@ -244,6 +262,7 @@ class KVCache {
     }
     lease_ = lease_.Share(Prefix(edited, edited.tokens));
     DropCheckpointsAfter(unchanged);
+    if (unchanged < size()) exact_tokens_ = std::min(exact_tokens_, unchanged);
     return {};
   }
 
@@ -268,6 +287,7 @@ class KVCache {
   std::vector<int32_t> tokens_;
   // Forks kept aside for rewinding, ascending by length; forks of this cache share them.
   std::vector<std::shared_ptr<const TableLease>> checkpoints_;
+  uint32_t exact_tokens_ = kMaxTokens;
 };
 
 }  // namespace skald

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sinks and sources over POSIX file descriptors: files, sockets and pipes alike.
+
+#ifndef SKALD_STORE_FD_IO_H_
+#define SKALD_STORE_FD_IO_H_
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "skald/base/result.h"
+
+namespace skald {
+
+namespace internal {
+
+// The error of the last system call, about `what`.
+inline Failure SystemFailure(const std::string& what) {
+  const int code = errno;
+  const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
+  return Fail(code == ENOENT ? ErrorCode::kNotFound
+                             : full ? ErrorCode::kResourceExhausted : ErrorCode::kFailedPrecondition,
+              what + ": " + std::generic_category().message(code));
+}
+
+// A descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace internal
+
+// Reads from and writes to a descriptor that the caller owns and keeps open: a socket, a pipe, an open file. A peer
+// that went away is an error, not a signal, where the descriptor is a socket.
+class FdStream {
+ public:
+  // `name` stands in errors.
+  FdStream(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+
+  Result<void> Write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      ssize_t written = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (written < 0 && errno == ENOTSOCK) written = ::write(fd_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return internal::SystemFailure(name_);
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    return {};
+  }
+
+  Result<void> Read(std::span<std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t count = ::read(fd_, bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return internal::SystemFailure(name_);
+      if (count == 0) {
+        return Fail(ErrorCode::kDataLoss, name_ + ": it ends where " + std::to_string(bytes.size()) + " more bytes are "
+                                          "expected");
+      }
+      bytes = bytes.subspan(static_cast<size_t>(count));
+    }
+    return {};
+  }
+
+ private:
+  int fd_;
+  std::string name_;
+};
+
+// A file to be read. Move-only.
+class FileSource {
+ public:
+  static Result<FileSource> Open(const std::filesystem::path& path) {
+    internal::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return internal::SystemFailure(path.string());
+    return FileSource(std::move(file), path.string());
+  }
+
+  Result<void> Read(std::span<std::byte> bytes) { return FdStream(file_.get(), name_).Read(bytes); }
+
+ private:
+  FileSource(internal::Descriptor file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+
+  internal::Descriptor file_;
+  std::string name_;
+};
+
+// A file that appears whole or not at all: bytes go to a temporary file beside it, which Commit makes durable and puts
+// in its place. What is not committed is removed. Move-only.
+class FileSink {
+ public:
+  static Result<FileSink> Create(const std::filesystem::path& path) {
+    std::string temporary = path.string() + ".XXXXXX";
+    internal::Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+    if (file.get() < 0) return internal::SystemFailure(path.string());
+    // A temporary file is its owner's alone; a new file is what the user's mask makes it.
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    ::fchmod(file.get(), 0666 & ~mask);
+    return FileSink(std::move(file), path, std::move(temporary));
+  }
+  FileSink(FileSink&& other) noexcept
+      : file_(std::move(other.file_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, "")) {}
+  ~FileSink() {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  Result<void> Write(std::span<const std::byte> bytes) { return FdStream(file_.get(), path_.string()).Write(bytes); }
+
+  // Error: the disk's or the folder's; the file that was there stays.
+  Result<void> Commit() {
+    if (::fsync(file_.get()) != 0) return internal::SystemFailure(path_.string());
+    if (::close(file_.release()) != 0) return internal::SystemFailure(path_.string());
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return internal::SystemFailure(path_.string());
+    temporary_.clear();
+    return {};
+  }
+
+ private:
+  FileSink(internal::Descriptor file, std::filesystem::path path, std::string temporary)
+      : file_(std::move(file)), path_(std::move(path)), temporary_(std::move(temporary)) {}
+
+  internal::Descriptor file_;
+  std::filesystem::path path_;
+  std::string temporary_;  // empty once committed
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_FD_IO_H_

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Snapshots that must not load: each is refused with a sentence, and neither pool nor cache notices.
+
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/store/memory_store.h"
+#include "skald/store/snapshot.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .checkpoint_every = 10, .threads = 1};
+
+KVCache Talk(size_t tokens = 40) {
+  static const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(4));
+  KVCache cache = *CreateKVCache<SmallMamba2>(kRuntime);
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(8, tokens), workspace));
+  return cache;
+}
+
+std::vector<std::byte> Save(const KVCache& cache, const Identity& identity = {}) {
+  std::vector<std::byte> buffer(*SnapshotBytes(cache, identity, {}));
+  REQUIRE(SaveSnapshot(cache, identity, {}, std::span(buffer)));
+  return buffer;
+}
+
+template <class C = SmallMamba2>
+void CheckRefused(std::span<const std::byte> bytes, ErrorCode code, const std::string& text,
+                  const Identity& identity = {}, const RuntimeConfig& runtime = kRuntime) {
+  auto pool = *CreateBlockPool<C>(runtime);
+  const auto snapshot = LoadSnapshot(bytes, identity, pool);
+  REQUIRE_FALSE(snapshot);
+  CAPTURE(snapshot.error().message);
+  CHECK(snapshot.error().code == code);
+  CHECK(snapshot.error().message.find(text) != std::string::npos);
+  CHECK(pool->usage().used_bytes == 0);
+}
+
+TEST_CASE("no byte of a snapshot can be changed unnoticed") {
+  const std::vector<std::byte> bytes = Save(Talk(3));
+  auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::vector<std::byte> damaged = bytes;
+    damaged[i] ^= std::byte{static_cast<uint8_t>(1u << (i % 8))};
+    CAPTURE(i);
+    CHECK_FALSE(LoadSnapshot(damaged, {}, pool));
+    CHECK(pool->usage().used_bytes == 0);
+  }
+}
+
+TEST_CASE("no snapshot that is cut short loads") {
+  const std::vector<std::byte> bytes = Save(Talk(3));
+  auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    CHECK_FALSE(LoadSnapshot(std::span(bytes).first(size), {}, pool));
+  }
+  CHECK(pool->usage().used_bytes == 0);
+  CHECK(LoadSnapshot(bytes, {}, pool));
+}
+
+TEST_CASE("state of another identity is refused, and the error says what differs") {
+  Identity ours;
+  ours.weights[0] = ours.adapter[0] = ours.tokenizer[0] = std::byte{1};
+  ours.salt = "tenant";
+  const std::vector<std::byte> bytes = Save(Talk(), ours);
+  const auto with = [&ours](auto change) {
+    Identity other = ours;
+    change(other);
+    return other;
+  };
+  const auto refused = [&](const std::string& text, auto change) {
+    CheckRefused(bytes, ErrorCode::kFailedPrecondition, text, with(change));
+  };
+  refused("other weights: its digest is 0100000000000000..., expected 02", [](Identity& i) { i.weights[0] = std::byte{2}; });
+  refused("loaded as another type", [](Identity& i) { i.weight_type = DType::kF32; });
+  refused("another adapter", [](Identity& i) { i.adapter = {}; });
+  refused("another tokenizer", [](Identity& i) { i.tokenizer = {}; });
+  refused("another salt", [](Identity& i) { i.salt = "other"; });
+}
+
+TEST_CASE("another Config, element type or limit is refused by name") {
+  const std::vector<std::byte> bytes = Save(Talk());
+  CheckRefused<Hybrid>(bytes, ErrorCode::kFailedPrecondition, "another Config");
+  RuntimeConfig runtime = kRuntime;
+  runtime.kv_type = DType::kF32;
+  CheckRefused(bytes, ErrorCode::kFailedPrecondition, "kv_type", {}, runtime);
+  runtime = kRuntime;
+  runtime.max_tokens = 39;
+  CheckRefused(bytes, ErrorCode::kOutOfRange, "holds 40 tokens, the pool allows 39", {}, runtime);
+  runtime = kRuntime;
+  runtime.cache_bytes = 100;
+  CheckRefused(bytes, ErrorCode::kResourceExhausted, "the block pool is full", {}, runtime);
+}
+
+TEST_CASE("what is no snapshot is refused as such") {
+  CheckRefused({}, ErrorCode::kDataLoss, "the bytes end");
+  std::vector<std::byte> bytes(1000, std::byte{'x'});
+  CheckRefused(bytes, ErrorCode::kDataLoss, "not a snapshot");
+  bytes = Save(Talk());
+  const uint32_t version = 9;
+  std::memcpy(bytes.data() + 8, &version, sizeof version);
+  CheckRefused(bytes, ErrorCode::kUnsupported, "version 9");
+  bytes = Save(Talk());
+  const uint64_t huge = UINT64_MAX;
+  std::memcpy(bytes.data() + sizeof(internal::StreamHeader), &huge, sizeof huge);
+  CheckRefused(bytes, ErrorCode::kDataLoss, "expected at most");
+}
+
+TEST_CASE("a buffer that is too small is refused") {
+  const KVCache cache = Talk();
+  std::vector<std::byte> buffer(*SnapshotBytes(cache, {}, {}) - 1);
+  const auto saved = SaveSnapshot(cache, {}, {}, std::span(buffer));
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().code == ErrorCode::kResourceExhausted);
+}
+
+TEST_CASE("a store that lost or mixed up chunks gives errors that name them") {
+  const KVCache cache = Talk();
+  MemoryStore store(kUnlimited);
+  const ChunkKey key = *SaveSnapshot(cache, {}, {}, store);
+  const std::vector<ChunkKey> keys = *store.List();
+  for (const ChunkKey& lost : keys) {
+    const ChunkBytes content = *store.Get(lost);
+    REQUIRE(store.Drop(lost));
+    auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);
+    auto snapshot = LoadSnapshot(store, key, {}, pool);
+    REQUIRE_FALSE(snapshot);
+    CHECK(snapshot.error().code == ErrorCode::kNotFound);
+    CHECK(snapshot.error().message.find(lost.ToHex()) != std::string::npos);
+    CHECK(pool->usage().used_bytes == 0);
+
+    REQUIRE(store.Put(lost, *store.Get(lost == keys[0] ? keys[1] : keys[0])));
+    snapshot = LoadSnapshot(store, key, {}, pool);
+    REQUIRE_FALSE(snapshot);
+    CHECK(snapshot.error().code == ErrorCode::kDataLoss);
+    REQUIRE(store.Drop(lost));
+    REQUIRE(store.Put(lost, content));
+  }
+  CHECK(LoadSnapshot(store, key, {}, *CreateBlockPool<SmallMamba2>(kRuntime)));
+}
+
+TEST_CASE("a manifest whose checksum is right may still contradict itself") {
+  const KVCache cache = Talk();
+  const CacheContents contents = cache.Contents();
+  const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
+  const Manifest good = SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
+  const CacheLayout& layout = cache.pool().layout();
+  CHECK(DecodeManifest(EncodeManifest(good), kind, layout));
+  const auto refused = [&](auto change) {
+    Manifest bad = good;
+    change(bad);
+    const auto decoded = DecodeManifest(EncodeManifest(bad), kind, layout);
+    REQUIRE_FALSE(decoded);
+    CHECK(decoded.error().code == ErrorCode::kDataLoss);
+  };
+  refused([](Manifest& m) { m.tokens.pop_back(); });
+  refused([](Manifest& m) { m.table.groups[0].chunks.clear(); });
+  refused([](Manifest& m) { m.table.groups[0].first_token = 7; });
+  refused([](Manifest& m) { m.table.groups.pop_back(); });
+  refused([](Manifest& m) { m.table.edits = {{0, 40}}; });
+  refused([](Manifest& m) { std::swap(m.checkpoints.front(), m.checkpoints.back()); });
+  refused([](Manifest& m) { m.checkpoints.back().tokens = 41; });
+}
+
+}  // namespace
+}  // namespace skald::testing

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Resuming equals never having stopped: a conversation that was saved and loaded goes on with the same bits, whatever
+// it was saved to and wherever it is taken up.
+
+#include "skald/store/snapshot.h"
+
+#include <cstring>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/store/memory_store.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+constexpr RuntimeConfig kSaved = {.block_tokens = 64, .prefill_chunk = 50, .checkpoint_every = 48, .rewind_tokens = 3,
+                                  .threads = 1};
+constexpr RuntimeConfig kLoaded = {.block_tokens = 96, .prefill_chunk = 512, .rewind_tokens = 3, .threads = 2};
+
+bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+std::vector<std::byte> SaveToBuffer(const KVCache& cache, const SnapshotNotes& notes = {},
+                                    const SnapshotOptions& options = {}) {
+  std::vector<std::byte> buffer(*SnapshotBytes(cache, {}, notes, options));
+  REQUIRE(SaveSnapshot(cache, {}, notes, std::span(buffer), options));
+  return buffer;
+}
+
+// A conversation of 170 tokens, and what the next 30 would give.
+template <class C>
+struct Fixture {
+  Model<C> model{RandomWeights<C>(4)};
+  std::vector<int32_t> tokens = RandomTokens<C>(8, 200);
+  Workspace workspace = *CreateWorkspace(kSaved);
+  std::span<const int32_t> rest = std::span<const int32_t>(tokens).subspan(170);
+
+  KVCache Talk(const RuntimeConfig& runtime = kSaved) {
+    KVCache cache = *CreateKVCache<C>(runtime);
+    REQUIRE(model.Forward(cache, std::span<const int32_t>(tokens).first(170), workspace));
+    return cache;
+  }
+  std::vector<float> GoOn(KVCache cache, size_t from = 170) {
+    return AllLogits(model, cache, std::span<const int32_t>(tokens).subspan(from), 200, workspace);
+  }
+};
+
+TEST_CASE_TEMPLATE("a loaded conversation goes on with the same bits", C, SKALD_SMALL_MODELS) {
+  Fixture<C> f;
+  for (const DType type : {DType::kBF16, DType::kF32}) {
+    RuntimeConfig saved = kSaved, loaded = kLoaded;
+    saved.kv_type = loaded.kv_type = type;
+    const KVCache cache = f.Talk(saved);
+    const std::vector<float> expected = f.GoOn(cache.Fork());
+    for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd}) {
+      const std::vector<std::byte> bytes = SaveToBuffer(cache, {}, {codec});
+      auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(loaded));
+      REQUIRE(snapshot);
+      CHECK(std::equal(cache.tokens().begin(), cache.tokens().end(), snapshot->cache.tokens().begin()));
+      CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("resume points and their checkpoints are part of a snapshot", C, SKALD_SMALL_MODELS) {
+  Fixture<C> f;
+  KVCache cache = f.Talk();
+  const std::vector<std::byte> bytes = SaveToBuffer(cache);
+  for (const uint32_t position : {168u, 144u, 96u, 48u, 0u}) {
+    CAPTURE(position);
+    auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(kLoaded));
+    REQUIRE(snapshot);
+    CHECK(snapshot->cache.ResumePoints().front() == cache.ResumePoints().front());
+    REQUIRE(snapshot->cache.Truncate(position));
+    KVCache original = cache.Fork();
+    REQUIRE(original.Truncate(position));
+    CHECK(SameBits(f.GoOn(std::move(snapshot->cache), position), f.GoOn(std::move(original), position)));
+  }
+}
+
+TEST_CASE_TEMPLATE("through a store, saving again writes only what is new", C, SKALD_SMALL_MODELS) {
+  Fixture<C> f;
+  RuntimeConfig runtime = kSaved;
+  runtime.checkpoint_every = 0;
+  KVCache cache = *CreateKVCache<C>(runtime);
+  MemoryStore store(kUnlimited);
+  std::vector<size_t> sizes;
+  ChunkKey key;
+  for (size_t end = 64; end <= 192; end += 64) {
+    REQUIRE(f.model.Forward(cache, std::span<const int32_t>(f.tokens).subspan(end - 64, 64), f.workspace));
+    key = *SaveSnapshot(cache, {}, {}, store);
+    sizes.push_back(store.List()->size());
+    CHECK(*SaveSnapshot(cache, {}, {}, store) == key);
+    CHECK(store.List()->size() == sizes.back());
+  }
+  CHECK(sizes[2] - sizes[1] == sizes[1] - sizes[0]);
+  KVCache other = cache.Fork();
+  REQUIRE(f.model.Forward(other, std::span<const int32_t>(f.tokens).first(1), f.workspace));
+  REQUIRE(SaveSnapshot(other, {}, {}, store));
+  const size_t groups = cache.table().groups.size();
+  CHECK(store.List()->size() <= sizes[2] + 1 + groups * (1 + kSaved.rewind_tokens));
+
+  auto snapshot = LoadSnapshot(store, key, {}, *CreateBlockPool<C>(kLoaded));
+  REQUIRE(snapshot);
+  CHECK(SameBits(f.GoOn(std::move(snapshot->cache), 192), f.GoOn(std::move(cache), 192)));
+}
+
+TEST_CASE("edited conversations are saved as they are, edits pending or carried out") {
+  Fixture<OneLayer> f;
+  for (const bool carried_out : {false, true}) {
+    CAPTURE(carried_out);
+    KVCache cache = f.Talk();
+    REQUIRE(cache.Erase(20, 71));
+    REQUIRE(cache.Shift(30, 40, 90));
+    if (carried_out) REQUIRE(f.model.Forward(cache, std::span<const int32_t>(f.tokens).first(1), f.workspace));
+    auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, *CreateBlockPool<OneLayer>(kLoaded));
+    REQUIRE(snapshot);
+    CHECK(snapshot->cache.exact_tokens() == 20);
+    CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), f.GoOn(std::move(cache))));
+  }
+}
+
+TEST_CASE("what an edit left behind never passes for what its tokens would give") {
+  Fixture<OneLayer> f;
+  KVCache edited = f.Talk();
+  REQUIRE(edited.Erase(0, 50));
+  REQUIRE(f.model.Forward(edited, f.rest, f.workspace));
+  KVCache fresh = *CreateKVCache<OneLayer>(kSaved);
+  REQUIRE(f.model.Forward(fresh, edited.tokens(), f.workspace));
+  MemoryStore store(kUnlimited);
+  REQUIRE(SaveSnapshot(edited, {}, {}, store));
+  const size_t before = store.List()->size();
+  const ChunkKey key = *SaveSnapshot(fresh, {}, {}, store);
+  CHECK(store.List()->size() == 2 * before);  // no chunk is common to both
+  const std::vector<int32_t> probe = {5};
+  auto loaded = LoadSnapshot(store, key, {}, *CreateBlockPool<OneLayer>(kLoaded));
+  REQUIRE(loaded);
+  const auto copy = [](std::span<const float> values) { return std::vector<float>(values.begin(), values.end()); };
+  const std::vector<float> expected = copy(*f.model.Forward(fresh, probe, f.workspace));
+  CHECK(SameBits(copy(*f.model.Forward(loaded->cache, probe, f.workspace)), expected));
+}
+
+TEST_CASE("an empty conversation is a snapshot too") {
+  const KVCache cache = *CreateKVCache<Hybrid>(kSaved);
+  auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, *CreateBlockPool<Hybrid>(kLoaded));
+  REQUIRE(snapshot);
+  CHECK(snapshot->cache.size() == 0);
+}
+
+TEST_CASE("notes come back as they were: sampler, last logits, the caller's bytes") {
+  Fixture<AllFeatures> f;
+  KVCache cache = f.Talk();
+  SnapshotNotes notes;
+  notes.sampler = SavedSampler{{.temperature = 0.5f,
+                                .top_k = 7,
+                                .penalty_window = 9,
+                                .logit_bias = {{3, -1.5f}},
+                                .random = {.seed = 11, .stream = 12},
+                                .num_logprobs = 4},
+                               {.recent_tokens = {5, 6}}};
+  notes.logits = {1.0f, -2.0f};
+  notes.user = {std::byte{7}, std::byte{0}};
+  const auto snapshot = LoadSnapshot(SaveToBuffer(cache, notes), {}, *CreateBlockPool<AllFeatures>(kLoaded));
+  REQUIRE(snapshot);
+  const SavedSampler& sampler = *snapshot->notes.sampler;
+  CHECK(sampler.settings.temperature == 0.5f);
+  CHECK(sampler.settings.top_k == 7);
+  CHECK(sampler.settings.penalty_window == 9);
+  CHECK(sampler.settings.logit_bias[0].bias == -1.5f);
+  CHECK(sampler.settings.random == RandomStream{11, 12});
+  CHECK(sampler.settings.num_logprobs == 4);
+  CHECK(sampler.state.recent_tokens == notes.sampler->state.recent_tokens);
+  CHECK(snapshot->notes.logits == notes.logits);
+  CHECK(snapshot->notes.user == notes.user);
+}
+
+TEST_CASE("a fork is saved by one thread while another goes on generating") {
+  Fixture<Hybrid> f;
+  KVCache cache = f.Talk();
+  const std::vector<float> expected = f.GoOn(cache.Fork());
+  const KVCache fork = cache.Fork();
+  MemoryStore store(kUnlimited);
+  ChunkKey key;
+  std::thread saver([&] { key = *SaveSnapshot(fork, {}, {}, store); });
+  AllLogits(f.model, cache, f.rest, 1, f.workspace);
+  saver.join();
+  auto snapshot = LoadSnapshot(store, key, {}, *CreateBlockPool<Hybrid>(kLoaded));
+  REQUIRE(snapshot);
+  CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
+}
+
+TEST_CASE("where the pool has no room for checkpoints, the oldest are left out") {
+  Fixture<SmallMamba2> f;
+  RuntimeConfig saved = kSaved, small = kLoaded;
+  saved.rewind_tokens = small.rewind_tokens = 0;
+  const KVCache cache = f.Talk(saved);  // checkpoints at 48, 96, 144
+  small.cache_bytes = 3 * cache.pool().geometry(0).block_bytes();
+  auto pool = *CreateBlockPool<SmallMamba2>(small);
+  const auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, pool);
+  REQUIRE(snapshot);
+  CHECK(snapshot->cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {96, 96}, {144, 144}, {170, 170}});
+}
+
+}  // namespace
+}  // namespace skald::testing
