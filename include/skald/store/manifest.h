@@ -179,6 +179,39 @@ inline Result<void> CheckTable(const SavedTable& table, const CacheLayout& layou
 
 }  // namespace internal
 
+namespace internal {
+
+// True if a cache can go on from the first `tokens` tokens of `table`, where groups that list nothing are `main`'s.
+inline bool CanResume(const SavedTable& table, const SavedTable& main, const CacheLayout& layout, uint32_t tokens) {
+  if (tokens > table.tokens || !table.edits.empty()) return false;
+  for (size_t g = 0; g < table.groups.size(); ++g) {
+    const CacheGroup& group = layout.groups()[g];
+    const bool listed = group.is_recurrent() || !table.groups[g].chunks.empty();
+    const uint32_t first = (listed ? table : main).groups[g].first_token;
+    if (group.is_recurrent() ? first > tokens : first > group.FirstVisible(tokens)) return false;
+  }
+  return true;
+}
+
+}  // namespace internal
+
+// Returns the largest resume point of `manifest` at or before `limit`, and in `source` the table to load it from; 0 and
+// null where there is none.
+inline uint32_t FindResumePoint(const Manifest& manifest, const CacheLayout& layout, uint32_t limit,
+                                const SavedTable*& source) {
+  uint32_t best = 0;
+  source = nullptr;
+  const auto consider = [&](const SavedTable& table) {
+    const uint32_t tokens = std::min(limit, table.tokens);
+    if (tokens <= best || !internal::CanResume(table, manifest.table, layout, tokens)) return;
+    best = tokens;
+    source = &table;
+  };
+  for (const SavedTable& checkpoint : manifest.checkpoints) consider(checkpoint);
+  consider(manifest.table);
+  return best;
+}
+
 inline std::vector<std::byte> EncodeManifest(const Manifest& manifest) {
   ByteWriter writer;
   writer.Put(internal::kManifestVersion);

@@ -58,6 +58,24 @@ class SnapshotLoader {
     return KVCache(std::move(contents));
   }
 
+  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No checkpoints come along.
+  Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
+    TableLease lease(pool_);
+    BlockTable table{tokens, {}, {}};
+    for (size_t g = 0; g < source.groups.size(); ++g) {
+      const bool listed = group(g).is_recurrent() || !source.groups[g].chunks.empty();
+      const SavedTable& from = listed ? source : manifest.table;
+      table.groups.push_back({std::min(tokens, from.groups[g].first_token), {}});
+      if (group(g).is_recurrent()) {
+        if (auto loaded = LoadState(from, g, tokens, lease, table.groups[g]); !loaded) return Failure(loaded.error());
+      } else if (auto loaded = LoadTokens(from, g, tokens, lease, table.groups[g]); !loaded) {
+        return Failure(loaded.error());
+      }
+    }
+    const auto end = manifest.tokens.begin() + tokens;
+    return KVCache({lease.Share(std::move(table)), {manifest.tokens.begin(), end}, {}, ExactTokens(manifest)});
+  }
+
  private:
   const CacheGroup& group(size_t g) const { return pool_->layout().groups()[g]; }
   uint32_t block_tokens() const { return pool_->runtime().block_tokens; }
@@ -90,7 +108,7 @@ class SnapshotLoader {
         }
         continue;
       }
-      const auto loaded = has_room ? LoadGroup(saved, g, lease, table.groups[g]) : SkipGroup(saved, g, 0);
+      const auto loaded = has_room ? LoadGroup(saved, g, lease, table.groups[g]) : SkipGroup(saved, g);
       if (!loaded && loaded.error().code != ErrorCode::kResourceExhausted) return Failure(loaded.error());
       has_room = has_room && loaded.has_value();
     }
@@ -106,34 +124,60 @@ class SnapshotLoader {
 
   // Fills `table` with fresh blocks, of which `lease` keeps a reference.
   Result<void> LoadGroup(const SavedTable& saved, size_t g, TableLease& lease, GroupTable& table) {
+    if (!group(g).is_recurrent()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
     const std::vector<ChunkKey>& keys = saved.groups[g].chunks;
-    const uint32_t end = saved.StoredTokens();
-    const size_t blocks = group(g).is_recurrent() ? keys.size()
-                          : keys.empty() ? 0 : (end + block_tokens() - 1) / block_tokens() - table.first_token / block_tokens();
-    for (size_t i = 0; i < blocks; ++i) {
+    if (auto allocated = AllocateBlocks(saved, g, keys.size(), lease, table); !allocated) return allocated;
+    const std::vector<std::byte*> blocks = pool_->Resolve(g, table.blocks);
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto content = FetchContent(keys[i], ContentBytes(saved, g, i));
+      if (!content) return Failure(content.error());
+      std::memcpy(blocks[i], content->data(), content->size());
+    }
+    return {};
+  }
+
+  // The same for an attention group, up to token `end`.
+  Result<void> LoadTokens(const SavedTable& saved, size_t g, uint32_t end, TableLease& lease, GroupTable& table) {
+    const std::vector<ChunkKey>& keys = saved.groups[g].chunks;
+    if (table.first_token >= end) return {};
+    const size_t count = (end + block_tokens() - 1) / block_tokens() - table.first_token / block_tokens();
+    if (auto allocated = AllocateBlocks(saved, g, count, lease, table); !allocated) return allocated;
+    const std::vector<std::byte*> blocks = pool_->Resolve(g, table.blocks);
+    for (std::byte* block : blocks) std::memset(block, 0, pool_->geometry(g).block_bytes());
+    for (size_t i = 0; i < keys.size() && TokensOf(saved, g, i).first < end; ++i) {
+      const auto content = FetchContent(keys[i], ContentBytes(saved, g, i));
+      if (!content) return Failure(content.error());
+      WriteTokens(saved, g, i, end, *content, blocks);
+    }
+    return {};
+  }
+
+  Result<void> AllocateBlocks(const SavedTable& saved, size_t g, size_t count, TableLease& lease, GroupTable& table) {
+    for (size_t i = 0; i < count; ++i) {
       const auto id = pool_->Allocate(g);
       if (!id) {
-        // The stream must go on behind this group whatever becomes of it.
-        if (auto skipped = SkipGroup(saved, g, 0); !skipped) return skipped;
+        // A stream must go on behind this group whatever becomes of it.
+        if (auto skipped = SkipGroup(saved, g); !skipped) return skipped;
         return Failure(id.error());
       }
       lease.Adopt(g, *id);
       table.blocks.push_back(*id);
     }
-    const std::vector<std::byte*> bytes = pool_->Resolve(g, table.blocks);
-    if (!group(g).is_recurrent()) {
-      for (std::byte* block : bytes) std::memset(block, 0, pool_->geometry(g).block_bytes());
-    }
-    for (size_t i = 0; i < keys.size(); ++i) {
-      const uint64_t size = ContentBytes(saved, g, i);
-      auto content = FetchContent(keys[i], size);
-      if (!content) return Failure(content.error());
-      if (group(g).is_recurrent()) {
-        std::memcpy(bytes[i], content->data(), content->size());
-      } else {
-        WriteTokens(saved, g, i, *content, bytes);
-      }
-    }
+    return {};
+  }
+
+  // The one state of a recurrent group after `tokens` tokens.
+  Result<void> LoadState(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease, GroupTable& table) {
+    table.first_token = tokens;
+    if (tokens == 0) return {};
+    const auto id = pool_->Allocate(g);
+    if (!id) return Failure(id.error());
+    lease.Adopt(g, *id);
+    table.blocks.push_back(*id);
+    const auto content = FetchContent(saved.groups[g].chunks[tokens - saved.groups[g].first_token],
+                                      pool_->geometry(g).block_bytes());
+    if (!content) return Failure(content.error());
+    std::memcpy(pool_->Resolve(g, {*id})[0], content->data(), content->size());
     return {};
   }
 
@@ -163,13 +207,14 @@ class SnapshotLoader {
     return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
   }
 
-  void WriteTokens(const SavedTable& saved, size_t g, size_t i, std::span<const std::byte> content,
+  // Writes what chunk `i` holds of tokens before `limit`.
+  void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, std::span<const std::byte> content,
                    const std::vector<std::byte*>& blocks) const {
     const DType type = pool_->runtime().kv_type;
     const BlockGeometry tile = TileGeometry(group(g), type);
     const uint32_t first_block = saved.groups[g].first_token / block_tokens();
     const auto [begin, end] = TokensOf(saved, g, i);
-    for (uint32_t token = begin; token < end; token += kTile) {
+    for (uint32_t token = begin; token < std::min(end, limit); token += kTile) {
       WriteTile(pool_->geometry(g), tile, type, token % block_tokens(),
                 content.data() + (token - begin) / kTile * tile.block_bytes(),
                 blocks[token / block_tokens() - first_block]);
@@ -189,9 +234,9 @@ class SnapshotLoader {
     return {};
   }
 
-  // Reads past the chunks of a group, from number `i` on.
-  Result<void> SkipGroup(const SavedTable& saved, size_t g, size_t i) {
-    for (; i < saved.groups[g].chunks.size(); ++i) {
+  // Reads past the chunks of a group.
+  Result<void> SkipGroup(const SavedTable& saved, size_t g) {
+    for (size_t i = 0; i < saved.groups[g].chunks.size(); ++i) {
       if (auto stored = fetch_(saved.groups[g].chunks[i], ContentBytes(saved, g, i)); !stored) {
         return Failure(stored.error());
       }
@@ -201,7 +246,7 @@ class SnapshotLoader {
 
   Result<void> SkipTable(const SavedTable& saved) {
     for (size_t g = 0; g < saved.groups.size(); ++g) {
-      if (auto skipped = SkipGroup(saved, g, 0); !skipped) return skipped;
+      if (auto skipped = SkipGroup(saved, g); !skipped) return skipped;
     }
     return {};
   }
