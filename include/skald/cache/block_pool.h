@@ -8,9 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skald/base/memory_limit.h"
@@ -51,24 +54,19 @@ class BlockPool {
     return {ledger_.limit_bytes(), ledger_.used_bytes(), ledger_.limit_bytes() - ledger_.used_bytes()};
   }
 
+  // Names someone who can give up blocks: `reclaim` is called, possibly by several threads, when the pool is full, and
+  // returns false when nothing is left to give. Null for no one; then no call of the former one goes on any more.
+  void SetReclaimer(std::function<bool()> reclaim) {
+    const std::unique_lock lock(reclaim_mutex_);
+    reclaim_ = std::move(reclaim);
+  }
+
   // Takes a block of `group` with one reference, owned by the caller. Its content is unspecified.
   // Error: kResourceExhausted at the byte limit, or where the system has no more memory.
   Result<BlockId> Allocate(size_t group) {
-    const std::lock_guard lock(mutex_);
-    const auto id = ledger_.Allocate(group);
-    if (!id) {
-      return Fail(ErrorCode::kResourceExhausted,
-                  "the block pool is full: " + std::to_string(ledger_.used_bytes()) + " of " +
-                      std::to_string(ledger_.limit_bytes()) + " bytes are used and a block needs " +
-                      std::to_string(ledger_.block_bytes(group)));
-    }
-    auto stored = CatchOutOfMemory("the block pool", [&]() -> Result<BlockId> {
-      if (!storage_.IsResident(group, *id)) MakeRoom(ledger_.block_bytes(group));
-      storage_.Bytes(group, *id, ledger_.block_bytes(group));
-      return *id;
-    });
-    if (!stored) ledger_.DropReference(group, *id);
-    return stored;
+    auto id = TryAllocate(group);
+    while (!id && id.error().code == ErrorCode::kResourceExhausted && Reclaim()) id = TryAllocate(group);
+    return id;
   }
 
   // Adds a reference to, or gives one back for, every block of `table`.
@@ -96,6 +94,29 @@ class BlockPool {
   }
 
  private:
+  bool Reclaim() {
+    const std::shared_lock lock(reclaim_mutex_);
+    return reclaim_ && reclaim_();
+  }
+
+  Result<BlockId> TryAllocate(size_t group) {
+    const std::lock_guard lock(mutex_);
+    const auto id = ledger_.Allocate(group);
+    if (!id) {
+      return Fail(ErrorCode::kResourceExhausted,
+                  "the block pool is full: " + std::to_string(ledger_.used_bytes()) + " of " +
+                      std::to_string(ledger_.limit_bytes()) + " bytes are used and a block needs " +
+                      std::to_string(ledger_.block_bytes(group)));
+    }
+    auto stored = CatchOutOfMemory("the block pool", [&]() -> Result<BlockId> {
+      if (!storage_.IsResident(group, *id)) MakeRoom(ledger_.block_bytes(group));
+      storage_.Bytes(group, *id, ledger_.block_bytes(group));
+      return *id;
+    });
+    if (!stored) ledger_.DropReference(group, *id);
+    return stored;
+  }
+
   template <class Function>
   static void ForEachBlock(const BlockTable& table, Function function) {
     for (size_t g = 0; g < table.groups.size(); ++g) {
@@ -134,6 +155,8 @@ class BlockPool {
   mutable std::mutex mutex_;
   BlockLedger ledger_;    // guarded by mutex_
   BlockStorage storage_;  // guarded by mutex_
+  std::shared_mutex reclaim_mutex_;
+  std::function<bool()> reclaim_;  // guarded by reclaim_mutex_
 };
 
 }  // namespace skald

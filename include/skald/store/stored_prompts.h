@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StoredPrompts: prompts kept in a ChunkStore, found by their beginnings. A prompt is a snapshot; a pointer to it, a
+// chunk of 32 bytes, stands under a key made of the tokens up to each chunk border behind which it has a resume point.
+// So a look-up asks for a few keys, longest beginning first, and reads one manifest and the chunks of what it reuses.
+
+#ifndef SKALD_STORE_STORED_PROMPTS_H_
+#define SKALD_STORE_STORED_PROMPTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/store/chunk_codec.h"
+#include "skald/store/chunk_store.h"
+#include "skald/store/manifest.h"
+#include "skald/store/sha256.h"
+#include "skald/store/snapshot.h"
+#include "skald/store/token_chain.h"
+
+namespace skald {
+
+// The beginning of a prompt, ready to go on from.
+struct PromptPrefix {
+  KVCache cache;
+  // Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among them.
+  uint32_t matched = 0;
+  // Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
+  std::vector<float> logits;
+};
+
+namespace internal {
+
+// Number of leading tokens that two sequences share.
+inline uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<uint32_t>(in_a - a.begin());
+}
+
+}  // namespace internal
+
+// Thread-safe as its store is; holds no state of its own.
+class StoredPrompts {
+ public:
+  StoredPrompts(ChunkStoreRef store, ChunkCodec codec) : store_(store), codec_(codec) {}
+
+  // Keeps a conversation and its last logits, and pointers to it that are not there yet.
+  Result<void> Insert(const KVCache& cache, const Identity& identity, const TokenChain& chain,
+                      std::vector<float> logits) const {
+    const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
+    if (!manifest) return Failure(manifest.error());
+    for (const ResumeRange& range : cache.ResumePoints()) {
+      for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
+        if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+      }
+    }
+    return {};
+  }
+
+  // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
+  // nothing where there is none. What cannot be read counts as absent, and is forgotten. Errors: the store's, the pool's.
+  Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
+                                           const std::shared_ptr<BlockPool>& pool) const {
+    const auto size = static_cast<uint32_t>(chain.tokens().size());
+    for (uint32_t border = size / kChunkTokens;; --border) {
+      if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
+      auto found = FindAt(chain, border, identity, better_than, pool);
+      if (!found || *found) return found;
+      if (border == 0) return std::nullopt;
+    }
+  }
+
+ private:
+  static Result<ChunkKey> PointerKey(const TokenChain& chain, uint32_t border) {
+    const auto link = chain.At(size_t{border} * kChunkTokens);
+    if (!link) return Failure(link.error());
+    const auto digest = Sha256().Update(*link).Update("prompt").Finish();
+    if (!digest) return Failure(digest.error());
+    return ChunkKey{*digest};
+  }
+
+  Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const {
+    const auto key = PointerKey(chain, border);
+    if (!key) return Failure(key.error());
+    const auto chunk = EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
+    if (!chunk) return Failure(chunk.error());
+    return store_.Put(*key, *chunk);
+  }
+
+  // What the pointer at `border` leads to, if that is longer than `better_than`.
+  Result<std::optional<PromptPrefix>> FindAt(const TokenChain& chain, uint32_t border, const Identity& identity,
+                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
+    const auto pointer = PointerKey(chain, border);
+    if (!pointer) return Failure(pointer.error());
+    const auto stored = store_.Get(*pointer);
+    if (!stored && stored.error().code == ErrorCode::kNotFound) return std::nullopt;
+    if (!stored) return Failure(stored.error());
+    ChunkKey key;
+    auto found = DecodeChunkInto(*pointer, *stored, key.bytes)
+                     ? FindIn(chain, key, identity, better_than, pool)
+                     : Result<std::optional<PromptPrefix>>(Fail(ErrorCode::kDataLoss, "a damaged pointer"));
+    const bool is_gone = !found && (found.error().code == ErrorCode::kNotFound ||
+                                    found.error().code == ErrorCode::kDataLoss ||
+                                    found.error().code == ErrorCode::kUnsupported);
+    if (!is_gone) return found;
+    if (auto dropped = store_.Drop(*pointer); !dropped) return Failure(dropped.error());
+    return std::nullopt;
+  }
+
+  Result<std::optional<PromptPrefix>> FindIn(const TokenChain& chain, const ChunkKey& key, const Identity& identity,
+                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
+    const auto stored = store_.Get(key);
+    if (!stored) return Failure(stored.error());
+    auto manifest = internal::OpenManifest(key, *stored, identity, *pool);
+    if (!manifest) return Failure(manifest.error());
+    const std::span<const int32_t> tokens = chain.tokens();
+    const uint32_t matched = internal::CommonPrefix(tokens, manifest->tokens);
+    const bool is_whole = matched == tokens.size() && matched == manifest->tokens.size() && !manifest->notes.logits.empty();
+    // Without its logits, the last token must be computed to know what follows.
+    const uint32_t limit = is_whole ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(tokens.size()) - 1);
+    const SavedTable* source;
+    const uint32_t reused = FindResumePoint(*manifest, pool->layout(), limit, source);
+    if (reused <= better_than) return std::nullopt;
+    const auto get = [this](const ChunkKey& chunk, uint64_t) { return store_.Get(chunk); };
+    auto cache = SnapshotLoader(pool, get).LoadPrefix(*manifest, *source, reused);
+    if (!cache) return Failure(cache.error());
+    PromptPrefix prefix{std::move(*cache), matched, {}};
+    if (is_whole && reused == tokens.size()) prefix.logits = std::move(manifest->notes.logits);
+    return std::optional(std::move(prefix));
+  }
+
+  ChunkStoreRef store_;
+  ChunkCodec codec_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_STORED_PROMPTS_H_

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The prompt cache: what it gives goes on with the bits of computing the whole prompt, it shares what it can, and it
+// never holds more than it may.
+
+#include "skald/store/prompt_cache.h"
+
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/store/memory_store.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .prefill_chunk = 100, .checkpoint_every = 32,
+                                    .max_checkpoints = 20, .threads = 1};
+
+template <class C>
+struct Server {
+  Model<C> model{RandomWeights<C>(6)};
+  std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  MemoryStore disk{kUnlimited};
+
+  std::unique_ptr<PromptCache> MakePrompts(const PromptCacheOptions& options = {}, bool with_disk = false) {
+    return *PromptCache::Create(pool, {}, options, with_disk ? std::vector<ChunkStoreRef>{disk}
+                                                             : std::vector<ChunkStoreRef>{});
+  }
+
+  // Computes a prompt as a server would: from what is known, then keeping it. Checks the logits.
+  PromptPrefix Serve(PromptCache& prompts, const std::vector<int32_t>& prompt, std::optional<std::string> salt = {}) {
+    PromptPrefix prefix = *prompts.Lookup(prompt, salt);
+    CHECK(std::equal(prefix.cache.tokens().begin(), prefix.cache.tokens().end(), prompt.begin()));
+    std::vector<float> logits = prefix.logits;
+    PromptPrefix result{prefix.cache.Fork(), prefix.matched, prefix.logits};
+    if (logits.empty()) {
+      const auto rest = std::span<const int32_t>(prompt).subspan(prefix.cache.size());
+      const auto computed = model.Forward(prefix.cache, rest, workspace);
+      REQUIRE(computed);
+      logits.assign(computed->begin(), computed->end());
+    }
+    const std::vector<float> all = AllLogits(model, prompt, {.threads = 1});
+    const std::vector<float> expected(all.end() - C::kVocabSize, all.end());
+    CHECK(logits == expected);
+    const auto kept = prompts.Insert(prefix.cache, logits, salt);
+    if (!kept) CHECK(kept.error().code == ErrorCode::kResourceExhausted);
+    return result;
+  }
+};
+
+template <class C>
+std::vector<int32_t> Prompt(std::initializer_list<std::pair<uint64_t, size_t>> parts) {
+  std::vector<int32_t> prompt;
+  for (const auto& [seed, count] : parts) {
+    const std::vector<int32_t> part = RandomTokens<C>(seed, count);
+    prompt.insert(prompt.end(), part.begin(), part.end());
+  }
+  return prompt;
+}
+
+TEST_CASE_TEMPLATE("a prompt is computed once, and so is what two prompts begin with", C, SKALD_SMALL_MODELS) {
+  Server<C> server;
+  auto prompts = server.MakePrompts();
+  const std::vector<int32_t> first = Prompt<C>({{1, 150}, {2, 40}}), second = Prompt<C>({{1, 150}, {3, 30}});
+  CHECK(server.Serve(*prompts, first).cache.size() == 0);
+  const PromptPrefix again = server.Serve(*prompts, first);
+  CHECK(again.cache.size() == 190);
+  CHECK(!again.logits.empty());
+  const PromptPrefix other = server.Serve(*prompts, second);
+  CHECK(other.matched == 150);
+  const bool is_anywhere = !LayoutOf<C>().has_recurrence() && LayoutOf<C>().groups().size() == 1;
+  CHECK(other.cache.size() >= (is_anywhere ? 150u : 128u));
+  CHECK(other.cache.size() <= 150);
+  const PromptCacheStats stats = prompts->stats();
+  CHECK(stats.lookups == 3);
+  CHECK(stats.tokens_asked == 190 + 190 + 180);
+  CHECK(stats.tokens_matched == 190 + 150);
+  CHECK(stats.tokens_reused == 190 + other.cache.size());
+  CHECK(stats.memory_hits == 2);
+  CHECK(stats.entries == 2);
+}
+
+TEST_CASE("a hit shares its blocks") {
+  Server<OneLayer> server;
+  auto prompts = server.MakePrompts();
+  const std::vector<int32_t> prompt = Prompt<OneLayer>({{1, 200}});
+  server.Serve(*prompts, prompt);
+  const uint64_t used = server.pool->usage().used_bytes;
+  const PromptPrefix hit = *prompts->Lookup(prompt);
+  CHECK(server.pool->usage().used_bytes == used);
+  CHECK(hit.cache.usage().exclusive_bytes == 0);
+}
+
+TEST_CASE_TEMPLATE("prompts outlive the process in a store", C, SKALD_SMALL_MODELS) {
+  Server<C> server;
+  const std::vector<int32_t> first = Prompt<C>({{1, 150}, {2, 40}}), second = Prompt<C>({{1, 150}, {3, 90}});
+  server.Serve(*server.MakePrompts({}, true), first);
+  auto prompts = server.MakePrompts({}, true);  // another process, with nothing in memory
+  const PromptPrefix again = server.Serve(*prompts, first);
+  CHECK(again.cache.size() == 190);
+  CHECK(!again.logits.empty());
+  prompts = server.MakePrompts({}, true);
+  const PromptPrefix other = server.Serve(*prompts, second);
+  CHECK(other.matched == 150);
+  CHECK(other.cache.size() >= 128);
+  CHECK(prompts->stats().store_hits == 1);
+  // Now it is in memory too.
+  CHECK(server.Serve(*prompts, second).cache.size() == 240);
+  CHECK(prompts->stats().memory_hits == 1);
+}
+
+TEST_CASE("a store that lost chunks is a miss, not a failure") {
+  Server<Hybrid> server;
+  const std::vector<int32_t> prompt = Prompt<Hybrid>({{1, 150}});
+  server.Serve(*server.MakePrompts({}, true), prompt);
+  const std::vector<ChunkKey> keys = *server.disk.List();
+  for (const ChunkKey& key : keys) {
+    REQUIRE(server.disk.Drop(key));
+    server.Serve(*server.MakePrompts({}, true), prompt);
+  }
+}
+
+TEST_CASE("tenants with different salts never share") {
+  Server<OneLayer> server;
+  auto prompts = server.MakePrompts({}, true);
+  const std::vector<int32_t> prompt = Prompt<OneLayer>({{1, 200}});
+  server.Serve(*prompts, prompt, "alice");
+  CHECK(server.Serve(*prompts, prompt, "bob").matched == 0);
+  CHECK(server.Serve(*prompts, prompt).matched == 0);
+  CHECK(server.Serve(*prompts, prompt, "alice").cache.size() == 200);
+  CHECK(server.Serve(*server.MakePrompts({}, true), prompt, "carol").matched == 0);
+}
+
+TEST_CASE("the oldest prompts go first, and one too large is refused with a word") {
+  Server<OneLayer> server;
+  const std::vector<int32_t> a = Prompt<OneLayer>({{1, 64}}), b = Prompt<OneLayer>({{2, 64}}), c = Prompt<OneLayer>({{3, 64}});
+  const uint64_t block = server.pool->geometry(0).block_bytes();
+  auto prompts = server.MakePrompts({.max_bytes = 4 * block + 2000});
+  server.Serve(*prompts, a);
+  server.Serve(*prompts, b);
+  server.Serve(*prompts, a);  // used again: b is now the oldest
+  server.Serve(*prompts, c);
+  CHECK(prompts->stats().evictions == 1);
+  CHECK(prompts->stats().bytes <= 4 * block + 2000);
+  CHECK(prompts->Lookup(b)->matched == 0);
+  CHECK(prompts->Lookup(a)->matched == 64);
+
+  KVCache large = *CreateKVCache(server.pool);
+  REQUIRE(server.model.Forward(large, Prompt<OneLayer>({{4, 200}}), server.workspace));
+  const auto refused = prompts->Insert(large);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("a prompt of 200 tokens takes") != std::string::npos);
+  CHECK(prompts->stats().entries == 2);
+  prompts->Trim(0);
+  CHECK(prompts->stats().bytes == 0);
+}
+
+TEST_CASE("where the pool is full, prompts make room for conversations") {
+  RuntimeConfig runtime = kRuntime;
+  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
+  runtime.cache_bytes = 8 * BlockGeometry::Of(LayoutOf<OneLayer>().groups()[0], 32, DType::kBF16).block_bytes();
+  auto pool = *CreateBlockPool<OneLayer>(runtime);
+  auto prompts = *PromptCache::Create(pool, {});
+  Workspace workspace = *CreateWorkspace(runtime);
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    KVCache cache = *CreateKVCache(pool);
+    REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(seed, 90), workspace));
+    REQUIRE(prompts->Insert(cache));
+    CHECK(pool->usage().used_bytes <= runtime.cache_bytes);
+  }
+  CHECK(prompts->stats().evictions >= 7);
+}
+
+TEST_CASE("edited conversations and those of other pools are refused") {
+  Server<OneLayer> server;
+  auto prompts = server.MakePrompts();
+  KVCache cache = *CreateKVCache(server.pool), stranger = *CreateKVCache<OneLayer>(kRuntime);
+  REQUIRE(server.model.Forward(cache, Prompt<OneLayer>({{4, 50}}), server.workspace));
+  REQUIRE(cache.Erase(10, 20));
+  CHECK(prompts->Insert(cache).error().message.find("only the first 10 tokens") != std::string::npos);
+  CHECK(prompts->Insert(stranger).error().code == ErrorCode::kFailedPrecondition);
+  CHECK(prompts->Lookup({}).error().code == ErrorCode::kInvalidArgument);
+  CHECK_FALSE(PromptCache::Create(nullptr, {}));
+  CHECK_FALSE(PromptCache::Create(server.pool, {}, {.codec = ChunkCodec::kInt8Zstd}));
+}
+
+TEST_CASE("several threads use one prompt cache, never beyond its limits") {
+  const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(6));
+  RuntimeConfig runtime = kRuntime;
+  const uint64_t state = BlockPool(LayoutOf<SmallMamba2>(), runtime).geometry(0).block_bytes();
+  runtime.cache_bytes = 60 * state;
+  auto pool = *CreateBlockPool<SmallMamba2>(runtime);
+  MemoryStore disk(kUnlimited);
+  const uint64_t limit = 30 * state;
+  auto prompts = *PromptCache::Create(pool, {}, {.max_bytes = limit}, {disk});
+  std::vector<std::thread> threads;
+  std::vector<int> failures(3, 0);
+  for (size_t thread = 0; thread < failures.size(); ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937 random(static_cast<uint32_t>(thread));
+      Workspace workspace = *CreateWorkspace(runtime);
+      for (int round = 0; round < 30; ++round) {
+        const std::vector<int32_t> prompt = Prompt<SmallMamba2>({{random() % 3, 70}, {10 + random() % 4, random() % 60 + 1}});
+        auto prefix = prompts->Lookup(prompt);
+        if (!prefix) {
+          ++failures[thread];
+          continue;
+        }
+        std::vector<float> logits = prefix->logits;
+        if (logits.empty()) {
+          const auto rest = std::span<const int32_t>(prompt).subspan(prefix->cache.size());
+          const auto computed = model.Forward(prefix->cache, rest, workspace);
+          if (!computed) continue;  // the pool is full of conversations
+          logits.assign(computed->begin(), computed->end());
+        }
+        const std::vector<float> all = AllLogits(model, prompt, {.threads = 1});
+        failures[thread] += !std::equal(logits.begin(), logits.end(), all.end() - SmallMamba2::kVocabSize);
+        failures[thread] += prompts->stats().bytes > limit;
+        failures[thread] += pool->usage().used_bytes > runtime.cache_bytes;
+        const auto kept = prompts->Insert(prefix->cache, logits);
+        failures[thread] += !kept && kept.error().code != ErrorCode::kResourceExhausted;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failures == std::vector<int>(3, 0));
+  CHECK(prompts->stats().lookups == 90);
+}
+
+}  // namespace
+}  // namespace skald::testing
