@@ -8,14 +8,17 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "interrupt.h"
+#include "saved_state.h"
 #include "setup.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/stream_decoder.h"
@@ -24,7 +27,8 @@ namespace skald::program {
 namespace {
 
 constexpr const char* kCommands =
-    "/undo takes back your last message and its answer, /clear forgets everything, /quit ends the chat";
+    "/undo takes back your last message and its answer, /clear forgets everything, /save, /load and /fork FILE, "
+    "/sessions lists files, /quit ends the chat";
 
 void Note(const std::string& text) { std::cerr << '[' << text << "]\n"; }
 
@@ -37,7 +41,12 @@ class Chat {
         tokenizer_(tokenizer),
         session_(session),
         template_(ChooseChatTemplate(options, tokenizer)),
-        sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens} {}
+        sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens},
+        file_(options.session) {}
+
+  // The file that the conversation is kept in, if any.
+  const std::optional<std::filesystem::path>& file() const { return file_; }
+  uint64_t seed() const { return sampling_.settings.random.seed; }
 
   ChatTemplate chat_template() const { return template_; }
 
@@ -74,6 +83,37 @@ class Chat {
   Result<void> Clear() {
     turns_.clear();
     return session_.Rewind(0);
+  }
+
+  Result<void> Save(const std::filesystem::path& file) const {
+    const SavedChat saved{session_.ForkCache(), session_.pending(), turns_, questions_, seed()};
+    if (auto done = SaveChat(file, options_, saved); !done) return done;
+    Note("saved to " + file.string());
+    return {};
+  }
+
+  // An error leaves the conversation as it is.
+  Result<void> Load(const std::filesystem::path& file) {
+    auto saved = LoadChat(file, options_, session_.pool());
+    if (!saved) return Failure(saved.error());
+    session_.Replace(std::move(saved->cache), std::move(saved->pending));
+    turns_ = std::move(saved->turns);
+    questions_ = saved->questions;
+    if (!options_.seed) sampling_.settings.random.seed = saved->seed;
+    file_ = file;
+    Note("going on from " + file.string() + ": " + std::to_string(turns_.size()) + " messages, " +
+         std::to_string(session_.size()) + " tokens");
+    return {};
+  }
+
+  // What comes now goes to `file`; the present file, if any, keeps what was said until now.
+  Result<void> Fork(const std::filesystem::path& file) {
+    if (file_) {
+      if (auto saved = Save(*file_); !saved) return saved;
+    }
+    if (auto saved = Save(file); !saved) return saved;
+    file_ = file;
+    return {};
   }
 
  private:
@@ -130,7 +170,40 @@ class Chat {
   Sampling sampling_;
   std::vector<uint32_t> turns_;  // where each one begins
   uint64_t questions_ = 0;
+  std::optional<std::filesystem::path> file_;
 };
+
+// Lists the files beside the chat's own that have its extension.
+Result<void> ListSessions(const Chat& chat) {
+  const std::filesystem::path file = chat.file().value_or("chat.skald");
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == file.extension()) names.push_back(entry->path().filename().string());
+  }
+  if (error) return Fail(ErrorCode::kNotFound, folder.string() + ": " + error.message());
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) Note(name + (name == file.filename() ? " (this one)" : ""));
+  if (names.empty()) Note("there are no conversations in " + folder.string());
+  return {};
+}
+
+// Carries out a line that begins with a slash, other than /quit.
+Result<void> RunCommand(const std::string& line, Chat& chat) {
+  const size_t space = std::min(line.find(' '), line.size());
+  const std::string command = line.substr(0, space);
+  const std::filesystem::path file = line.substr(std::min(space + 1, line.size()));
+  if (command == "/undo" && file.empty()) return chat.Undo();
+  if (command == "/clear" && file.empty()) return chat.Clear();
+  if (command == "/sessions" && file.empty()) return ListSessions(chat);
+  if (command == "/save" && file.empty() && chat.file()) return chat.Save(*chat.file());
+  if (command == "/save" || command == "/load" || command == "/fork") {
+    if (file.empty()) return Fail(ErrorCode::kInvalidArgument, command + " needs the name of a file");
+    return command == "/save" ? chat.Save(file) : command == "/load" ? chat.Load(file) : chat.Fork(file);
+  }
+  return Fail(ErrorCode::kInvalidArgument, "there is no command " + line + "; " + kCommands);
+}
 
 // Returns the next line of input, or nothing at its end. Ctrl-C gives an empty one.
 std::optional<std::string> ReadLine(bool terminal) {
@@ -166,23 +239,20 @@ Result<int> RunChat(const Options& options) {
     Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");
   }
   if (terminal) Note(kCommands);
+  if (std::error_code ignored; options.session && std::filesystem::exists(*options.session, ignored)) {
+    if (auto loaded = chat.Load(*options.session); !loaded) return Failure(loaded.error());
+  }
   CatchInterrupts();
   while (const auto line = ReadLine(terminal)) {
     if (line->empty()) continue;
     if (*line == "/quit") break;
-    Result<void> done;
-    if (*line == "/undo") {
-      done = chat.Undo();
-    } else if (*line == "/clear") {
-      done = chat.Clear();
-    } else if (line->starts_with('/')) {
-      done = Fail(ErrorCode::kInvalidArgument, "there is no command " + *line + "; " + kCommands);
-    } else {
-      done = chat.Answer(*line);
-    }
+    const Result<void> done = line->starts_with('/') ? RunCommand(*line, chat) : chat.Answer(*line);
     if (!done) Note(done.error().message);
   }
-  PrintClosingLine(options, *info, *session, "");
+  PrintClosingLine(*info, *session, chat.seed(), "");
+  if (chat.file()) {
+    if (auto saved = chat.Save(*chat.file()); !saved) return Failure(saved.error());
+  }
   return 0;
 }
 

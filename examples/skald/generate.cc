@@ -118,7 +118,7 @@ Result<int> RunGenerate(const Options& options) {
                                         [&](int32_t id) { printer.Print(id); });
   printer.Finish();
   if (!ending) return Failure(ending.error());
-  PrintClosingLine(options, *info, *session, Describe(*ending));
+  PrintClosingLine(*info, *session, options.sampler.random.seed, Describe(*ending));
   return *ending == Ending::kInterrupted ? kExitInterrupted : 0;
 }
 

@@ -36,8 +36,8 @@ class LanguageModelOf : public LanguageModel {
  public:
   explicit LanguageModelOf(ModelWeights weights) : model_(std::move(weights)) {}
 
-  Result<KVCache> CreateCache(const RuntimeConfig& runtime) const override {
-    return CreateKVCache<C>(runtime);
+  Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const override {
+    return CreateBlockPool<C>(runtime);
   }
 
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/model/workspace.h"
@@ -35,7 +36,8 @@ class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
 
-  virtual Result<KVCache> CreateCache(const RuntimeConfig& runtime) const = 0;
+  // Memory for conversations; see CreateBlockPool.
+  virtual Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const = 0;
   // See Model::Forward.
   virtual Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                  Workspace& workspace) const = 0;

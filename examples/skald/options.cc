@@ -32,6 +32,7 @@ model.safetensors (or its parts and their index) and tokenizer.model.
 constexpr const char* kGenerateFooter = R"(Examples:
   skald generate --prompt "And it came to pass" --max-tokens 100
   skald generate --prompt-file story.txt --temperature 0 --no-echo
+  skald generate --prompt-file manual.txt --prompt-cache ~/.cache/skald
   skald generate --model ~/llama-3.2-1b --token-ids 128000,9906
 The text goes to stdout, all else to stderr. Ctrl-C ends the text. The closing
 line tells the seed: with it, the same model and the same options, the same
@@ -40,9 +41,14 @@ text comes again, whatever the number of threads.)";
 constexpr const char* kChatFooter = R"(Examples:
   skald chat --model ~/gemma-2-2b-it --system "Answer in one sentence."
   skald chat --model ~/tinyllama-chat --chat-template zephyr
+  skald chat --session today.skald
 In the chat, /undo takes back your last message and its answer, /clear forgets
 everything, and /quit or Ctrl-D ends the chat. Ctrl-C ends an answer. When the
-context is full the oldest turns are forgotten, but not the very first.)";
+context is full the oldest turns are forgotten, but not the very first.
+/save FILE writes the conversation to a file, /load FILE goes on from one,
+/fork FILE goes on in a new file and leaves the present one as it is, and
+/sessions lists the files beside it. With --session the file is read at the
+start and written at the end; the same model must be running.)";
 
 // Reads all of `text` as a whole number.
 template <class T>
@@ -192,6 +198,11 @@ void AddPromptOptions(CLI::App& command, Options& options) {
       ->type_name("ID")
       ->group(group);
   command
+      .add_option("--prompt-cache", options.prompt_cache,
+                  "Folder that keeps computed prompts: one that begins\nlike an earlier one starts where they part")
+      ->type_name("DIR")
+      ->group(group);
+  command
       .add_flag_callback(
           "--no-echo", [&options] { options.echo = false; }, "Print only what is new, not the prompt")
       ->group(group);
@@ -217,6 +228,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   generate.footer(kGenerateFooter);
 
   CLI::App& chat = *app.add_subcommand("chat", "Talk with a model");
+  chat.add_option("--session", options.session, "File to go on from, and to keep the conversation in")
+      ->type_name("FILE")
+      ->group("Prompt");
   chat.add_option("--system", options.system, "What the model is told before the first message")
       ->type_name("TEXT")
       ->group("Prompt");

@@ -41,6 +41,9 @@ struct Options {
   bool echo = true;    // the prompt comes first in the output
   std::string system;  // message before the first one of a chat
 
+  std::optional<std::filesystem::path> prompt_cache;  // folder with prompts computed before
+  std::optional<std::filesystem::path> session;       // file with the chat to go on with, and to keep it in
+
   size_t max_tokens = 256;
   SamplerSettings sampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
   std::optional<uint64_t> seed;  // unset: a random one. In either case it is in `sampler` too

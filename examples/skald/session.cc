@@ -24,11 +24,11 @@ uint32_t NearestResumePoint(const KVCache& cache, uint32_t tokens) {
 }  // namespace
 
 Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime) {
-  auto cache = model.CreateCache(runtime);
-  if (!cache) return Failure(cache.error());
+  auto pool = model.CreatePool(runtime);
+  if (!pool) return Failure(pool.error());
   auto workspace = CreateWorkspace(runtime);
   if (!workspace) return Failure(workspace.error());
-  return Session(model, std::move(*cache), std::move(*workspace));
+  return Session(model, std::move(*pool), std::move(*workspace));
 }
 
 Result<void> Session::CheckRoom(size_t tokens) const {
@@ -45,7 +45,7 @@ Result<Ending> Session::Generate(std::span<const int32_t> prompt, const Sampling
   tokens.insert(tokens.end(), prompt.begin(), prompt.end());
   const uint32_t before = cache_.size();
   const auto start = Clock::now();
-  const auto logits = Feed(tokens);
+  const auto logits = FeedPrompt(tokens);
   if (!logits) return Failure(logits.error());
   if (logits->empty()) {
     if (auto rewound = RewindCache(before); !rewound) return Failure(rewound.error());
@@ -58,6 +58,24 @@ Result<Ending> Session::Generate(std::span<const int32_t> prompt, const Sampling
   statistics_.prompt_time += middle - start;
   statistics_.decode_time += Clock::now() - middle;
   return ending;
+}
+
+Result<std::vector<float>> Session::FeedPrompt(std::span<const int32_t> tokens) {
+  if (memory_ != nullptr && cache_.size() == 0) {
+    auto start = memory_->Recall(tokens);
+    if (!start) return Failure(start.error());
+    cache_ = std::move(start->cache);
+    statistics_.recalled_tokens += cache_.size();
+    if (!start->logits.empty()) return std::move(start->logits);
+    tokens = tokens.subspan(cache_.size());
+  }
+  const auto fed = Feed(tokens);
+  if (!fed) return Failure(fed.error());
+  std::vector<float> logits(fed->begin(), fed->end());
+  if (memory_ != nullptr && !logits.empty()) {
+    if (auto kept = memory_->Keep(cache_, logits); !kept) return Failure(kept.error());
+  }
+  return logits;
 }
 
 Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {

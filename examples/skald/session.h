@@ -10,11 +10,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "language_model.h"
+#include "saved_state.h"
 #include "skald/base/result.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/runtime_config.h"
@@ -29,6 +31,7 @@ enum class Ending { kStopToken, kMaxTokens, kContextFull, kInterrupted };
 // Sums over all calls of Session::Generate.
 struct Statistics {
   size_t prompt_tokens = 0, generated_tokens = 0;
+  size_t recalled_tokens = 0;  // of the prompt's, not computed but known before
   size_t decode_steps = 0;  // fewer than generated tokens: the first one comes with the prompt
   std::chrono::duration<double> prompt_time{}, decode_time{};
 };
@@ -42,8 +45,20 @@ struct Sampling {
 
 class Session {
  public:
-  // `model` must outlive this. Errors: those of CreateKVCache and CreateWorkspace.
+  // `model` must outlive this. Errors: those of CreateBlockPool and CreateWorkspace.
   static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime);
+
+  // Makes the first prompt begin with what `memory` knows of it, and adds it there.
+  void Remember(std::unique_ptr<PromptMemory> memory) { memory_ = std::move(memory); }
+
+  // The conversation as it is, for SaveChat, and one that LoadChat read in its place.
+  KVCache ForkCache() const { return cache_.Fork(); }
+  const std::vector<int32_t>& pending() const { return pending_; }
+  void Replace(KVCache cache, std::vector<int32_t> pending) {
+    cache_ = std::move(cache);
+    pending_ = std::move(pending);
+  }
+  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
   // Fails with kOutOfRange when a prompt of that many tokens does not fit.
   Result<void> CheckRoom(size_t tokens) const;
@@ -69,8 +84,11 @@ class Session {
   const Statistics& statistics() const { return statistics_; }
 
  private:
-  Session(const LanguageModel& model, KVCache cache, Workspace workspace)
-      : model_(&model), cache_(std::move(cache)), workspace_(std::move(workspace)) {}
+  Session(const LanguageModel& model, std::shared_ptr<BlockPool> pool, Workspace workspace)
+      : model_(&model), pool_(std::move(pool)), cache_(pool_), workspace_(std::move(workspace)) {}
+
+  // Feeds a prompt, but for what memory knows of it. Returns as Feed.
+  Result<std::vector<float>> FeedPrompt(std::span<const int32_t> tokens);
 
   // Appends `tokens` to the cache in pieces, so that an interrupt need not wait for all of them. Returns the
   // logits that follow, or none after an interrupt.
@@ -83,11 +101,13 @@ class Session {
   Result<void> RewindCache(uint32_t tokens);
 
   const LanguageModel* model_;
+  std::shared_ptr<BlockPool> pool_;
   KVCache cache_;
   Workspace workspace_;
   SamplerScratch scratch_;
   std::vector<int32_t> pending_;  // sampled last and not yet in the cache: at most one
   Statistics statistics_;
+  std::unique_ptr<PromptMemory> memory_;  // null: none
 };
 
 }  // namespace skald::program

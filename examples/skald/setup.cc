@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "progress_bar.h"
+#include "saved_state.h"
 
 namespace skald::program {
 namespace {
@@ -83,18 +84,26 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   RuntimeConfig runtime = options.runtime;
   if (info.trained_context > 0) runtime.max_tokens = std::min(runtime.max_tokens, info.trained_context);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
-  return Session::Create(model, runtime);
+  // Models that forget can then go back a little without computing much again.
+  runtime.checkpoint_every = 256;
+  auto session = Session::Create(model, runtime);
+  if (!session || !options.prompt_cache) return session;
+  auto memory = OpenPromptMemory(options, session->pool());
+  if (!memory) return Failure(memory.error());
+  session->Remember(std::move(*memory));
+  return session;
 }
 
-void PrintClosingLine(const Options& options, const ModelInfo& info, const Session& session,
-                      std::string_view ending) {
+void PrintClosingLine(const ModelInfo& info, const Session& session, uint64_t seed, std::string_view ending) {
   const Statistics& sums = session.statistics();
   const std::string prompt_rate = Rate(sums.prompt_tokens, sums.prompt_time);
   const std::string decode_rate = Rate(sums.decode_steps, sums.decode_time);
-  std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << prompt_rate
+  const std::string recalled =
+      sums.recalled_tokens == 0 ? "" : " (" + std::to_string(sums.recalled_tokens) + " known before)";
+  std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << recalled << prompt_rate
             << ", generated " << sums.generated_tokens << " tokens" << decode_rate << ", context "
             << std::min(session.size(), session.max_tokens()) << " of " << session.max_tokens() << ", seed "
-            << options.sampler.random.seed << (ending.empty() ? "" : "; ") << ending << "]\n";
+            << seed << (ending.empty() ? "" : "; ") << ending << "]\n";
 }
 
 }  // namespace skald::program

@@ -6,6 +6,7 @@
 #ifndef SKALD_EXAMPLES_SKALD_SETUP_H_
 #define SKALD_EXAMPLES_SKALD_SETUP_H_
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -36,8 +37,7 @@ Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const
 Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model);
 
 // Reports speed, use of the context and seed on stderr. `ending` says why the text ended.
-void PrintClosingLine(const Options& options, const ModelInfo& info, const Session& session,
-                      std::string_view ending);
+void PrintClosingLine(const ModelInfo& info, const Session& session, uint64_t seed, std::string_view ending);
 
 }  // namespace skald::program
 
