@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random sequences of steps, forks, rewinds, edits and failures on eight conversations of one small pool: each always
-// equals, bit for bit, the same conversation recomputed from its tokens in a cache of its own.
+// Random sequences of steps, forks, rewinds, edits, saves and failures on eight conversations of one small pool: each
+// always equals, bit for bit, the same conversation recomputed from its tokens in a cache of its own.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +12,9 @@
 
 #include "doctest/doctest.h"
 #include "tests/support/small_models.h"
+#if defined(SKALD_TESTS_HAVE_STORE)
+#include "skald/store/snapshot.h"
+#endif
 
 namespace skald::testing {
 namespace {
@@ -52,7 +55,7 @@ class RandomConversations {
   void RunOneOperation() {
     Conversation& c = conversations_[Pick(0, kConversations - 1)];
     const uint32_t size = c.cache.size();
-    switch (Pick(0, 6)) {
+    switch (Pick(0, 7)) {
       case 0: case 1: case 2: return Step();
       case 3: {
         Conversation copy{c.cache.Fork(), c.history};
@@ -77,6 +80,7 @@ class RandomConversations {
         if (c.cache.Shift(begin, end, to)) c.history.push_back(Move{begin, end, to});
         return;
       }
+      case 7: return SaveAndLoad(c.cache);
     }
   }
 
@@ -124,6 +128,23 @@ class RandomConversations {
     for (size_t i = 0; i < conversations_.size(); ++i) {
       if (!tokens[i].empty()) conversations_[i].history.push_back(Append{tokens[i]});
     }
+  }
+
+  // A conversation taken up from a snapshot is the same conversation. Where the pool has no room for it beside the one
+  // that was saved, that one goes on; all there is room for is loaded, and maybe fewer resume points.
+  void SaveAndLoad([[maybe_unused]] KVCache& cache) {
+#if defined(SKALD_TESTS_HAVE_STORE)
+    const SnapshotOptions options{Pick(0, 1) == 0 ? ChunkCodec::kNone : ChunkCodec::kSplitZstd};
+    std::vector<std::byte> bytes(*SnapshotBytes(cache, {}, {}, options));
+    REQUIRE(SaveSnapshot(cache, {}, {}, std::span(bytes), options));
+    auto loaded = LoadSnapshot(bytes, {}, pool_);
+    if (loaded) {
+      CHECK(loaded->cache.exact_tokens() == cache.exact_tokens());
+      cache = std::move(loaded->cache);
+    } else {
+      CHECK(loaded.error().code == ErrorCode::kResourceExhausted);
+    }
+#endif
   }
 
   // Does a history again, alone, in other blocks. Without edits its tokens say all there is to know; with them, every

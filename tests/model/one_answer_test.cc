@@ -144,17 +144,12 @@ TEST_CASE_TEMPLATE("forking, rewinding and going on equals never having been any
 
 TEST_CASE_TEMPLATE("every compiled target with FMA gives the same bits", C, SKALD_SMALL_MODELS) {
   if (!TargetHasFma()) return;
-  const int64_t in_use = TargetInUse();
-  ForEachType<C>([&](const auto& fixture) {
-    for (int64_t rest = HWY_TARGETS & hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
-      hwy::SetSupportedTargetsForTest(rest & -rest);
-      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-      CAPTURE(hwy::TargetName(rest & -rest));
-      if (TargetHasFma()) CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, fixture.runtime), fixture.expected));
-      hwy::SetSupportedTargetsForTest(0);
+  ForEachType<C>([](const auto& fixture) {
+    for (const int64_t target : FmaTargets()) {
+      const ScopedTarget scoped(target);
+      CAPTURE(hwy::TargetName(target));
+      CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, fixture.runtime), fixture.expected));
     }
-    hwy::SetSupportedTargetsForTest(in_use);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
   });
 }
 

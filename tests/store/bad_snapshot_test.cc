@@ -11,6 +11,7 @@
 #include "skald/store/memory_store.h"
 #include "skald/store/snapshot.h"
 #include "tests/support/small_models.h"
+#include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
 namespace {
@@ -167,6 +168,36 @@ TEST_CASE("a manifest whose checksum is right may still contradict itself") {
   refused([](Manifest& m) { m.table.edits = {{0, 40}}; });
   refused([](Manifest& m) { std::swap(m.checkpoints.front(), m.checkpoints.back()); });
   refused([](Manifest& m) { m.checkpoints.back().tokens = 41; });
+}
+
+TEST_CASE("a manifest must hold all that the next token sees, at every resume point") {
+  for (const bool recurrent : {true, false}) {
+    KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
+    const CacheLayout& layout = cache.pool().layout();
+    const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
+    const auto manifest_of = [&] { return SnapshotPlan::Make(cache.Contents(), kind, {}, ChunkCodec::kNone)->manifest(); };
+    const auto refused = [&](Manifest bad) {
+      const auto decoded = DecodeManifest(EncodeManifest(bad), kind, layout);
+      REQUIRE_FALSE(decoded);
+      CHECK(decoded.error().message.find("begins at token") != std::string::npos);
+    };
+    for (uint32_t g = 0; g < layout.groups().size(); ++g) {
+      Manifest empty = manifest_of();
+      empty.table.groups[g].first_token = 8;
+      refused(empty);
+    }
+    REQUIRE(GrowTiny(cache, 1, 100));
+    for (const uint32_t first : {1u, 62u, 100u}) {  // all is needed of group 0, and the last 39 tokens of group 1
+      Manifest bad = manifest_of();
+      SavedGroup& group = bad.table.groups[first == 62 ? 1 : 0];
+      group = {first, {}};
+      if (first < 100) group.chunks.resize(2 - first / kChunkTokens);
+      refused(bad);
+    }
+    Manifest bad = manifest_of();
+    bad.checkpoints.back().groups[0] = {bad.checkpoints.back().tokens, {}};
+    refused(bad);
+  }
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -137,6 +138,10 @@ class FileSink {
     if (::close(file_.release()) != 0) return internal::SystemFailure(path_.string());
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) return internal::SystemFailure(path_.string());
     temporary_.clear();
+    // The file's new name is the folder's content. Where the folder cannot be made durable, the file is in place anyway.
+    const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
+    const internal::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened.get() >= 0) ::fsync(opened.get());
     return {};
   }
 

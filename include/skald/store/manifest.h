@@ -135,23 +135,22 @@ inline Failure BadManifest(const std::string& what) {
   return Fail(ErrorCode::kDataLoss, "the snapshot's manifest contradicts itself: " + what);
 }
 
-// Checks that a group can be what its table says. The numbers are known to be read whole, and nothing else.
-inline Result<void> CheckGroup(const SavedTable& table, const SavedGroup& saved, const CacheGroup& group, size_t g) {
-  const std::string name = "group " + std::to_string(g);
-  const uint32_t end = group.is_recurrent() ? table.tokens : table.StoredTokens();
+// Checks that a group can be what its table says, and that a token after it would find all that it sees. The numbers are
+// known to be read whole, and nothing else. `is_shared`: its chunks are those of another table.
+inline Result<void> CheckGroup(const SavedTable& table, const SavedGroup& saved, const CacheGroup& group,
+                               const std::string& name, bool is_shared) {
+  const uint32_t end = group.is_recurrent() ? table.tokens : table.StoredTokens(), first = saved.first_token;
+  const std::string begins = name + " begins at token " + std::to_string(first) + " of " + std::to_string(end);
+  size_t expected = 0;
   if (group.is_recurrent()) {
-    const size_t expected = end == 0 ? 0 : end - saved.first_token + size_t{1};
-    const bool starts_right = end == 0 || (saved.first_token >= 1 && saved.first_token <= end);
-    if (starts_right && saved.chunks.size() == expected) return {};
-    return BadManifest(name + " has " + std::to_string(saved.chunks.size()) + " states from position " +
-                       std::to_string(saved.first_token) + " on, at " + std::to_string(end) + " tokens");
+    if (first > end || (first == 0) != (end == 0)) return BadManifest(begins);
+    if (end > 0) expected = end - first + size_t{1};
+  } else {
+    const uint32_t retained = FirstRetained({table.tokens, {}, table.edits}, first);
+    if (first > end || retained > group.FirstVisible(table.tokens)) return BadManifest(begins);
+    if (first < end) expected = (end + kChunkTokens - 1) / kChunkTokens - first / kChunkTokens;
   }
-  if (saved.first_token > end) {
-    return BadManifest(name + " begins at token " + std::to_string(saved.first_token) + " of " + std::to_string(end));
-  }
-  if (saved.chunks.empty() && saved.first_token == end) return {};
-  const size_t expected = (end + kChunkTokens - 1) / kChunkTokens - saved.first_token / kChunkTokens;
-  if (saved.chunks.size() == expected) return {};
+  if (is_shared || saved.chunks.size() == expected) return {};
   return BadManifest(name + " has " + std::to_string(saved.chunks.size()) + " chunks, expected " +
                      std::to_string(expected));
 }
@@ -170,9 +169,9 @@ inline Result<void> CheckTable(const SavedTable& table, const CacheLayout& layou
     return BadManifest("edits that no cache can have");
   }
   for (size_t g = 0; g < table.groups.size(); ++g) {
-    const bool shared = is_checkpoint && !layout.groups()[g].is_recurrent() && table.groups[g].chunks.empty();
-    if (shared) continue;
-    if (auto valid = CheckGroup(table, table.groups[g], layout.groups()[g], g); !valid) return valid;
+    const bool is_shared = is_checkpoint && !layout.groups()[g].is_recurrent() && table.groups[g].chunks.empty();
+    const std::string name = "group " + std::to_string(g);
+    if (auto valid = CheckGroup(table, table.groups[g], layout.groups()[g], name, is_shared); !valid) return valid;
   }
   return {};
 }
