@@ -65,7 +65,7 @@ struct MatMulCase {
 };
 
 TEST_CASE_TEMPLATE("a matrix product equals the scalar reference for every shape", T, float, bf16) {
-  for (const size_t rows : {1, 2, 3, 4, 5, 9}) {
+  for (const size_t rows : {1, 2, 3, 4, 5, 9, 16, 17, 33}) {
     for (const size_t n : {1, 15, 16, 17, 35, 80, 145}) {
       for (const size_t k : {1, 2, 31, 32, 33, 67}) {
         CAPTURE(rows);
@@ -79,7 +79,7 @@ TEST_CASE_TEMPLATE("a matrix product equals the scalar reference for every shape
 }
 
 TEST_CASE_TEMPLATE("a matrix product of a model's size equals the scalar reference", T, float, bf16) {
-  for (const size_t rows : {1, 6}) {
+  for (const size_t rows : {1, 6, 70}) {
     const MatMulCase<T> c(rows, 96, 2304, false);
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
   }

@@ -14,27 +14,17 @@
 
 #include "hwy/highway.h"
 #include "skald/base/numeric.h"
+#include "skald/kernels/amx-inl.h"
+#include "skald/kernels/amx_support.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/bf16-inl.h"
 #include "skald/kernels/lanes-inl.h"
+#include "skald/kernels/outputs-inl.h"
 #include "skald/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
-
-// Writes the outputs of one row and one panel, without the padding of the last panel.
-template <class T>
-HWY_INLINE void StoreOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& sum) {
-  const size_t column = panel * kLanes;
-  float* output = args.output + row * args.output_stride + column;
-  if (column + kLanes <= args.n) {
-    StoreLanes(args.bias ? Add(sum, LoadLanes(args.bias + column)) : sum, output);
-  } else {
-    const size_t count = args.n - column;
-    StoreLanes(args.bias ? Add(sum, LoadLanes(args.bias + column, count)) : sum, output, count);
-  }
-}
 
 // Computes kRows rows by kPanels panels.
 template <size_t kRows, size_t kPanels, class T>
@@ -79,6 +69,11 @@ HWY_INLINE void MatMulPanels(const MatMulArgs<T>& args, size_t panel) {
 // So memory is read once and in order, however many rows there are.
 template <class T>
 void MatMul(const MatMulArgs<T>& args) {
+#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (args.rows > 1 && HaveAmx()) return MatMulAmx(args);
+  }
+#endif
   size_t panel = args.panel_begin;
   if (args.rows < kTileRows) {
     for (; panel + kRowPanels <= args.panel_end; panel += kRowPanels) MatMulPanels<kRowPanels>(args, panel);
