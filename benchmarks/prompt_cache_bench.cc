@@ -83,7 +83,7 @@ void FolderHit(benchmark::State& state, ChunkCodec codec) {
   {
     auto store = DirectoryStore::Open(folder);
     if (!store) return state.SkipWithError(store.error().message.c_str());
-    Hit(state, {*store}, codec, /*in_memory=*/false);
+    Hit(state, {**store}, codec, /*in_memory=*/false);
   }
   std::filesystem::remove_all(folder);
 }

@@ -12,6 +12,7 @@
 #include "generate.h"
 #include "language_model.h"
 #include "options.h"
+#include "store.h"
 
 namespace skald::program {
 namespace {
@@ -21,9 +22,22 @@ int ListModels() {
   return 0;
 }
 
+Result<int> RunCommand(const Options& options) {
+  switch (options.command) {
+    case Command::kGenerate:
+      return RunGenerate(options);
+    case Command::kChat:
+      return RunChat(options);
+    case Command::kModels:
+      return ListModels();
+    case Command::kStore:
+      return RunStore(options);
+  }
+  return kExitUsage;
+}
+
 int Run(const Options& options) {
-  if (options.command == Command::kModels) return ListModels();
-  const auto exit_code = options.command == Command::kChat ? RunChat(options) : RunGenerate(options);
+  const auto exit_code = RunCommand(options);
   if (exit_code) return *exit_code;
   std::fprintf(stderr, "skald: %s\n", exit_code.error().message.c_str());
   return kExitError;

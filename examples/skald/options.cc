@@ -27,7 +27,8 @@ constexpr const char* kMainFooter = R"(Examples:
 Without --model there is a small demo model that writes like the King James
 Bible. A model is a folder as Hugging Face publishes it: config.json,
 model.safetensors (or its parts and their index) and tokenizer.model.
-'skald generate --help' and 'skald chat --help' list all options.)";
+'skald generate --help' and 'skald chat --help' list all options; 'skald store'
+looks after folders in which conversations were saved.)";
 
 constexpr const char* kGenerateFooter = R"(Examples:
   skald generate --prompt "And it came to pass" --max-tokens 100
@@ -49,6 +50,16 @@ context is full the oldest turns are forgotten, but not the very first.
 /fork FILE goes on in a new file and leaves the present one as it is, and
 /sessions lists the files beside it. With --session the file is read at the
 start and written at the end; the same model must be running.)";
+
+constexpr const char* kStoreFooter = R"(Examples:
+  skald store ~/.cache/prompts
+  skald store ~/.cache/prompts --verify
+  skald store ~/.cache/prompts --prune 10GB
+Without an option it lists the chunks, those first that were not used for the
+longest time. Their columns: key, kind, bytes in the folder, bytes of content,
+codec. A chunk with key abcd... is the file ab/abcd...; a damaged one may be
+deleted, and is written again when it is next saved. The folder may be in use
+meanwhile. Exit status: 1 if --verify finds damage.)";
 
 // Reads all of `text` as a whole number.
 template <class T>
@@ -213,6 +224,18 @@ void AddPromptOptions(CLI::App& command, Options& options) {
   });
 }
 
+void AddStoreOptions(CLI::App& command, Options& options) {
+  command.add_option("DIR", options.store, "Folder with the chunks")->required()->type_name("");
+  command.add_flag("--verify", options.verify, "Read every chunk and report the damaged ones");
+  command
+      .add_option("--prune", options.prune_bytes,
+                  "Drop chunks, the least recently used first, until they\n"
+                  "have at most so many bytes: 500000, 64MB, 2GB")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(Within(0, std::numeric_limits<int64_t>::max()))  // CLI11 reads -1 as a very large number
+      ->type_name("SIZE");
+}
+
 }  // namespace
 
 std::variant<Options, int> ParseOptions(int argc, char** argv) {
@@ -242,11 +265,14 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     AddRuntimeOptions(*command, options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  CLI::App& store = *app.add_subcommand("store", "List, check and trim a folder of saved conversations");
+  AddStoreOptions(store, options);
+  store.footer(kStoreFooter);
 
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat and models");
+      throw CLI::RequiredError("One of the commands generate, chat, models and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -257,6 +283,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   }
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
+  if (store.parsed()) options.command = Command::kStore;
   options.sampler.random.seed = options.seed.value_or(std::random_device{}());
   options.show_progress |= isatty(STDERR_FILENO) == 1;
   return options;

@@ -24,7 +24,7 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
 
-enum class Command { kGenerate, kChat, kModels };
+enum class Command { kGenerate, kChat, kModels, kStore };
 
 struct Options {
   Command command = Command::kGenerate;
@@ -51,6 +51,10 @@ struct Options {
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
   DType weight_type = DType::kBF16;
   RuntimeConfig runtime;  // but for max_tokens
+
+  std::filesystem::path store;          // the folder of chunks to look into
+  bool verify = false;                  // read and check all of them
+  std::optional<uint64_t> prune_bytes;  // unset: drop none of them
 };
 
 // Returns what `argv` asks for, or the program's exit code when there is nothing more to do: help was asked

@@ -39,12 +39,12 @@ Result<Identity> IdentityOf(const Options& options) {
 
 class StoredPromptMemory : public PromptMemory {
  public:
-  explicit StoredPromptMemory(DirectoryStore store) : store_(std::move(store)) {}
+  explicit StoredPromptMemory(std::unique_ptr<DirectoryStore> store) : store_(std::move(store)) {}
 
   Result<void> Open(const Options& options, const std::shared_ptr<BlockPool>& pool) {
     const auto identity = IdentityOf(options);
     if (!identity) return Failure(identity.error());
-    auto prompts = PromptCache::Create(pool, *identity, {}, {store_});
+    auto prompts = PromptCache::Create(pool, *identity, {}, {*store_});
     if (!prompts) return Failure(prompts.error());
     prompts_ = std::move(*prompts);
     return {};
@@ -61,7 +61,7 @@ class StoredPromptMemory : public PromptMemory {
   }
 
  private:
-  DirectoryStore store_;
+  std::unique_ptr<DirectoryStore> store_;
   std::unique_ptr<PromptCache> prompts_;
 };
 

@@ -8,15 +8,14 @@
 
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
+
+#include "tests/support/temporary_folder.h"  // IWYU pragma: export
 
 namespace skald::testing {
 
@@ -57,32 +56,6 @@ inline std::string SafetensorsImage(const std::vector<NewTensor>& tensors) {
   }
   return SafetensorsImage(header.dump(), data);
 }
-
-inline void WriteFile(const std::filesystem::path& path, std::string_view bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-// A fresh empty folder that disappears, with what is in it, at the end of the scope.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::random_device random;
-    do {
-      path_ = std::filesystem::temp_directory_path() / ("skald-test-" + std::to_string(random()));
-    } while (!std::filesystem::create_directory(path_));
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace skald::testing
 

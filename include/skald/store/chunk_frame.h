@@ -127,6 +127,26 @@ inline Result<void> CheckChunkFields(const ChunkHeader& header, std::span<const 
   return {};
 }
 
+// Reads the header at the front of `chunk`, and checks only that it is one of this version.
+inline Result<ChunkHeader> LoadChunkHeader(const ChunkKey& key, std::span<const std::byte> chunk) {
+  if (chunk.size() < kChunkHeaderBytes) {
+    return DamagedChunk(key, "expected at least " + std::to_string(kChunkHeaderBytes) + " bytes, found " +
+                                 std::to_string(chunk.size()));
+  }
+  if (LoadAt<uint64_t>(chunk, kMagicAt) != kChunkMagic) return DamagedChunk(key, "it does not begin with 'SkaldChk'");
+  if (const auto version = LoadAt<uint16_t>(chunk, kVersionAt); version != kChunkFormatVersion) {
+    return Fail(ErrorCode::kUnsupported, "chunk " + key.ToHex() + " has the " +
+                                             ExpectedFound("format version", kChunkFormatVersion, version));
+  }
+  ChunkHeader header;
+  header.format = {LoadAt<ChunkKind>(chunk, kKindAt), LoadAt<ChunkElement>(chunk, kElementAt),
+                   LoadAt<ChunkCodec>(chunk, kCodecAt)};
+  header.content_bytes = LoadAt<uint64_t>(chunk, kContentBytesAt);
+  header.payload_bytes = LoadAt<uint64_t>(chunk, kPayloadBytesAt);
+  header.key = LoadAt<ChunkKey>(chunk, kKeyAt);
+  return header;
+}
+
 // Fills in the header at the front of `chunk`, whose payload is complete.
 inline void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uint64_t content_bytes,
                              std::span<std::byte> chunk) {
@@ -144,6 +164,16 @@ inline void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uin
 
 }  // namespace internal
 
+// Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to be.
+// Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
+inline Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const std::byte> front) {
+  auto header = internal::LoadChunkHeader(key, front);
+  if (!header) return header;
+  if (header->key != key) return internal::DamagedChunk(key, "it holds chunk " + header->key.ToHex());
+  if (auto valid = internal::CheckChunkFields(*header, front, key); !valid) return Failure(valid.error());
+  return header;
+}
+
 // Reads and checks the frame of a whole stored chunk, the payload's checksum included. After it, the payload is what
 // EncodeChunk wrote for `key` or for a caller who forged a checksum. Errors: kDataLoss for what is no chunk, cut short,
 // damaged, or not the chunk `key`; kUnsupported for one of another version of the format; kOutOfRange for one with more
@@ -151,21 +181,9 @@ inline void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uin
 inline Result<ChunkHeader> ReadChunkHeader(const ChunkKey& key, std::span<const std::byte> chunk,
                                            uint64_t max_content_bytes = kMaxChunkContent) {
   using namespace internal;  // NOLINT: the offsets
-  if (chunk.size() < kChunkHeaderBytes) {
-    return DamagedChunk(key, "expected at least " + std::to_string(kChunkHeaderBytes) + " bytes, found " +
-                                 std::to_string(chunk.size()));
-  }
-  if (LoadAt<uint64_t>(chunk, kMagicAt) != kChunkMagic) return DamagedChunk(key, "it does not begin with 'SkaldChk'");
-  if (const auto version = LoadAt<uint16_t>(chunk, kVersionAt); version != kChunkFormatVersion) {
-    return Fail(ErrorCode::kUnsupported, "chunk " + key.ToHex() + " has the " +
-                                             ExpectedFound("format version", kChunkFormatVersion, version));
-  }
-  ChunkHeader header;
-  header.format = {LoadAt<ChunkKind>(chunk, kKindAt), LoadAt<ChunkElement>(chunk, kElementAt),
-                   LoadAt<ChunkCodec>(chunk, kCodecAt)};
-  header.content_bytes = LoadAt<uint64_t>(chunk, kContentBytesAt);
-  header.payload_bytes = LoadAt<uint64_t>(chunk, kPayloadBytesAt);
-  header.key = LoadAt<ChunkKey>(chunk, kKeyAt);
+  auto loaded = LoadChunkHeader(key, chunk);
+  if (!loaded) return loaded;
+  const ChunkHeader& header = *loaded;
   if (const uint64_t follows = chunk.size() - kChunkHeaderBytes; header.payload_bytes != follows) {
     return DamagedChunk(key, ExpectedFound("bytes after the header", header.payload_bytes, follows));
   }
@@ -177,7 +195,7 @@ inline Result<ChunkHeader> ReadChunkHeader(const ChunkKey& key, std::span<const 
     return Fail(ErrorCode::kOutOfRange, "chunk " + key.ToHex() + " has " + std::to_string(header.content_bytes) +
                                             " bytes of content, the limit is " + std::to_string(max_content_bytes));
   }
-  return header;
+  return loaded;
 }
 
 }  // namespace skald

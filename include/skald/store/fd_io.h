@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -52,6 +52,21 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// Makes a folder's list of names durable. An empty path is the current folder, as in the parent of "file".
+inline Result<void> SyncFolder(const std::filesystem::path& path) {
+  const Descriptor folder(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) return SystemFailure(path.string());
+  return {};
+}
+
+// The end of a temporary file's name. Rarely the same twice, even in processes that do not know of each other.
+inline std::string UniqueSuffix() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return "." + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) + "-" + std::to_string(now.tv_nsec) +
+         ".tmp";
+}
 
 }  // namespace internal
 
@@ -110,19 +125,24 @@ class FileSource {
   std::string name_;
 };
 
-// A file that appears whole or not at all: bytes go to a temporary file beside it, which Commit makes durable and puts
-// in its place. What is not committed is removed. Move-only.
+// What a file that was written survives. In all cases it outlives its writer, kill -9 included.
+enum class SyncPolicy {
+  kNone,           // a power cut may leave it empty or in part
+  kData,           // a power cut leaves it whole or, where it was written just before, not at all
+  kDataAndFolder,  // a power cut leaves it whole
+};
+
+// A file that appears whole or not at all: bytes go to a temporary file beside it, whose name goes on after that of the
+// file, and Commit puts it in its place. What is not committed is removed. Move-only.
 class FileSink {
  public:
   static Result<FileSink> Create(const std::filesystem::path& path) {
-    std::string temporary = path.string() + ".XXXXXX";
-    internal::Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-    if (file.get() < 0) return internal::SystemFailure(path.string());
-    // A temporary file is its owner's alone; a new file is what the user's mask makes it.
-    const mode_t mask = ::umask(0);
-    ::umask(mask);
-    ::fchmod(file.get(), 0666 & ~mask);
-    return FileSink(std::move(file), path, std::move(temporary));
+    for (int attempt = 0;; ++attempt) {
+      std::string temporary = path.string() + internal::UniqueSuffix();
+      internal::Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (file.get() >= 0) return FileSink(std::move(file), path, std::move(temporary));
+      if (errno != EEXIST || attempt == kMaxAttempts) return internal::SystemFailure(path.string());
+    }
   }
   FileSink(FileSink&& other) noexcept
       : file_(std::move(other.file_)), path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, "")) {}
@@ -132,20 +152,18 @@ class FileSink {
 
   Result<void> Write(std::span<const std::byte> bytes) { return FdStream(file_.get(), path_.string()).Write(bytes); }
 
-  // Error: the disk's or the folder's; the file that was there stays.
-  Result<void> Commit() {
-    if (::fsync(file_.get()) != 0) return internal::SystemFailure(path_.string());
+  // Error: the disk's or the folder's. The file that was there stays, unless only the folder's sync failed.
+  Result<void> Commit(SyncPolicy sync = SyncPolicy::kDataAndFolder) {
+    if (sync != SyncPolicy::kNone && ::fsync(file_.get()) != 0) return internal::SystemFailure(path_.string());
     if (::close(file_.release()) != 0) return internal::SystemFailure(path_.string());
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) return internal::SystemFailure(path_.string());
     temporary_.clear();
-    // The file's new name is the folder's content. Where the folder cannot be made durable, the file is in place anyway.
-    const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : ".";
-    const internal::Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (opened.get() >= 0) ::fsync(opened.get());
-    return {};
+    return sync == SyncPolicy::kDataAndFolder ? internal::SyncFolder(path_.parent_path()) : Result<void>();
   }
 
  private:
+  static constexpr int kMaxAttempts = 100;
+
   FileSink(internal::Descriptor file, std::filesystem::path path, std::string temporary)
       : file_(std::move(file)), path_(std::move(path)), temporary_(std::move(temporary)) {}
 
