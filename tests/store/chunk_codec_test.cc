@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stored chunks: what goes in comes out, whatever it is; and whatever else comes from a store is refused with a sentence.
+// Stored chunks: what goes in comes out, whatever it is; whatever else comes from a store is refused with a sentence.
 
 #include "skald/store/chunk_codec.h"
 
@@ -20,7 +20,8 @@ namespace skald::testing {
 namespace {
 
 constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer};
-constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16, ChunkElement::kBF16};
+constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16,
+                                      ChunkElement::kBF16};
 constexpr ChunkCodec kLossless[] = {ChunkCodec::kNone, ChunkCodec::kSplitZstd};
 
 ChunkKey KeyOf(std::string_view text) { return {*Sha256().Update(text).Finish()}; }
@@ -62,7 +63,8 @@ TEST_CASE("every kind, element and lossless codec gives back what went in, at ev
     for (const ChunkCodec codec : kLossless) {
       for (const ChunkKind kind : kKinds) {
         for (const size_t elements : {0u, 1u, 3u, 63u, 64u, 65u, 1001u}) {
-          for (const ChunkBytes& content : {Noise(elements * size), Smooth(elements * size), ChunkBytes(elements * size)}) {
+          const size_t bytes = elements * size;
+          for (const ChunkBytes& content : {Noise(bytes), Smooth(bytes), ChunkBytes(bytes)}) {
             CheckRoundTrip({kind, element, codec}, content);
           }
         }

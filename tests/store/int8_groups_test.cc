@@ -151,8 +151,9 @@ TEST_CASE_TEMPLATE("scales and values that no writer makes are refused behind a 
   REQUIRE(decoded);
   CHECK(ValuesOf<T>(decoded->content) == std::vector<float>{0.5f, -63.5f});
   const float too_large = Format<T>::kLargest / 126;
-  for (const ChunkBytes& chunk : {OneGroup(element, NAN, 1), OneGroup(element, INFINITY, 1), OneGroup(element, -0.5f, 1),
-                                  OneGroup(element, too_large, 1), OneGroup(element, 0.5f, -128)}) {
+  for (const ChunkBytes& chunk :
+       {OneGroup(element, NAN, 1), OneGroup(element, INFINITY, 1), OneGroup(element, -0.5f, 1),
+        OneGroup(element, too_large, 1), OneGroup(element, 0.5f, -128)}) {
     const auto refused = DecodeChunk(kKey, chunk);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::kDataLoss);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Int8 groups: a lossy form of numbers. 32 neighbours share a scale, the largest magnitude among them / 127, and each is
-// rounded to a whole multiple of it: off by at most 1/254 of that magnitude, and by the element type's own rounding.
+// Int8 groups: a lossy form of numbers. 32 neighbours share a scale, the largest magnitude among them / 127, and each
+// is rounded to a whole multiple of it: off by at most 1/254 of that magnitude, and by the element type's own rounding.
 
 #ifndef SKALD_STORE_INT8_GROUPS_H_
 #define SKALD_STORE_INT8_GROUPS_H_
@@ -118,7 +118,8 @@ auto WithElementType(ChunkElement element, Function function) {
 }
 
 inline std::string GroupName(size_t group) {
-  return "the group of " + std::to_string(kGroupValues) + " values from " + std::to_string(group * kGroupValues) + " on";
+  return "the group of " + std::to_string(kGroupValues) + " values from " + std::to_string(group * kGroupValues) +
+         " on";
 }
 
 // Appends `content`, a whole number of elements, to `out`. Returns "" or what makes that impossible.

@@ -31,8 +31,8 @@ namespace skald {
 struct RedisOptions {
   std::string host = "127.0.0.1";
   int port = 6379;
-  // For connecting, on top of what looking up the host's name takes; and the longest silence while a command is sent and
-  // answered.
+  // For connecting, on top of what looking up the host's name takes; and the longest silence while a command is sent
+  // and answered.
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds answer_timeout{5000};
   // Before each key, so that one server can be shared. Stores with different prefixes see nothing of each other, unless

@@ -30,8 +30,8 @@ namespace skald {
 // stores. A lost connection is replaced, once for each call. Move-only. Not for both sides of a fork().
 class RedisStore {
  public:
-  // Errors: kInvalidArgument for options that can never work; kFailedPrecondition where no such server is in reach or it
-  // refuses; kDataLoss where something else than Redis answers.
+  // Errors: kInvalidArgument for options that can never work; kFailedPrecondition where no such server is in reach or
+  // it refuses; kDataLoss where something else than Redis answers.
   static Result<RedisStore> Connect(const RedisOptions& options = {}) {
     if (options.port < 1 || options.port > 65535) {
       return Fail(ErrorCode::kInvalidArgument,
