@@ -2,7 +2,7 @@
 //
 // The main function of every test executable. With --target=AVX2 (or any other name that Highway uses) all
 // dispatched code runs on that SIMD target, and the run fails if it did not. A run that had to leave something
-// out, because the CPU lacks the target or reference files are absent, ends with the exit code that ctest
+// out, because the CPU lacks the target or reference files or programs are absent, ends with the exit code that ctest
 // reports as skipped.
 
 #undef HWY_TARGET_INCLUDE
@@ -91,7 +91,7 @@ int RunTests(int argc, char** argv) {
     return 1;
   }
   if (missing_test_data != 0) {
-    std::cout << "SKIPPED in part: " << missing_test_data << " look-ups of reference files found nothing\n";
+    std::cout << "SKIPPED in part: " << missing_test_data << " look-ups of reference files or programs found nothing\n";
     return kSkipped;
   }
   return 0;

@@ -7,8 +7,12 @@ usage: numbered_examples_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of
 
 import pathlib
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 EXAMPLES = pathlib.Path("examples")
@@ -19,9 +23,14 @@ def run(name, *arguments):
     return subprocess.run([EXECUTABLES / name, *arguments], capture_output=True, text=True, timeout=120)
 
 
+def is_built(name):
+    """Examples that need optional libraries are not, where those are missing."""
+    return (EXECUTABLES / name).exists()
+
+
 class NumberedExamples(unittest.TestCase):
-    def output(self, name):
-        done = run(name)
+    def output(self, name, *arguments):
+        done = run(name, *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
@@ -76,9 +85,47 @@ class NumberedExamples(unittest.TestCase):
         self.assertIn("the nearest earlier resume point is 100", text)
         self.assertIn("computed again: the same bits", text)
 
+    def start_redis(self):
+        """Starts a redis-server that ends with the test, and returns its port."""
+        if not shutil.which("redis-server"):
+            self.skipTest("redis-server is not installed")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir",
+                                   folder.name], stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        for _ in range(200):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                return port
+            except ConnectionRefusedError:
+                self.assertIsNone(server.poll(), "redis-server does not start")
+                time.sleep(0.05)
+        self.fail("redis-server does not answer")
+
+    def test_redis_server_loop(self):
+        name = "08_redis_server_loop"
+        if not is_built(name):
+            self.skipTest("hiredis is not installed")
+        port = self.start_redis()
+        text = self.output(name, "examples/demo_model", port)
+        turns = re.findall(r"^Picked up (\d+) tokens of (.+)\n(.*)", text, re.MULTILINE)
+        counts = [int(count) for count, _, _ in turns]
+        self.assertEqual([name == "a new conversation" for _, name, _ in turns], [True, True, False, False])
+        for earlier, later in ((1, 2), (0, 3)):
+            self.assertGreaterEqual(counts[later], counts[earlier] + 13)
+            self.assertTrue(turns[later][2].startswith(turns[earlier][2]))
+        self.assertEqual(text, self.output(name, "examples/demo_model", port))
+        done = run(name, "examples/demo_model", "1")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"\ARedis server 127\.0\.0\.1:1: cannot connect: .*\n\Z")
+
     def test_a_missing_model_is_reported(self):
         for source in EXAMPLES.glob("[0-9]*.cc"):
-            if "MODEL_FOLDER" not in source.read_text():
+            if "MODEL_FOLDER" not in source.read_text() or not is_built(source.stem):
                 continue
             with self.subTest(source.name):
                 done = run(source.stem, "no-such-folder")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a chunk's content as the bytes that a store keeps, and reads them back, trusting none of them. The format is
-// described in FORMAT.md. The same content and format give the same content back on any machine; the stored bytes may
-// differ between versions of zstd.
+// described in FORMAT.md. The same content and format give the same content back on any machine (with the lossy codec
+// not what went in); the stored bytes may differ between versions of zstd.
 
 #ifndef SKALD_STORE_CHUNK_CODEC_H_
 #define SKALD_STORE_CHUNK_CODEC_H_
@@ -21,6 +21,7 @@
 #include "skald/store/chunk_frame.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/chunk_store.h"
+#include "skald/store/int8_groups.h"
 #include "skald/store/packed_parts.h"
 
 namespace skald {
@@ -68,7 +69,7 @@ inline Result<void> DecodePayload(const ChunkHeader& header, std::span<const std
       else complaint = ExpectedFound("bytes of content", content.size(), payload.size());
       break;
     case ChunkCodec::kSplitZstd: complaint = ReadSplit(payload, SizeOf(header.format.element), content); break;
-    case ChunkCodec::kInt8Zstd: complaint = "not yet"; break;
+    case ChunkCodec::kInt8Zstd: complaint = ReadInt8(payload, header.format.element, content); break;
   }
   if (!complaint.empty()) return DamagedChunk(header.key, complaint);
   return {};
@@ -76,8 +77,8 @@ inline Result<void> DecodePayload(const ChunkHeader& header, std::span<const std
 
 }  // namespace internal
 
-// Returns `content` as a store keeps it. Errors: kInvalidArgument for more than kMaxChunkContent bytes or no whole
-// number of elements; kResourceExhausted.
+// Returns `content` as a store keeps it. Errors: kInvalidArgument for more than kMaxChunkContent bytes, no whole number
+// of elements, or what the lossy codec has no form for (bytes, infinities, NaN); kResourceExhausted.
 inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& format,
                                       std::span<const std::byte> content) {
   if (content.size() > kMaxChunkContent) {
@@ -94,11 +95,13 @@ inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& fo
     ChunkBytes chunk;
     chunk.reserve(kChunkHeaderBytes + element_bytes * sizeof(uint64_t) + content.size());
     chunk.resize(kChunkHeaderBytes);
+    std::string complaint;
     switch (format.codec) {
       case ChunkCodec::kNone: chunk.insert(chunk.end(), content.begin(), content.end()); break;
       case ChunkCodec::kSplitZstd: internal::AppendSplit(content, element_bytes, chunk); break;
-      case ChunkCodec::kInt8Zstd: return Fail(ErrorCode::kUnsupported, "not yet");
+      case ChunkCodec::kInt8Zstd: complaint = internal::AppendInt8(content, format.element, chunk); break;
     }
+    if (!complaint.empty()) return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + ": " + complaint);
     internal::WriteChunkHeader(key, format, content.size(), chunk);
     return chunk;
   });

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server that keeps nothing between turns: each conversation is put down in Redis after its turn, and picked up by its
+// key for the next, here or on another machine. Saving writes only what the turn added; nothing is computed twice.
+//
+//   build/release/examples/08_redis_server_loop [MODEL_FOLDER [PORT]], with a redis-server running on this machine
+
+#include <iostream>
+
+#include "demo_model/demo_config.h"
+#include "skald/skald.h"
+#include "skald/store/redis_store.h"
+#include "skald/store/snapshot.h"
+#include "skald/text/tokenizer.h"
+
+struct Server {
+  const skald::Tokenizer& tokenizer;
+  const skald::Model<DemoModel>& model;
+  skald::Identity identity;  // a snapshot is good for one model only
+  skald::RedisStore& store;
+  skald::Workspace& workspace;
+
+  // Goes on with the conversation of `key`, or begins one, and leaves there the key for its next turn.
+  skald::Result<void> Turn(std::optional<skald::ChunkKey>& key, const char* text) {
+    auto pool = skald::CreateBlockPool<DemoModel>();
+    if (!pool) return skald::Failure(pool.error());
+    auto cache = skald::CreateKVCache(*pool);
+    if (key) {
+      auto snapshot = skald::LoadSnapshot(store, *key, identity, *pool);
+      if (!snapshot) return skald::Failure(snapshot.error());
+      cache = std::move(snapshot->cache);
+    }
+    if (!cache) return skald::Failure(cache.error());
+    std::cout << "Picked up " << cache->size() << " tokens of " << (key ? key->ToHex() : "a new conversation") << '\n';
+    auto unseen = tokenizer.Encode(text);
+    if (!unseen) return skald::Failure(unseen.error());
+    if (!key) unseen->insert(unseen->begin(), tokenizer.bos_id().value());
+    for (int left = 12;; --left) {
+      const auto logits = model.Forward(*cache, *unseen, workspace);
+      if (!logits) return skald::Failure(logits.error());
+      if (left == 0) break;  // what was said last is computed too, and needs no second time
+      const auto next = skald::Sample(*logits, {.temperature = 0.7f, .top_k = 40}, {}, cache->size());
+      if (!next) return skald::Failure(next.error());
+      unseen->assign(1, next->id);
+    }
+    std::cout << tokenizer.Decode(cache->tokens()).value() << "\n\n";
+    const auto saved = skald::SaveSnapshot(*cache, identity, {}, store);
+    if (!saved) return skald::Failure(saved.error());
+    key = *saved;
+    return {};
+  }
+};
+
+skald::Result<void> Run(const std::filesystem::path& folder, int port) {
+  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
+  if (!tokenizer) return skald::Failure(tokenizer.error());
+  const auto model = skald::LoadModel<DemoModel>(folder);
+  if (!model) return skald::Failure(model.error());
+  const auto weights = skald::DigestOfWeights(folder);
+  if (!weights) return skald::Failure(weights.error());
+  auto store = skald::RedisStore::Connect({.port = port});
+  if (!store) return skald::Failure(store.error());
+  auto workspace = skald::CreateWorkspace();
+  if (!workspace) return skald::Failure(workspace.error());
+  Server server{*tokenizer, *model, {.weights = *weights}, *store, *workspace};
+  std::optional<skald::ChunkKey> keys[2];  // all that a server has to remember of two conversations
+  const std::pair<int, const char*> requests[] = {{0, "And God said"}, {1, "The king"}, {1, " Then"}, {0, " Behold"}};
+  for (const auto& [conversation, text] : requests) {
+    if (auto done = server.Turn(keys[conversation], text); !done) return done;
+  }
+  return {};
+}
+
+int main(int argc, char** argv) {
+  const auto done = Run(argc > 1 ? argv[1] : "examples/demo_model", argc > 2 ? std::atoi(argv[2]) : 6379);
+  if (!done) std::cerr << done.error().message << '\n';
+  return done ? 0 : 1;
+}
