@@ -29,8 +29,9 @@
 
 namespace skald {
 
-// Fetch is called as Result<ChunkBytes>(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in
-// the order of SnapshotPlan::chunks, and returns the chunk as stored.
+// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order of
+// SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>> that
+// is valid until the next call.
 template <class Fetch>
 class SnapshotLoader {
  public:
@@ -121,12 +122,12 @@ class SnapshotLoader {
       table.blocks.push_back(*id);
     }
     const std::vector<std::byte*> bytes = pool_->Resolve(g, table.blocks);
-    if (!group(g).is_recurrent()) {
-      for (std::byte* block : bytes) std::memset(block, 0, pool_->geometry(g).block_bytes());
-    }
+    ClearUncovered(saved, g, bytes);
     for (size_t i = 0; i < keys.size(); ++i) {
       const uint64_t size = ContentBytes(saved, g, i);
-      auto content = FetchContent(keys[i], size);
+      const auto stored = fetch_(keys[i], size);
+      if (!stored) return Failure(stored.error());
+      const auto content = ViewChunk(keys[i], *stored, size, decoded_);
       if (!content) return Failure(content.error());
       if (group(g).is_recurrent()) {
         std::memcpy(bytes[i], content->data(), content->size());
@@ -137,16 +138,15 @@ class SnapshotLoader {
     return {};
   }
 
-  Result<ChunkBytes> FetchContent(const ChunkKey& key, uint64_t size) {
-    auto stored = fetch_(key, size);
-    if (!stored) return stored;
-    auto chunk = DecodeChunk(key, *stored, size);
-    if (!chunk) return Failure(chunk.error());
-    if (chunk->content.size() != size) {
-      return Fail(ErrorCode::kDataLoss, "chunk " + key.ToHex() + " has " + std::to_string(chunk->content.size()) +
-                                            " bytes of content, expected " + std::to_string(size));
+  // Clears the blocks that tiles will not fill to the last byte: the first and the last, if any.
+  void ClearUncovered(const SavedTable& saved, size_t g, const std::vector<std::byte*>& blocks) const {
+    if (group(g).is_recurrent()) return;
+    const size_t first_token = saved.groups[g].first_token, end = RoundUp(saved.StoredTokens(), kTile);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const size_t begin = (first_token / block_tokens() + i) * block_tokens();
+      const bool covered = begin >= first_token / kTile * kTile && begin + block_tokens() <= end;
+      if (!covered) std::memset(blocks[i], 0, pool_->geometry(g).block_bytes());
     }
-    return std::move(chunk->content);
   }
 
   // Tokens [begin, end) that chunk `i` of an attention group holds.
@@ -208,6 +208,7 @@ class SnapshotLoader {
 
   std::shared_ptr<BlockPool> pool_;
   Fetch fetch_;
+  ChunkBytes decoded_;  // used again for every chunk
 };
 
 }  // namespace skald
