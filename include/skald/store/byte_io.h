@@ -99,13 +99,21 @@ class BufferSource {
   explicit BufferSource(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   Result<void> Read(std::span<std::byte> bytes) {
-    if (bytes.size() > rest_.size()) {
-      return Fail(ErrorCode::kDataLoss, "the bytes end where " + std::to_string(bytes.size()) +
+    const auto taken = Take(bytes.size());
+    if (!taken) return Failure(taken.error());
+    if (!bytes.empty()) std::memcpy(bytes.data(), taken->data(), bytes.size());
+    return {};
+  }
+
+  // The next bytes themselves, where a copy is not needed. Error as Read.
+  Result<std::span<const std::byte>> Take(uint64_t count) {
+    if (count > rest_.size()) {
+      return Fail(ErrorCode::kDataLoss, "the bytes end where " + std::to_string(count) +
                                             " more are expected; there are " + std::to_string(rest_.size()));
     }
-    if (!bytes.empty()) std::memcpy(bytes.data(), rest_.data(), bytes.size());
-    rest_ = rest_.subspan(bytes.size());
-    return {};
+    const auto taken = rest_.first(static_cast<size_t>(count));
+    rest_ = rest_.subspan(taken.size());
+    return taken;
   }
 
  private:

@@ -107,6 +107,22 @@ inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& fo
   });
 }
 
+// The same for content that stands in `room` already, behind kChunkHeaderBytes bytes. Returns the stored bytes: `room`
+// itself where the codec leaves content as it is, else what is put into `encoded`.
+inline Result<std::span<const std::byte>> EncodeChunkInPlace(const ChunkKey& key, const ChunkFormat& format,
+                                                             std::span<std::byte> room, ChunkBytes& encoded) {
+  const auto content = room.subspan(kChunkHeaderBytes);
+  const bool is_valid = content.size() <= kMaxChunkContent && content.size() % SizeOf(format.element) == 0;
+  if (format.codec == ChunkCodec::kNone && is_valid) {
+    internal::WriteChunkHeader(key, format, content.size(), room);
+    return room;
+  }
+  auto chunk = EncodeChunk(key, format, content);
+  if (!chunk) return Failure(chunk.error());
+  encoded = std::move(*chunk);
+  return encoded;
+}
+
 // Reads the stored bytes of chunk `key` into `content`, which must have the chunk's length exactly; after an error its
 // bytes are unspecified. Errors as ReadChunkHeader; kDataLoss also for a chunk of another length.
 inline Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const std::byte> chunk,
@@ -123,7 +139,22 @@ inline Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const 
   });
 }
 
-// The same for a reader who does not know the chunk's length, with a limit to it.
+// The same without a copy where there is nothing to decode: returns the chunk's `content_bytes` bytes, which stand in
+// `chunk` itself or in `decoded`.
+inline Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, std::span<const std::byte> chunk,
+                                                    uint64_t content_bytes, ChunkBytes& decoded) {
+  const auto header = ReadChunkHeader(key, chunk, content_bytes);
+  if (!header) return Failure(header.error());
+  if (header->content_bytes == content_bytes && header->payload_bytes == content_bytes &&
+      header->format.codec == ChunkCodec::kNone) {
+    return chunk.subspan(kChunkHeaderBytes);
+  }
+  decoded.resize(static_cast<size_t>(content_bytes));
+  if (auto done = DecodeChunkInto(key, chunk, decoded); !done) return Failure(done.error());
+  return decoded;
+}
+
+// DecodeChunkInto for a reader who does not know the chunk's length, with a limit to it.
 inline Result<DecodedChunk> DecodeChunk(const ChunkKey& key, std::span<const std::byte> chunk,
                                         uint64_t max_content_bytes = kMaxChunkContent) {
   return CatchOutOfMemory("decoding a chunk", [&]() -> Result<DecodedChunk> {

@@ -88,21 +88,29 @@ inline Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path) {
   return hash.Finish();
 }
 
-// Returns the digest of a checkpoint: of its .safetensors files' contents in the order of their names. `path` is such a
-// file or a folder of them.
-inline Result<Sha256Digest> DigestOfWeights(const std::filesystem::path& path) {
+// Returns the files of a checkpoint, `path` itself or the .safetensors files of the folder that it names, in the order of
+// their names; at least one.
+inline Result<std::vector<std::filesystem::path>> WeightFiles(const std::filesystem::path& path) {
   std::error_code error;
   std::vector<std::filesystem::path> files;
-  if (!std::filesystem::is_directory(path, error)) return DigestOfFile(path);
+  if (!std::filesystem::is_directory(path, error)) return std::vector{path};
   for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().extension() == ".safetensors") files.push_back(entry->path());
   }
   if (error) return Fail(ErrorCode::kFailedPrecondition, path.string() + ": " + error.message());
   if (files.empty()) return Fail(ErrorCode::kNotFound, path.string() + ": there is no .safetensors file");
   std::sort(files.begin(), files.end());
-  if (files.size() == 1) return DigestOfFile(files.front());
+  return files;
+}
+
+// Returns the digest of a checkpoint: of its files' contents in the order of their names. Reads all of them;
+// cached_digest.h does so once.
+inline Result<Sha256Digest> DigestOfWeights(const std::filesystem::path& path) {
+  const auto files = WeightFiles(path);
+  if (!files) return Failure(files.error());
+  if (files->size() == 1) return DigestOfFile(files->front());
   Sha256 hash;
-  for (const auto& file : files) {
+  for (const auto& file : *files) {
     const auto digest = DigestOfFile(file);
     if (!digest) return digest;
     hash.Update(*digest);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "skald/base/result.h"
 
@@ -23,9 +24,10 @@ using Sha256Digest = std::array<std::byte, 32>;
 // several things of variable length hashes their lengths too.
 class Sha256 {
  public:
-  Sha256() : context_(EVP_MD_CTX_new()) { Restart(); }
+  Sha256() : context_(EVP_MD_CTX_new()) {}
 
   Sha256& Update(std::span<const std::byte> bytes) {
+    Begin();
     good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
     return *this;
   }
@@ -34,12 +36,14 @@ class Sha256 {
   // Returns the digest of all bytes so far and starts anew. Error: kResourceExhausted where libcrypto could not go on
   // at this or an earlier call, for want of memory or because its configuration forbids SHA-256.
   Result<Sha256Digest> Finish() {
+    Begin();
     Sha256Digest digest;
     unsigned size = 0;
     good_ = good_ && EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1;
-    const bool done = good_ && size == digest.size();
-    Restart();
-    if (!done) return Fail(ErrorCode::kResourceExhausted, "libcrypto could not compute a SHA-256 digest");
+    begun_ = false;
+    if (!good_ || size != digest.size()) {
+      return Fail(ErrorCode::kResourceExhausted, "libcrypto could not compute a SHA-256 digest");
+    }
     return digest;
   }
 
@@ -48,10 +52,15 @@ class Sha256 {
     void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
   };
 
-  void Restart() { good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1; }
+  // Only the first time names the algorithm: looking it up takes longer than hashing a few bytes.
+  void Begin() {
+    if (std::exchange(begun_, true)) return;
+    const EVP_MD* const algorithm = std::exchange(named_, true) ? nullptr : EVP_sha256();
+    good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
+  }
 
   std::unique_ptr<EVP_MD_CTX, Free> context_;
-  bool good_ = false;
+  bool named_ = false, begun_ = false, good_ = false;
 };
 
 }  // namespace skald

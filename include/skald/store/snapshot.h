@@ -73,8 +73,8 @@ inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
   return ChunkKey{*digest};
 }
 
-// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes; manifest
-// last if `manifest_last`. Returns the manifest's key.
+// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes, valid until
+// the next call; manifest last if `manifest_last`. Returns the manifest's key.
 template <class Emit>
 Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Emit emit) {
@@ -92,12 +92,12 @@ Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, co
   if (!manifest_last) {
     if (auto done = emit_manifest(); !done) return Failure(done.error());
   }
-  ChunkBytes content;
+  ChunkBytes room, encoded;  // used again, as most chunks have the same size
   for (const PlannedChunk& chunk : plan->chunks()) {
     const auto encode = [&] {
-      content.clear();
-      plan->AppendContent(chunk, content);
-      return EncodeChunk(chunk.key, chunk.format, content);
+      room.resize(kChunkHeaderBytes + static_cast<size_t>(plan->ContentBytes(chunk)));
+      plan->ReadContent(chunk, room.data() + kChunkHeaderBytes);
+      return EncodeChunkInPlace(chunk.key, chunk.format, room, encoded);
     };
     if (auto done = emit(chunk.key, encode); !done) return Failure(done.error());
   }
@@ -133,21 +133,61 @@ Result<Snapshot> BuildSnapshot(Manifest manifest, std::shared_ptr<BlockPool> poo
   return Snapshot{std::move(*cache), std::move(manifest.notes)};
 }
 
-// Reads a stored chunk and its length, at most `max_bytes`, from a stream. Memory grows with what really comes.
-inline Result<ChunkBytes> ReadFrame(const ByteSourceRef& source, uint64_t max_bytes) {
-  uint64_t size;
-  if (auto read = source.Read(std::as_writable_bytes(std::span(&size, 1))); !read) return Failure(read.error());
+// Any source with BufferSource's Take. Memory grows with what really comes, and is used again.
+class SourceReader {
+ public:
+  explicit SourceReader(ByteSourceRef source) : source_(source) {}
+
+  Result<void> Read(std::span<std::byte> bytes) const { return source_.Read(bytes); }
+
+  // Valid until the next call.
+  Result<std::span<const std::byte>> Take(uint64_t count) {
+    uint64_t taken = 0;
+    while (taken < count) {
+      const uint64_t part = std::min(count - taken, std::max(taken, uint64_t{4} << 20));
+      if (buffer_.size() < taken + part) buffer_.resize(static_cast<size_t>(taken + part));
+      if (auto read = source_.Read(std::span(buffer_).subspan(taken, part)); !read) return Failure(read.error());
+      taken += part;
+    }
+    return std::span<const std::byte>(buffer_).first(static_cast<size_t>(count));
+  }
+
+ private:
+  ByteSourceRef source_;
+  ChunkBytes buffer_;
+};
+
+// Reads a chunk's length, at most `max_bytes`, and the chunk as stored. Reader: SourceReader or BufferSource.
+template <class Reader>
+Result<std::span<const std::byte>> ReadFrame(Reader& reader, uint64_t max_bytes) {
+  uint64_t size = 0;
+  if (auto read = reader.Read(std::as_writable_bytes(std::span(&size, 1))); !read) return Failure(read.error());
   if (size > max_bytes) {
     return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) + " bytes, expected at most " +
                                           std::to_string(max_bytes));
   }
-  ChunkBytes bytes;
-  while (bytes.size() < size) {
-    const size_t begin = bytes.size();
-    bytes.resize(begin + std::min<uint64_t>(size - begin, std::max<size_t>(begin, size_t{4} << 20)));
-    if (auto read = source.Read(std::span(bytes).subspan(begin)); !read) return Failure(read.error());
+  return reader.Take(size);
+}
+
+template <class Reader>
+Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::shared_ptr<BlockPool> pool) {
+  StreamHeader header;
+  if (auto read = reader.Read(std::as_writable_bytes(std::span(&header, 1))); !read) return Failure(read.error());
+  if (header.magic != kStreamMagic) {
+    return Fail(ErrorCode::kDataLoss, "this is not a snapshot: it does not begin with 'SkaldSnp'");
   }
-  return bytes;
+  if (header.version != kStreamVersion || header.reserved != 0) {
+    return Fail(ErrorCode::kUnsupported, "the snapshot has version " + std::to_string(header.version) +
+                                             ", this Skald reads version " + std::to_string(kStreamVersion));
+  }
+  const auto stored = ReadFrame(reader, kMaxManifestBytes);
+  if (!stored) return Failure(stored.error());
+  auto manifest = OpenManifest(header.manifest, *stored, identity, *pool);
+  if (!manifest) return Failure(manifest.error());
+  const auto next = [&reader](const ChunkKey&, uint64_t content_bytes) {
+    return ReadFrame(reader, content_bytes + kMaxChunkOverhead);
+  };
+  return BuildSnapshot(std::move(*manifest), std::move(pool), next);
 }
 
 }  // namespace internal
@@ -226,32 +266,18 @@ inline Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, c
 // The same from a source, which is read to the snapshot's end and no further.
 inline Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& identity, std::shared_ptr<BlockPool> pool) {
   return CatchOutOfMemory("LoadSnapshot", [&]() -> Result<Snapshot> {
-    internal::StreamHeader header;
-    if (auto read = source.Read(std::as_writable_bytes(std::span(&header, 1))); !read) return Failure(read.error());
-    if (header.magic != internal::kStreamMagic) {
-      return Fail(ErrorCode::kDataLoss, "this is not a snapshot: it does not begin with 'SkaldSnp'");
-    }
-    if (header.version != internal::kStreamVersion || header.reserved != 0) {
-      return Fail(ErrorCode::kUnsupported, "the snapshot has version " + std::to_string(header.version) +
-                                               ", this Skald reads version " +
-                                               std::to_string(internal::kStreamVersion));
-    }
-    const auto stored = internal::ReadFrame(source, internal::kMaxManifestBytes);
-    if (!stored) return Failure(stored.error());
-    auto manifest = internal::OpenManifest(header.manifest, *stored, identity, *pool);
-    if (!manifest) return Failure(manifest.error());
-    const auto next = [&source](const ChunkKey&, uint64_t content_bytes) {
-      return internal::ReadFrame(source, content_bytes + internal::kMaxChunkOverhead);
-    };
-    return internal::BuildSnapshot(std::move(*manifest), std::move(pool), next);
+    internal::SourceReader reader(source);
+    return internal::ReadSnapshot(reader, identity, std::move(pool));
   });
 }
 
 // The same from bytes in memory.
 inline Result<Snapshot> LoadSnapshot(std::span<const std::byte> bytes, const Identity& identity,
                                      std::shared_ptr<BlockPool> pool) {
-  BufferSource source(bytes);
-  return LoadSnapshot(ByteSourceRef(source), identity, std::move(pool));
+  return CatchOutOfMemory("LoadSnapshot", [&]() -> Result<Snapshot> {
+    BufferSource reader(bytes);
+    return internal::ReadSnapshot(reader, identity, std::move(pool));
+  });
 }
 
 }  // namespace skald

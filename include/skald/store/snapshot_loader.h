@@ -29,8 +29,9 @@
 
 namespace skald {
 
-// Fetch is called as Result<ChunkBytes>(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in
-// the order of SnapshotPlan::chunks, and returns the chunk as stored.
+// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order of
+// SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>> that
+// is valid until the next call.
 template <class Fetch>
 class SnapshotLoader {
  public:
@@ -129,9 +130,8 @@ class SnapshotLoader {
     if (auto allocated = AllocateBlocks(saved, g, keys.size(), lease, table); !allocated) return allocated;
     const std::vector<std::byte*> blocks = pool_->Resolve(g, table.blocks);
     for (size_t i = 0; i < keys.size(); ++i) {
-      const auto content = FetchContent(keys[i], ContentBytes(saved, g, i));
-      if (!content) return Failure(content.error());
-      std::memcpy(blocks[i], content->data(), content->size());
+      const auto copy = [&](std::span<const std::byte> state) { std::memcpy(blocks[i], state.data(), state.size()); };
+      if (auto loaded = WithContent(keys[i], ContentBytes(saved, g, i), copy); !loaded) return loaded;
     }
     return {};
   }
@@ -143,11 +143,10 @@ class SnapshotLoader {
     const size_t count = (end + block_tokens() - 1) / block_tokens() - table.first_token / block_tokens();
     if (auto allocated = AllocateBlocks(saved, g, count, lease, table); !allocated) return allocated;
     const std::vector<std::byte*> blocks = pool_->Resolve(g, table.blocks);
-    for (std::byte* block : blocks) std::memset(block, 0, pool_->geometry(g).block_bytes());
+    ClearUncovered(saved, g, end, blocks);
     for (size_t i = 0; i < keys.size() && TokensOf(saved, g, i).first < end; ++i) {
-      const auto content = FetchContent(keys[i], ContentBytes(saved, g, i));
-      if (!content) return Failure(content.error());
-      WriteTokens(saved, g, i, end, *content, blocks);
+      const auto write = [&](std::span<const std::byte> tiles) { WriteTokens(saved, g, i, end, tiles, blocks); };
+      if (auto loaded = WithContent(keys[i], ContentBytes(saved, g, i), write); !loaded) return loaded;
     }
     return {};
   }
@@ -174,23 +173,31 @@ class SnapshotLoader {
     if (!id) return Failure(id.error());
     lease.Adopt(g, *id);
     table.blocks.push_back(*id);
-    const auto content = FetchContent(saved.groups[g].chunks[tokens - saved.groups[g].first_token],
-                                      pool_->geometry(g).block_bytes());
+    std::byte* const block = pool_->Resolve(g, {*id})[0];
+    const auto copy = [&](std::span<const std::byte> state) { std::memcpy(block, state.data(), state.size()); };
+    const ChunkKey& key = saved.groups[g].chunks[tokens - saved.groups[g].first_token];
+    return WithContent(key, pool_->geometry(g).block_bytes(), copy);
+  }
+
+  // Calls use(content) with a chunk's content, which is gone afterwards.
+  template <class Use>
+  Result<void> WithContent(const ChunkKey& key, uint64_t size, Use use) {
+    const auto stored = fetch_(key, size);
+    if (!stored) return Failure(stored.error());
+    const auto content = ViewChunk(key, *stored, size, decoded_);
     if (!content) return Failure(content.error());
-    std::memcpy(pool_->Resolve(g, {*id})[0], content->data(), content->size());
+    use(*content);
     return {};
   }
 
-  Result<ChunkBytes> FetchContent(const ChunkKey& key, uint64_t size) {
-    auto stored = fetch_(key, size);
-    if (!stored) return stored;
-    auto chunk = DecodeChunk(key, *stored, size);
-    if (!chunk) return Failure(chunk.error());
-    if (chunk->content.size() != size) {
-      return Fail(ErrorCode::kDataLoss, "chunk " + key.ToHex() + " has " + std::to_string(chunk->content.size()) +
-                                            " bytes of content, expected " + std::to_string(size));
+  // Clears the blocks that tiles before token `end` will not fill to the last byte: the first and the last, if any.
+  void ClearUncovered(const SavedTable& saved, size_t g, uint32_t end, const std::vector<std::byte*>& blocks) const {
+    const size_t first_token = saved.groups[g].first_token, covered_end = RoundUp(end, kTile);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      const size_t begin = (first_token / block_tokens() + i) * block_tokens();
+      const bool covered = begin >= first_token / kTile * kTile && begin + block_tokens() <= covered_end;
+      if (!covered) std::memset(blocks[i], 0, pool_->geometry(g).block_bytes());
     }
-    return std::move(chunk->content);
   }
 
   // Tokens [begin, end) that chunk `i` of an attention group holds.
@@ -253,6 +260,7 @@ class SnapshotLoader {
 
   std::shared_ptr<BlockPool> pool_;
   Fetch fetch_;
+  ChunkBytes decoded_;  // used again for every chunk
 };
 
 }  // namespace skald

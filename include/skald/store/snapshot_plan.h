@@ -69,27 +69,31 @@ class SnapshotPlan {
   // In the order in which a reader wants them; a key may come twice.
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
 
-  // Appends a chunk's content to `bytes`.
-  void AppendContent(const PlannedChunk& chunk, ChunkBytes& bytes) const {
+  uint64_t ContentBytes(const PlannedChunk& chunk) const {
     const CacheGroup& group = pool_.layout().groups()[chunk.group];
+    if (group.is_recurrent()) return pool_.geometry(chunk.group).block_bytes();
+    return RoundUp(chunk.end - chunk.begin, kTile) / kTile * TileGeometry(group, pool_.runtime().kv_type).block_bytes();
+  }
+
+  // Writes a chunk's content, ContentBytes of it, to `bytes`.
+  void ReadContent(const PlannedChunk& chunk, std::byte* bytes) const {
+    const CacheGroup& group = pool_.layout().groups()[chunk.group];
+    const BlockGeometry& geometry = pool_.geometry(chunk.group);
     if (group.is_recurrent()) {
-      const std::byte* const state = pool_.Resolve(chunk.group, {chunk.block})[0];
-      bytes.insert(bytes.end(), state, state + pool_.geometry(chunk.group).block_bytes());
+      std::memcpy(bytes, pool_.Resolve(chunk.group, {chunk.block})[0], geometry.block_bytes());
       return;
     }
-    const BlockGeometry& geometry = pool_.geometry(chunk.group);
     const DType type = pool_.runtime().kv_type;
     const BlockGeometry tile = TileGeometry(group, type);
     const GroupTable& table = chunk.lease->table().groups[chunk.group];
-    const size_t first_block = table.first_token / geometry.block_tokens;
-    const std::vector<std::byte*> blocks = pool_.Resolve(chunk.group, table.blocks);
-    for (size_t token = chunk.begin; token < chunk.end; token += kTile) {
-      bytes.resize(bytes.size() + tile.block_bytes());
-      std::byte* const target = bytes.data() + bytes.size() - tile.block_bytes();
-      ReadTile(geometry, tile, type, token % geometry.block_tokens, blocks[token / geometry.block_tokens - first_block],
-               target);
-      if (token < table.first_token) ClearTileTokens(tile, type, 0, table.first_token - token, target);
-      if (token + kTile > chunk.end) ClearTileTokens(tile, type, chunk.end - token, kTile, target);
+    const size_t step = geometry.block_tokens, first_block = chunk.begin / step;
+    const auto begin = table.blocks.begin() + (first_block - table.first_token / step);
+    const std::vector<std::byte*> blocks =
+        pool_.Resolve(chunk.group, {begin, begin + ((chunk.end + step - 1) / step - first_block)});
+    for (size_t token = chunk.begin; token < chunk.end; token += kTile, bytes += tile.block_bytes()) {
+      ReadTile(geometry, tile, type, token % step, blocks[token / step - first_block], bytes);
+      if (token < table.first_token) ClearTileTokens(tile, type, 0, table.first_token - token, bytes);
+      if (token + kTile > chunk.end) ClearTileTokens(tile, type, chunk.end - token, kTile, bytes);
     }
   }
 
@@ -152,8 +156,8 @@ class SnapshotPlan {
   Result<ChunkKey> ContentKey(const PlannedChunk& chunk) const {
     const auto root = chain_.At(0);
     if (!root) return Failure(root.error());
-    ChunkBytes content;
-    AppendContent(chunk, content);
+    ChunkBytes content(ContentBytes(chunk));
+    ReadContent(chunk, content.data());
     const auto digest = Sha256().Update("skald content").Update(*root).Update(content).Finish();
     if (!digest) return Failure(digest.error());
     return ChunkKey{*digest};

@@ -38,6 +38,7 @@ struct StateKind {
   friend bool operator==(const StateKind&, const StateKind&) = default;
 };
 
+// Used by one thread at a time.
 class TokenChain {
  public:
   // `tokens` must outlive the chain.
@@ -56,7 +57,7 @@ class TokenChain {
     chain.links_.push_back(*link);
     while (chain.links_.size() <= tokens.size() / kChunkTokens) {
       const size_t begin = (chain.links_.size() - 1) * kChunkTokens;
-      link = Link(chain.links_.back(), tokens.subspan(begin, kChunkTokens));
+      link = Link(hash, chain.links_.back(), tokens.subspan(begin, kChunkTokens));
       if (!link) return Failure(link.error());
       chain.links_.push_back(*link);
     }
@@ -69,7 +70,7 @@ class TokenChain {
   Result<Sha256Digest> At(size_t count) const {
     const size_t whole = count / kChunkTokens, rest = count % kChunkTokens;
     if (rest == 0) return links_[whole];
-    return Link(links_[whole], tokens_.subspan(whole * kChunkTokens, rest));
+    return Link(hash_, links_[whole], tokens_.subspan(whole * kChunkTokens, rest));
   }
 
   // The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
@@ -81,21 +82,22 @@ class TokenChain {
  private:
   explicit TokenChain(std::span<const int32_t> tokens) : tokens_(tokens) {}
 
-  static Result<Sha256Digest> Link(const Sha256Digest& before, std::span<const int32_t> tokens) {
-    return Sha256().Update(before).Update(std::as_bytes(tokens)).Finish();
+  static Result<Sha256Digest> Link(Sha256& hash, const Sha256Digest& before, std::span<const int32_t> tokens) {
+    return hash.Update(before).Update(std::as_bytes(tokens)).Finish();
   }
 
   Result<ChunkKey> Key(std::string_view what, size_t group, size_t begin, size_t end) const {
     const auto link = At(end);
     if (!link) return Failure(link.error());
     const uint64_t facts[] = {group, begin};
-    const auto digest = Sha256().Update(*link).Update(std::as_bytes(std::span(facts))).Update(what).Finish();
+    const auto digest = hash_.Update(*link).Update(std::as_bytes(std::span(facts))).Update(what).Finish();
     if (!digest) return Failure(digest.error());
     return ChunkKey{*digest};
   }
 
   std::span<const int32_t> tokens_;
   std::vector<Sha256Digest> links_;  // [i] covers the first i chunks
+  mutable Sha256 hash_;              // used again: making one takes longer than hashing a chunk's tokens
 };
 
 }  // namespace skald
