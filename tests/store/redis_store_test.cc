@@ -206,7 +206,7 @@ TEST_CASE("a conversation put down in Redis goes on with the same bits, and dama
     const std::string name = "skald:" + damaged.ToHex(), value = server->Do({"GET", name});
     std::string changed = value;
     changed[changed.size() / 2] = static_cast<char>(changed[changed.size() / 2] ^ 1);
-    for (const std::string& wrong : {value.substr(0, value.size() - 1), changed, std::string("nonsense"), std::string()}) {
+    for (const std::string& wrong : {value.substr(0, value.size() - 1), changed, std::string("x"), std::string()}) {
       server->Do({"SET", name, wrong});
       CheckError(load(), ErrorCode::kDataLoss, damaged.ToHex());
     }
@@ -255,8 +255,8 @@ TEST_CASE("where there is no server, connecting says so in time") {
   CheckError(RedisStore::Connect({.host = ""}), ErrorCode::kFailedPrecondition, "cannot connect");
   CheckError(RedisStore::Connect({.port = 0}), ErrorCode::kInvalidArgument, "port is 0, expected 1 to 65535");
   CheckError(RedisStore::Connect({.port = 65536}), ErrorCode::kInvalidArgument, "port is 65536");
-  CheckError(RedisStore::Connect({.connect_timeout = milliseconds(0)}), ErrorCode::kInvalidArgument, "timeout is 0 ms");
-  CheckError(RedisStore::Connect({.answer_timeout = milliseconds(-1)}), ErrorCode::kInvalidArgument, "timeout is -1 ms");
+  CheckError(RedisStore::Connect({.connect_timeout = milliseconds(0)}), ErrorCode::kInvalidArgument, "is 0 ms");
+  CheckError(RedisStore::Connect({.answer_timeout = milliseconds(-1)}), ErrorCode::kInvalidArgument, "is -1 ms");
 }
 
 using Answers = std::vector<std::string>;
@@ -296,7 +296,7 @@ TEST_CASE("whatever else answers at the port is no Redis server") {
   for (const char* answer : {"HTTP/1.1 400 Bad Request\r\n\r\n", ":1\r\n", "$-1\r\n", "*0\r\n"}) {
     CAPTURE(answer);
     const FakeServer server({Answers{answer}});
-    CheckError(RedisStore::Connect(At(server.port)), ErrorCode::kDataLoss, "PING: the answer is not what Redis answers");
+    CheckError(RedisStore::Connect(At(server.port)), ErrorCode::kDataLoss, "PING: the answer is not what Redis");
   }
   const FakeServer closes({Answers{}});
   CheckError(RedisStore::Connect(At(closes.port)), ErrorCode::kFailedPrecondition, "PING: ");
@@ -342,7 +342,9 @@ TEST_CASE("a connection lost in the middle is replaced once for each call, silen
   options.answer_timeout = milliseconds(50);
   const RedisStore patient = *RedisStore::Connect(options);
   CheckError(patient.Get(key), ErrorCode::kFailedPrecondition, "GET: silence for 50 ms");
-  CHECK_FALSE(*patient.Has(key));
+  const auto has = patient.Has(key);
+  REQUIRE(has);
+  CHECK_FALSE(*has);
 }
 
 }  // namespace

@@ -162,6 +162,7 @@ class RedisStore {
       const bool was_open = connection && connection->is_usable();
       for (bool is_retry = false;; is_retry = true) {
         if (!was_open || is_retry) {
+          connection.reset();  // first, for servers with little room for connections
           auto opened = internal::RedisConnection::Open(options_);
           if (!opened) return Failure(opened.error());
           connection = std::move(*opened);
