@@ -175,7 +175,10 @@ TEST_CASE("a manifest must hold all that the next token sees, at every resume po
     KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
     const CacheLayout& layout = cache.pool().layout();
     const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
-    const auto manifest_of = [&] { return SnapshotPlan::Make(cache.Contents(), kind, {}, ChunkCodec::kNone)->manifest(); };
+    const auto manifest_of = [&] {
+      const CacheContents contents = cache.Contents();
+      return SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
+    };
     const auto refused = [&](Manifest bad) {
       const auto decoded = DecodeManifest(EncodeManifest(bad), kind, layout);
       REQUIRE_FALSE(decoded);

@@ -3,7 +3,7 @@
 // Snapshots: a conversation written down, and taken up again where it stood, with the same bits: in another process, on
 // another machine or SIMD target, with other block sizes and threads. To a ChunkStore a snapshot is a manifest and
 // chunks named by what they hold, so saving again writes only what is new and conversations share what they have in
-// common. To a sink or buffer it is the same in one piece. FORMAT.md describes the bytes.
+// common. To a sink or buffer it is the same in one piece. SNAPSHOT_FORMAT.md describes the bytes.
 //
 // Saving reads the cache only; to go on generating meanwhile, save a Fork in another thread. Loading makes a new cache
 // from fresh blocks; an error leaves nothing behind. The weights' identity is the caller's to name (identity.h).
@@ -73,8 +73,8 @@ inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
   return ChunkKey{*digest};
 }
 
-// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes, valid until
-// the next call; manifest last if `manifest_last`. Returns the manifest's key.
+// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes, valid
+// until the next call; manifest last if `manifest_last`. Returns the manifest's key.
 template <class Emit>
 Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Emit emit) {
@@ -163,8 +163,8 @@ Result<std::span<const std::byte>> ReadFrame(Reader& reader, uint64_t max_bytes)
   uint64_t size = 0;
   if (auto read = reader.Read(std::as_writable_bytes(std::span(&size, 1))); !read) return Failure(read.error());
   if (size > max_bytes) {
-    return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) + " bytes, expected at most " +
-                                          std::to_string(max_bytes));
+    return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) +
+                                          " bytes, expected at most " + std::to_string(max_bytes));
   }
   return reader.Take(size);
 }
