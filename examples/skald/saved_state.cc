@@ -7,6 +7,7 @@
 
 #ifdef SKALD_HAS_STORE
 #include "skald/store/byte_codec.h"
+#include "skald/store/cached_digest.h"
 #include "skald/store/directory_store.h"
 #include "skald/store/fd_io.h"
 #include "skald/store/identity.h"

@@ -147,6 +147,20 @@ TEST_CASE("a store that lost or mixed up chunks gives errors that name them") {
   CHECK(LoadSnapshot(store, key, {}, *CreateBlockPool<SmallMamba2>(kRuntime)));
 }
 
+TEST_CASE("a store too small for a snapshot says so instead of keeping a part of it") {
+  const KVCache cache = Talk();
+  MemoryStore roomy(kUnlimited);
+  REQUIRE(SaveSnapshot(cache, {}, {}, roomy));
+  uint64_t bytes = 0;
+  const std::vector<ChunkKey> keys = *roomy.List();
+  for (const ChunkKey& key : keys) bytes += roomy.Get(key)->size();
+  MemoryStore small(bytes / 2);
+  const auto saved = SaveSnapshot(cache, {}, {}, small);
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().code == ErrorCode::kResourceExhausted);
+  CHECK(saved.error().message.find("no room for the snapshot") != std::string::npos);
+}
+
 TEST_CASE("a manifest whose checksum is right may still contradict itself") {
   const KVCache cache = Talk();
   const CacheContents contents = cache.Contents();
@@ -175,7 +189,10 @@ TEST_CASE("a manifest must hold all that the next token sees, at every resume po
     KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
     const CacheLayout& layout = cache.pool().layout();
     const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
-    const auto manifest_of = [&] { return SnapshotPlan::Make(cache.Contents(), kind, {}, ChunkCodec::kNone)->manifest(); };
+    const auto manifest_of = [&] {
+      const CacheContents contents = cache.Contents();
+      return SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
+    };
     const auto refused = [&](Manifest bad) {
       const auto decoded = DecodeManifest(EncodeManifest(bad), kind, layout);
       REQUIRE_FALSE(decoded);

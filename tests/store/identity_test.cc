@@ -96,7 +96,8 @@ TEST_CASE("a file of another size, time or name is read again") {
 
 TEST_CASE("a cache file that is damaged or of another version is written anew") {
   const TemporaryFolder folder;
-  const std::filesystem::path file = folder.path() / "w.safetensors", cache = folder.path() / "w.safetensors.skald-digest";
+  const std::filesystem::path file = folder.path() / "w.safetensors";
+  const std::filesystem::path cache = folder.path() / "w.safetensors.skald-digest";
   WriteFile(file, "weights");
   const std::string digest = Hex(CachedDigestOfWeights(file)), good = ReadText(cache);
   std::string other_version = good, no_digit = good, no_end = good;

@@ -42,7 +42,9 @@ class Blocks {
   std::vector<std::vector<std::byte>> bytes;
 
  private:
-  T* At(size_t token, size_t offset) { return reinterpret_cast<T*>(bytes[token / geometry.block_tokens].data() + offset); }
+  T* At(size_t token, size_t offset) {
+    return reinterpret_cast<T*>(bytes[token / geometry.block_tokens].data() + offset);
+  }
 };
 
 // Calls function(layer, head, token, dim, its key or value in `a`, the same in `b`) for every element, padding included.
@@ -89,7 +91,8 @@ TEST_CASE_TEMPLATE("tiles keep every element from any block size to any other", 
         Blocks<T> to(Group(head_dim), to_tokens);
         std::vector<std::byte> bytes(tile.block_bytes());
         for (size_t token = 0; token < kTokens; token += kTile) {
-          ReadTile(from.geometry, tile, kType, token % from_tokens, from.bytes[token / from_tokens].data(), bytes.data());
+          const std::byte* const source = from.bytes[token / from_tokens].data();
+          ReadTile(from.geometry, tile, kType, token % from_tokens, source, bytes.data());
           WriteTile(to.geometry, tile, kType, token % to_tokens, bytes.data(), to.bytes[token / to_tokens].data());
         }
         size_t differing = 0;

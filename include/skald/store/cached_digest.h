@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digest of a checkpoint, computed once: it is kept in a small text file beside the weights, together with what shows
-// that they are still the same files.
+// The digest of a checkpoint, computed once: it is kept in a small text file beside the weights, together with what
+// shows that they are still the same files.
 
 #ifndef SKALD_STORE_CACHED_DIGEST_H_
 #define SKALD_STORE_CACHED_DIGEST_H_

@@ -88,8 +88,8 @@ inline Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path) {
   return hash.Finish();
 }
 
-// Returns the files of a checkpoint, `path` itself or the .safetensors files of the folder that it names, in the order of
-// their names; at least one.
+// Returns the files of a checkpoint, `path` itself or the .safetensors files of the folder that it names, in the order
+// of their names; at least one.
 inline Result<std::vector<std::filesystem::path>> WeightFiles(const std::filesystem::path& path) {
   std::error_code error;
   std::vector<std::filesystem::path> files;

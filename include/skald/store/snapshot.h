@@ -3,7 +3,7 @@
 // Snapshots: a conversation written down, and taken up again where it stood, with the same bits: in another process, on
 // another machine or SIMD target, with other block sizes and threads. To a ChunkStore a snapshot is a manifest and
 // chunks named by what they hold, so saving again writes only what is new and conversations share what they have in
-// common. To a sink or buffer it is the same in one piece. FORMAT.md describes the bytes.
+// common. To a sink or buffer it is the same in one piece. SNAPSHOT_FORMAT.md describes the bytes.
 //
 // Saving reads the cache only; to go on generating meanwhile, save a Fork in another thread. Loading makes a new cache
 // from fresh blocks; an error leaves nothing behind. The weights' identity is the caller's to name (identity.h).
@@ -73,8 +73,8 @@ inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
   return ChunkKey{*digest};
 }
 
-// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes, valid until
-// the next call; manifest last if `manifest_last`. Returns the manifest's key.
+// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes, valid
+// until the next call; manifest last if `manifest_last`. Returns the manifest's key.
 template <class Emit>
 Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Emit emit) {
@@ -163,8 +163,8 @@ Result<std::span<const std::byte>> ReadFrame(Reader& reader, uint64_t max_bytes)
   uint64_t size = 0;
   if (auto read = reader.Read(std::as_writable_bytes(std::span(&size, 1))); !read) return Failure(read.error());
   if (size > max_bytes) {
-    return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) + " bytes, expected at most " +
-                                          std::to_string(max_bytes));
+    return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) +
+                                          " bytes, expected at most " + std::to_string(max_bytes));
   }
   return reader.Take(size);
 }
@@ -193,11 +193,14 @@ Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::sha
 }  // namespace internal
 
 // Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load.
-// Errors: the store's; kResourceExhausted.
+// Errors: the store's; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's chunks to
+// take the others.
 inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                      ChunkStoreRef store, const SnapshotOptions& options = {}) {
-  return CatchOutOfMemory("SaveSnapshot", [&] {
+  return CatchOutOfMemory("SaveSnapshot", [&]() -> Result<ChunkKey> {
+    std::vector<ChunkKey> keys;
     const auto put = [&](const ChunkKey& key, auto encode) -> Result<void> {
+      keys.push_back(key);
       const auto has = store.Has(key);
       if (!has) return Failure(has.error());
       if (*has) return {};
@@ -205,7 +208,17 @@ inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& ident
       if (!chunk) return Failure(chunk.error());
       return store.Put(key, *chunk);
     };
-    return internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/true, put);
+    const auto manifest = internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/true, put);
+    if (!manifest) return manifest;
+    for (const ChunkKey& key : keys) {
+      const auto has = store.Has(key);
+      if (!has) return Failure(has.error());
+      if (*has) continue;
+      if (auto dropped = store.Drop(*manifest); !dropped) return Failure(dropped.error());
+      return Fail(ErrorCode::kResourceExhausted, "the store has no room for the snapshot: it dropped chunk " +
+                                                     key.ToHex() + " to take the others");
+    }
+    return manifest;
   });
 }
 

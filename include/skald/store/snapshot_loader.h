@@ -29,9 +29,9 @@
 
 namespace skald {
 
-// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order of
-// SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>> that
-// is valid until the next call.
+// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order
+// of SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>>
+// that is valid until the next call.
 template <class Fetch>
 class SnapshotLoader {
  public:

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A snapshot that the first release wrote still loads, and goes on with the bits that its tokens give today. When the
+// format gets another version, a file of that joins this one; none is ever replaced.
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/configs/llama.h"
+#include "skald/store/fd_io.h"
+#include "skald/store/snapshot.h"
+#include "tests/support/small_models.h"
+#include "tests/support/targets.h"
+
+namespace skald::testing {
+namespace {
+
+// Never to be changed: the file's layout and state are its.
+struct FirstRelease : LlamaFamily {
+  static constexpr std::string_view kName = "first-release";
+  static constexpr int kModelDim = 32, kFeedForwardDim = 40, kVocabSize = 60;
+  static constexpr int kHeads = 2, kKVHeads = 1, kHeadDim = 16;
+  static constexpr auto kLayers =
+      RepeatLayers<3>({LayerKind::kRgLru, LayerKind::kSlidingAttention, LayerKind::kFullAttention});
+  static constexpr int kWindow = 20;
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr int kConvWidth = 4, kLruWidth = 24, kLruBlocks = 2;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 20, .threads = 1};
+constexpr uint32_t kTokens = 45;
+
+std::filesystem::path File() {
+  return std::filesystem::path(SKALD_REPOSITORY) / "tests/store/data/first_release.snapshot";
+}
+
+Identity FileIdentity() {
+  Identity identity;
+  identity.weights[0] = identity.tokenizer[31] = std::byte{1};
+  identity.salt = "first release";
+  return identity;
+}
+
+// Conversation and logits of its last token.
+KVCache Talk(const Model<FirstRelease>& model, uint32_t tokens, std::vector<float>& logits) {
+  KVCache cache = *CreateKVCache<FirstRelease>(kRuntime);
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  const std::vector<int32_t> all = RandomTokens<FirstRelease>(5, kTokens);
+  const auto last = model.Forward(cache, std::span(all).first(tokens), workspace);
+  REQUIRE(last);
+  logits.assign(last->begin(), last->end());
+  return cache;
+}
+
+TEST_CASE("writes the file of the first release" * doctest::skip()) {
+  const Model<FirstRelease> model(RandomWeights<FirstRelease>(1));
+  SnapshotNotes notes;
+  const KVCache cache = Talk(model, kTokens, notes.logits);
+  notes.sampler = SavedSampler{{.temperature = 0.75f, .top_k = 8, .logit_bias = {{3, -1.0f}}, .random = {.seed = 7}},
+                               {.recent_tokens = {1, 2, 3}}};
+  notes.user = {std::byte{'h'}, std::byte{'i'}};
+  auto sink = FileSink::Create(File());
+  REQUIRE(sink);
+  REQUIRE(SaveSnapshot(cache, FileIdentity(), notes, ByteSinkRef(*sink)));
+  REQUIRE(sink->Commit());
+}
+
+TEST_CASE("the first release's snapshot loads and goes on") {
+  auto source = FileSource::Open(File());
+  REQUIRE(source);
+  auto snapshot = LoadSnapshot(ByteSourceRef(*source), FileIdentity(), *CreateBlockPool<FirstRelease>(kRuntime));
+  if (!snapshot) FAIL(snapshot.error().message);
+  KVCache& cache = snapshot->cache;
+  CHECK(std::ranges::equal(cache.tokens(), RandomTokens<FirstRelease>(5, kTokens)));
+  CHECK(cache.exact_tokens() == kTokens);
+  CHECK(cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {20, 20}, {40, 40}, {45, 45}});
+  REQUIRE(snapshot->notes.sampler);
+  CHECK(snapshot->notes.sampler->settings.temperature == 0.75f);
+  CHECK(snapshot->notes.sampler->settings.top_k == 8);
+  CHECK(snapshot->notes.sampler->settings.logit_bias[0].token == 3);
+  CHECK(snapshot->notes.sampler->settings.random.seed == 7);
+  CHECK(snapshot->notes.sampler->state.recent_tokens == std::vector<int32_t>{1, 2, 3});
+  CHECK(snapshot->notes.user == std::vector<std::byte>{std::byte{'h'}, std::byte{'i'}});
+
+  if (!TargetHasFma()) return;
+  const Model<FirstRelease> model(RandomWeights<FirstRelease>(1));
+  std::vector<float> logits;
+  KVCache recomputed = Talk(model, kTokens, logits);
+  CHECK(snapshot->notes.logits == logits);
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  const std::vector<int32_t> more = RandomTokens<FirstRelease>(6, 30);
+  CHECK(AllLogits(model, cache, more, 30, workspace) == AllLogits(model, recomputed, more, 30, workspace));
+  REQUIRE(cache.Truncate(20));
+  KVCache shorter = Talk(model, 20, logits);
+  CHECK(AllLogits(model, cache, more, 30, workspace) == AllLogits(model, shorter, more, 30, workspace));
+}
+
+}  // namespace
+}  // namespace skald::testing
