@@ -30,7 +30,8 @@ TEST_CASE("used and available bytes always sum to the limit") {
 
 TEST_CASE("allocation stops at the limit and goes on when a block comes back") {
   const uint64_t block = BlockGeometry::Of(ToyLayout(0).groups()[0], 32, DType::kF32).block_bytes();
-  auto pool = *CreateBlockPool(ToyLayout(0), {.cache_bytes = 2 * block + 1, .kv_type = DType::kF32, .block_tokens = 32});
+  auto pool =
+      *CreateBlockPool(ToyLayout(0), {.cache_bytes = 2 * block + 1, .kv_type = DType::kF32, .block_tokens = 32});
   const BlockId a = *pool->Allocate(0);
   REQUIRE(pool->Allocate(0));
   const auto third = pool->Allocate(0);
@@ -56,7 +57,9 @@ TEST_CASE("blocks freed by one group make room for another") {
 }
 
 TEST_CASE("runtime values that cannot work are refused by name") {
-  const auto message = [](const RuntimeConfig& runtime) { return CreateBlockPool(ToyLayout(0), runtime).error().message; };
+  const auto message = [](const RuntimeConfig& runtime) {
+    return CreateBlockPool(ToyLayout(0), runtime).error().message;
+  };
   CHECK(message({.max_tokens = 0}).find("max_tokens is 0") != std::string::npos);
   CHECK(message({.cache_bytes = 0}).find("cache_bytes is 0") != std::string::npos);
   CHECK(message({.kv_type = DType::kF16}).find("kv_type is F16") != std::string::npos);

@@ -82,7 +82,8 @@ TEST_CASE("passes hold at most the asked number of tokens and keep the order of 
 TEST_CASE("a plan recorded on one pool runs on another pool of the same layout") {
   // The scheduler's pool only hands out numbers; the worker's pool, in another process perhaps, holds the state.
   const RuntimeConfig runtime = {.block_tokens = 32};
-  auto scheduler = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), runtime), worker = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), runtime);
+  auto scheduler = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), runtime),
+       worker = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), runtime);
   KVCache cache = *CreateKVCache(scheduler);
   for (int32_t turn = 0; turn < 5; ++turn) {
     const std::vector<int32_t> tokens(37, turn);

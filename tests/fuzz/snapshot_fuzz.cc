@@ -2,7 +2,8 @@
 //
 // Fuzzes the reader of snapshots in one piece. The first byte of the input chooses how it is taken: as it is; with all
 // lengths, keys and checksums of frames put right, so that mutations reach what is behind them; or as a manifest whose
-// chunks are made up to fit; for one of two layouts. Whatever loads must be a conversation that can go on, and be saved again.
+// chunks are made up to fit; for one of two layouts. Whatever loads must be a conversation that can go on, and be saved
+// again.
 
 #include <algorithm>
 #include <cstddef>

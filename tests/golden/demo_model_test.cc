@@ -33,7 +33,8 @@ TEST_CASE("the demo model in bf16 agrees as far as its precision goes") {
   const std::vector<float> expected = reference.AllFloats("logits");
   KVCache cache = *CreateKVCache<DemoModel>();
   Workspace workspace = *CreateWorkspace();
-  const auto outputs = model->Forward(Batch().Add(cache, tokens, std::vector<Want>(tokens.size(), Want::kLogits)), workspace);
+  const auto outputs =
+      model->Forward(Batch().Add(cache, tokens, std::vector<Want>(tokens.size(), Want::kLogits)), workspace);
   REQUIRE(outputs);
   double square = 0.0, error = 0.0;
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -42,6 +42,7 @@ FORBIDDEN = re.compile(
 
 SOURCE_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake"}
 WARN_LINES, MAX_LINES = 500, 800
+MAX_COLUMNS = 120
 
 
 COMMENT_OR_LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
@@ -99,6 +100,8 @@ class Lint:
         for number, line in enumerate(lines, 1):
             if not line.isascii():
                 self.problem(path, number, "only ASCII is allowed in sources")
+            if len(line) > MAX_COLUMNS and path.suffix in {".h", ".cc"}:
+                self.problem(path, number, f"{len(line)} columns; {MAX_COLUMNS} is the limit")
         if b"SPDX-License-Identifier: Apache-2.0" not in lines[1 if data.startswith(b"#!") else 0]:
             self.problem(path, 1, "the first line must be the SPDX line")
         if len(lines) - 1 > MAX_LINES:

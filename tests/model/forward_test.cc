@@ -33,9 +33,11 @@ TEST_CASE("outputs come in the caller's order, whatever each row wants") {
   CHECK((*outputs)[1].size() == AllFeatures::kModelDim);
   CHECK((*outputs)[2].size() == AllFeatures::kVocabSize);
 
-  const std::vector<float> of_a = AllLogits(SharedModel(), first, kRuntime), of_b = AllLogits(SharedModel(), second, kRuntime);
+  const std::vector<float> of_a = AllLogits(SharedModel(), first, kRuntime),
+                           of_b = AllLogits(SharedModel(), second, kRuntime);
   KVCache again = *CreateKVCache<AllFeatures>(kRuntime);
-  const auto repeated = SharedModel().Forward(Batch().Add(again, first, wants).Add(b, second, Want::kNothing), workspace);
+  const auto repeated =
+      SharedModel().Forward(Batch().Add(again, first, wants).Add(b, second, Want::kNothing), workspace);
   CHECK(Copy((*repeated)[0]) == std::vector<float>(of_a.begin(), of_a.begin() + AllFeatures::kVocabSize));
   CHECK(a.size() == 3);
   CHECK(b.size() == 4);
@@ -61,12 +63,15 @@ TEST_CASE("bad batches are refused by name and change nothing") {
   };
   refused(Batch(), ErrorCode::kInvalidArgument, "no sequences");
   refused(Batch().Add(good, none), ErrorCode::kInvalidArgument, "sequence 0 of the batch: there are no tokens");
-  refused(Batch().Add(good, tokens).Add(other, tokens), ErrorCode::kInvalidArgument, "sequence 1 of the batch: its cache has another layout");
+  refused(Batch().Add(good, tokens).Add(other, tokens), ErrorCode::kInvalidArgument,
+          "sequence 1 of the batch: its cache has another layout");
   refused(Batch().Add(good, negative), ErrorCode::kInvalidArgument, "token 1 has the id -1, expected 0 to 149");
   refused(Batch().Add(good, large), ErrorCode::kInvalidArgument, "token 0 has the id 150");
   refused(Batch().Add(good, tokens).Add(good, tokens), ErrorCode::kInvalidArgument, "already that of sequence 0");
-  refused(Batch().Add(good, tokens).Add(large_blocks, tokens), ErrorCode::kInvalidArgument, "another kv_type or block_tokens");
-  refused(Batch().Add(good, tokens).Add(short_limit, tokens), ErrorCode::kOutOfRange, "sequence 1 of the batch: 3 tokens after 0 exceed the limit of 2");
+  refused(Batch().Add(good, tokens).Add(large_blocks, tokens), ErrorCode::kInvalidArgument,
+          "another kv_type or block_tokens");
+  refused(Batch().Add(good, tokens).Add(short_limit, tokens), ErrorCode::kOutOfRange,
+          "sequence 1 of the batch: 3 tokens after 0 exceed the limit of 2");
   refused(Batch().Add(good, tokens, one_want), ErrorCode::kInvalidArgument, "wants of 1 tokens but has 3");
 }
 
@@ -143,7 +148,8 @@ TEST_CASE("moving tokens in a one-layer model equals having seen them in that or
   REQUIRE(model.Forward(direct, tokens, workspace));
   CHECK(std::equal(tokens.begin(), tokens.end(), moved.tokens().begin()));
   const std::vector<int32_t> probe = {3};
-  const std::vector<float> a = Copy(*model.Forward(moved, probe, workspace)), b = Copy(*model.Forward(direct, probe, workspace));
+  const std::vector<float> a = Copy(*model.Forward(moved, probe, workspace)),
+                           b = Copy(*model.Forward(direct, probe, workspace));
   float largest = 0.0f, error = 0.0f;
   for (size_t i = 0; i < a.size(); ++i) {
     largest = std::max(largest, std::abs(b[i]));

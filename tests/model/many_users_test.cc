@@ -36,7 +36,8 @@ TEST_CASE_TEMPLATE("sixteen interleaved conversations each equal themselves alon
       const size_t rest = kTokens - caches[user].size();
       const size_t count = std::min<size_t>(rest, random() % 3 == 0 ? random() % 30 : random() % 3);
       if (count == 0) continue;
-      batch.Add(caches[user], std::span(tokens[user]).subspan(caches[user].size(), count), std::span(wants).first(count));
+      batch.Add(caches[user], std::span(tokens[user]).subspan(caches[user].size(), count),
+                std::span(wants).first(count));
       runs.push_back({user, count});
       left -= count;
     }

@@ -79,7 +79,8 @@ TEST_CASE("state of another identity is refused, and the error says what differs
   const auto refused = [&](const std::string& text, auto change) {
     CheckRefused(bytes, ErrorCode::kFailedPrecondition, text, with(change));
   };
-  refused("other weights: its digest is 0100000000000000..., expected 02", [](Identity& i) { i.weights[0] = std::byte{2}; });
+  refused("other weights: its digest is 0100000000000000..., expected 02",
+          [](Identity& i) { i.weights[0] = std::byte{2}; });
   refused("loaded as another type", [](Identity& i) { i.weight_type = DType::kF32; });
   refused("another adapter", [](Identity& i) { i.adapter = {}; });
   refused("another tokenizer", [](Identity& i) { i.tokenizer = {}; });

@@ -29,7 +29,8 @@ std::vector<int32_t> Run(int32_t first, size_t count) {
 TEST_CASE("the longest run behind the common beginning is found") {
   const std::vector<int32_t> old_tokens = Joined({Run(0, 10), Run(100, 5), Run(200, 30), Run(300, 4)});
   CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(200, 30), {7}}), 8) == SharedSpan{10, 15, 10, 30});
-  CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30), {7}}), 8) == SharedSpan{10, 15, 18, 30});
+  CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30), {7}}), 8) ==
+        SharedSpan{10, 15, 18, 30});
   CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30)}), 8) == SharedSpan{10, 15, 18, 29});
   CHECK_FALSE(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(200, 30)}), 31));
   CHECK_FALSE(FindSharedSpan(old_tokens, {}, 1));

@@ -99,7 +99,8 @@ TEST_CASE("what is not committed leaves nothing behind, and the file that was th
 
 TEST_CASE("a file that cannot be written is an error that names it") {
   const TemporaryFolder folder;
-  CheckError(FileSink::Create(folder.path() / "missing" / "state"), ErrorCode::kNotFound, "missing/state: No such file");
+  CheckError(FileSink::Create(folder.path() / "missing" / "state"), ErrorCode::kNotFound,
+             "missing/state: No such file");
   WriteFile(folder.path() / "file", "x");
   CheckError(FileSink::Create(folder.path() / "file" / "state"), ErrorCode::kFailedPrecondition, "Not a directory");
 

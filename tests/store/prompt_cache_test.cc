@@ -140,7 +140,8 @@ TEST_CASE("tenants with different salts never share") {
 
 TEST_CASE("the oldest prompts go first, and one too large is refused with a word") {
   Server<OneLayer> server;
-  const std::vector<int32_t> a = Prompt<OneLayer>({{1, 64}}), b = Prompt<OneLayer>({{2, 64}}), c = Prompt<OneLayer>({{3, 64}});
+  const std::vector<int32_t> a = Prompt<OneLayer>({{1, 64}}), b = Prompt<OneLayer>({{2, 64}}),
+                             c = Prompt<OneLayer>({{3, 64}});
   const uint64_t block = server.pool->geometry(0).block_bytes();
   auto prompts = server.MakePrompts({.max_bytes = 4 * block + 2000});
   server.Serve(*prompts, a);
@@ -207,7 +208,8 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
       std::mt19937 random(static_cast<uint32_t>(thread));
       Workspace workspace = *CreateWorkspace(runtime);
       for (int round = 0; round < 30; ++round) {
-        const std::vector<int32_t> prompt = Prompt<SmallMamba2>({{random() % 3, 70}, {10 + random() % 4, random() % 60 + 1}});
+        const std::vector<int32_t> prompt =
+            Prompt<SmallMamba2>({{random() % 3, 70}, {10 + random() % 4, random() % 60 + 1}});
         auto prefix = prompts->Lookup(prompt);
         if (!prefix) {
           ++failures[thread];

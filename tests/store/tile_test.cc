@@ -47,7 +47,8 @@ class Blocks {
   }
 };
 
-// Calls function(layer, head, token, dim, its key or value in `a`, the same in `b`) for every element, padding included.
+// Calls function(layer, head, token, dim, its key or value in `a`, the same in `b`) for every element, padding
+// included.
 template <class T, class Function>
 void ForEachElement(Blocks<T>& a, Blocks<T>& b, Function function) {
   for (size_t layer = 0; layer < a.geometry.layers; ++layer) {

@@ -54,7 +54,8 @@ void CheckRows(const Model<C>& model, const std::vector<int32_t>& prompt, Want w
   const auto outputs = model.Forward(Batch().Add(cache, prompt, wants), workspace);
   REQUIRE(outputs);
   std::vector<float> computed;
-  for (size_t i = 0; i < outputs->size(); ++i) computed.insert(computed.end(), (*outputs)[i].begin(), (*outputs)[i].end());
+  for (size_t i = 0; i < outputs->size(); ++i)
+    computed.insert(computed.end(), (*outputs)[i].begin(), (*outputs)[i].end());
   CHECK(LargestDifference(computed, expected) <= Tolerance<C>(expected));
 }
 

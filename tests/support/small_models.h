@@ -74,7 +74,8 @@ template <class C>
 std::vector<int32_t> RandomTokens(uint64_t seed, size_t count) {
   std::vector<int32_t> tokens(count);
   for (size_t i = 0; i < count; ++i) {
-    tokens[i] = static_cast<int32_t>((internal::UniformAt(seed, i) + 1.0f) * 0.499f * static_cast<float>(C::kVocabSize));
+    tokens[i] =
+        static_cast<int32_t>((internal::UniformAt(seed, i) + 1.0f) * 0.499f * static_cast<float>(C::kVocabSize));
   }
   return tokens;
 }

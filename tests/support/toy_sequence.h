@@ -61,7 +61,8 @@ inline void RunToySequence(const SequencePlan& plan, std::span<const int32_t> to
   for (const StateSave& save : plan.saves) {
     const std::vector<BlockId>& present = plan.groups[save.group].blocks;
     const auto seen = tokens.first(save.tokens - plan.first_position);
-    const uint64_t state = present.empty() ? ToyState(seen) : ToyState(seen, ReadToyState(pool, save.group, present[0]));
+    const uint64_t state =
+        present.empty() ? ToyState(seen) : ToyState(seen, ReadToyState(pool, save.group, present[0]));
     std::memcpy(pool.Resolve(save.group, {save.block})[0], &state, sizeof(state));
   }
   for (uint32_t g = 0; g < plan.groups.size(); ++g) {

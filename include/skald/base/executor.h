@@ -43,9 +43,9 @@ class ExecutorRef {
   template <Executor E>
     requires(!std::same_as<E, ExecutorRef>)
   explicit ExecutorRef(E& executor)
-      : object_(std::addressof(executor)), num_workers_(executor.num_workers()), run_([](void* object, size_t n, TaskRef task) {
-          static_cast<E*>(object)->Run(n, task);
-        }) {}
+      : object_(std::addressof(executor)),
+        num_workers_(executor.num_workers()),
+        run_([](void* object, size_t n, TaskRef task) { static_cast<E*>(object)->Run(n, task); }) {}
 
   size_t num_workers() const { return num_workers_; }
   void Run(size_t num_tasks, TaskRef task) const { run_(object_, num_tasks, task); }

@@ -17,7 +17,8 @@
 namespace skald {
 
 // Returns storage for any number of conversations within runtime.cache_bytes.
-inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout, const RuntimeConfig& runtime = {}) {
+inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout,
+                                                          const RuntimeConfig& runtime = {}) {
   if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
   return std::make_shared<BlockPool>(layout, runtime);
 }

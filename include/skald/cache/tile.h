@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Tiles: what kTile tokens added to one attention group, in a form that no block size shows in. A tile is laid out as a
-// block of kTile tokens is, so it is a block's content cut at fixed positions, and copying it is copying a few long runs
-// of bytes.
+// block of kTile tokens is, so it is a block's content cut at fixed positions, and copying it is copying a few long
+// runs of bytes.
 
 #ifndef SKALD_CACHE_TILE_H_
 #define SKALD_CACHE_TILE_H_
@@ -28,8 +28,8 @@ void ForEachTileRun(const BlockGeometry& block, const BlockGeometry& tile, size_
   for (size_t layer = 0; layer < block.layers; ++layer) {
     for (size_t head = 0; head < block.kv_heads; ++head) {
       const size_t head_keys = head * block.block_tokens * padded_dim * element_bytes;
-      run(block.KeyOffset(layer) + head_keys + slot * padded_dim * element_bytes, tile.KeyOffset(layer) + head * key_run,
-          key_run);
+      run(block.KeyOffset(layer) + head_keys + slot * padded_dim * element_bytes,
+          tile.KeyOffset(layer) + head * key_run, key_run);
     }
     for (size_t panel = 0; panel < block.kv_heads * panels; ++panel) {
       run(block.ValueOffset(layer) + panel * block_panel + slot * kLanes * element_bytes,

@@ -67,8 +67,8 @@ SKALD_AMX void SetTileShapes(size_t rows) {
 
 SKALD_AMX void ReleaseTiles() { _tile_release(); }
 
-// Sums of up to 32 rows by two panels: one pass over all of K. With kLower the rows have a lower half, with kRight there
-// is a second panel.
+// Sums of up to 32 rows by two panels: one pass over all of K. With kLower the rows have a lower half, with kRight
+// there is a second panel.
 template <bool kLower, bool kRight>
 SKALD_AMX void SumTiles(const bf16* input, size_t padded_k, const bf16* weights, float* sums) {
   const size_t stride = padded_k * sizeof(bf16), panel = kLanes * padded_k;
@@ -102,7 +102,8 @@ SKALD_AMX void SumTiles(const bf16* input, size_t padded_k, const bf16* weights,
 
 SKALD_AMX void SumTiles(bool lower, bool right, const bf16* input, size_t padded_k, const bf16* weights, float* sums) {
   if (lower) {
-    right ? SumTiles<true, true>(input, padded_k, weights, sums) : SumTiles<true, false>(input, padded_k, weights, sums);
+    right ? SumTiles<true, true>(input, padded_k, weights, sums)
+          : SumTiles<true, false>(input, padded_k, weights, sums);
   } else {
     right ? SumTiles<false, true>(input, padded_k, weights, sums)
           : SumTiles<false, false>(input, padded_k, weights, sums);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepBlocks: the memory behind a step's plan for attention, and the work on blocks that comes before arithmetic: copies
-// on write, pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
+// StepBlocks: the memory behind a step's plan for attention, and the work on blocks that comes before arithmetic:
+// copies on write, pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
 
 #ifndef SKALD_MODEL_STEP_BLOCKS_H_
 #define SKALD_MODEL_STEP_BLOCKS_H_

@@ -73,10 +73,10 @@ inline Result<void> WriteDigest(const std::filesystem::path& cache, const std::s
 
 }  // namespace internal
 
-// Returns DigestOfWeights(path), from `.skald-digest` in the folder or `<file>.skald-digest` beside the file if that was
-// written for files of these names, sizes and times of modification; otherwise computes and writes it. A folder that
-// cannot be written to is no error. Whoever can write there can make weights pass for others. Safe for concurrent calls,
-// also of several processes. Errors: kNotFound, kFailedPrecondition for weights that cannot be read.
+// Returns DigestOfWeights(path), from `.skald-digest` in the folder or `<file>.skald-digest` beside the file if that
+// was written for files of these names, sizes and times of modification; otherwise computes and writes it. A folder
+// that cannot be written to is no error. Whoever can write there can make weights pass for others. Safe for concurrent
+// calls, also of several processes. Errors: kNotFound, kFailedPrecondition for weights that cannot be read.
 inline Result<Sha256Digest> CachedDigestOfWeights(const std::filesystem::path& path) {
   const auto facts = internal::DescribeWeights(path);
   if (!facts) return Failure(facts.error());

@@ -121,7 +121,8 @@ inline Result<void> CheckChunkFields(const ChunkHeader& header, std::span<const 
     if (chunk[i] != std::byte{0}) return unknown("reserved byte", chunk[i]);
   }
   if (header.content_bytes % SizeOf(element) != 0) {
-    return DamagedChunk(key, std::to_string(header.content_bytes) + " bytes of content are no whole number of elements of " +
+    return DamagedChunk(key, std::to_string(header.content_bytes) +
+                                 " bytes of content are no whole number of elements of " +
                                  std::to_string(SizeOf(element)) + " bytes");
   }
   return {};
@@ -164,8 +165,8 @@ inline void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uin
 
 }  // namespace internal
 
-// Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to be.
-// Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
+// Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to
+// be. Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
 inline Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const std::byte> front) {
   auto header = internal::LoadChunkHeader(key, front);
   if (!header) return header;

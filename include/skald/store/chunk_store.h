@@ -84,7 +84,9 @@ class ChunkStoreRef {
 };
 
 // The errors that every store gives for the same reason.
-inline Failure ChunkNotFound(const ChunkKey& key) { return Fail(ErrorCode::kNotFound, "there is no chunk " + key.ToHex()); }
+inline Failure ChunkNotFound(const ChunkKey& key) {
+  return Fail(ErrorCode::kNotFound, "there is no chunk " + key.ToHex());
+}
 
 inline Result<void> CheckChunkSize(const ChunkKey& key, uint64_t bytes) {
   if (bytes <= kMaxChunkBytes) return {};

@@ -37,10 +37,10 @@ struct SharedSpan {
   friend bool operator==(const SharedSpan&, const SharedSpan&) = default;
 };
 
-// Returns the longest such run, or nothing if it has fewer than `min_tokens`. The last token of `new_tokens` is not part
-// of it: someone must compute what follows. Takes time in proportion to the product of the two lengths.
-inline std::optional<SharedSpan> FindSharedSpan(std::span<const int32_t> old_tokens, std::span<const int32_t> new_tokens,
-                                                uint32_t min_tokens) {
+// Returns the longest such run, or nothing if it has fewer than `min_tokens`. The last token of `new_tokens` is not
+// part of it: someone must compute what follows. Takes time in proportion to the product of the two lengths.
+inline std::optional<SharedSpan> FindSharedSpan(std::span<const int32_t> old_tokens,
+                                                std::span<const int32_t> new_tokens, uint32_t min_tokens) {
   if (new_tokens.empty()) return std::nullopt;
   const auto wanted = new_tokens.first(new_tokens.size() - 1);
   const auto parted = std::mismatch(old_tokens.begin(), old_tokens.end(), wanted.begin(), wanted.end());
@@ -57,8 +57,8 @@ inline std::optional<SharedSpan> FindSharedSpan(std::span<const int32_t> old_tok
   return best;
 }
 
-// Leaves the prefix and the span in `cache`, which holds the old tokens. Errors: those of KVCache::Erase; the cache then
-// is as it was.
+// Leaves the prefix and the span in `cache`, which holds the old tokens. Errors: those of KVCache::Erase; the cache
+// then is as it was.
 inline Result<void> KeepSpan(KVCache& cache, const SharedSpan& span) {
   KVCache edited = cache.Fork();
   if (auto cut = edited.Erase(span.old_begin + span.length, edited.size()); !cut) return cut;

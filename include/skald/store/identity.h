@@ -56,8 +56,9 @@ struct IdentityDigests {
   Result<void> Check(const IdentityDigests& expected) const {
     const auto hex = [](const Sha256Digest& digest) { return ChunkKey{digest}.ToHex().substr(0, 16); };
     const auto differs = [&](const char* what, const Sha256Digest& found, const Sha256Digest& wanted) {
-      return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what + ": its digest is " +
-                                                      hex(found) + "..., expected " + hex(wanted) + "...");
+      return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what +
+                                                      ": its digest is " + hex(found) + "..., expected " + hex(wanted) +
+                                                      "...");
     };
     if (weights != expected.weights) return differs("other weights", weights, expected.weights);
     if (weight_type != expected.weight_type) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Manifest: a snapshot's table of contents: what state it is, its tokens, which chunks hold it, and what else the caller
-// keeps with it. FORMAT.md describes its bytes. Reading one checks everything that can be checked without the chunks.
+// Manifest: a snapshot's table of contents: what state it is, its tokens, which chunks hold it, and what else the
+// caller keeps with it. FORMAT.md describes its bytes. Reading one checks everything that can be checked without the
+// chunks.
 
 #ifndef SKALD_STORE_MANIFEST_H_
 #define SKALD_STORE_MANIFEST_H_
@@ -55,7 +56,8 @@ struct SavedTable {
 
   friend bool operator==(const SavedTable&, const SavedTable&) = default;
 
-  // Positions that attention groups hold state of: those of its tokens, or with pending edits up to the last one stored.
+  // Positions that attention groups hold state of: those of its tokens, or with pending edits up to the last one
+  // stored.
   uint32_t StoredTokens() const {
     uint32_t stored = edits.empty() ? tokens : 0;
     for (const Segment& run : edits) stored = std::max(stored, run.source + run.length);
@@ -135,8 +137,8 @@ inline Failure BadManifest(const std::string& what) {
   return Fail(ErrorCode::kDataLoss, "the snapshot's manifest contradicts itself: " + what);
 }
 
-// Checks that a group can be what its table says, and that a token after it would find all that it sees. The numbers are
-// known to be read whole, and nothing else. `is_shared`: its chunks are those of another table.
+// Checks that a group can be what its table says, and that a token after it would find all that it sees. The numbers
+// are known to be read whole, and nothing else. `is_shared`: its chunks are those of another table.
 inline Result<void> CheckGroup(const SavedTable& table, const SavedGroup& saved, const CacheGroup& group,
                                const std::string& name, bool is_shared) {
   const uint32_t end = group.is_recurrent() ? table.tokens : table.StoredTokens(), first = saved.first_token;
@@ -230,16 +232,17 @@ inline std::vector<std::byte> EncodeManifest(const Manifest& manifest) {
   return writer.bytes();
 }
 
-// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for damaged
-// bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind, naming what
-// differs.
+// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
+// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
+// naming what differs.
 inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StateKind& expected,
                                        const CacheLayout& layout) {
   ByteReader reader(bytes);
   const auto version = reader.Get<uint32_t>();
   if (reader.ok() && version != internal::kManifestVersion) {
     return Fail(ErrorCode::kUnsupported, "the snapshot's manifest has version " + std::to_string(version) +
-                                             ", this Skald reads version " + std::to_string(internal::kManifestVersion));
+                                             ", this Skald reads version " +
+                                             std::to_string(internal::kManifestVersion));
   }
   Manifest manifest;
   const auto element = reader.Get<uint32_t>();

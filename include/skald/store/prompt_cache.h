@@ -55,8 +55,8 @@ struct PromptCacheStats {
 // Safe for concurrent calls. Stores must outlive it.
 class PromptCache {
  public:
-  // `identity` is of the model; its salt is that of callers who name none. Where the pool is full, prompts make room for
-  // conversations. Error: kInvalidArgument for a null pool or a lossy codec.
+  // `identity` is of the model; its salt is that of callers who name none. Where the pool is full, prompts make room
+  // for conversations. Error: kInvalidArgument for a null pool or a lossy codec.
   static Result<std::unique_ptr<PromptCache>> Create(std::shared_ptr<BlockPool> pool, const Identity& identity,
                                                      const PromptCacheOptions& options = {},
                                                      const std::vector<ChunkStoreRef>& stores = {}) {

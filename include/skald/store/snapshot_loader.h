@@ -37,8 +37,8 @@ class SnapshotLoader {
  public:
   SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch) : pool_(std::move(pool)), fetch_(std::move(fetch)) {}
 
-  // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Checkpoints for
-  // which there is no room are left out, the oldest first.
+  // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Checkpoints
+  // for which there is no room are left out, the oldest first.
   Result<KVCache> Load(const Manifest& manifest) {
     CacheContents contents{TableLease(pool_), manifest.tokens, {}, ExactTokens(manifest)};
     auto lease = LoadTable(manifest.table);
@@ -59,7 +59,8 @@ class SnapshotLoader {
     return KVCache(std::move(contents));
   }
 
-  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No checkpoints come along.
+  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No checkpoints come
+  // along.
   Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
     TableLease lease(pool_);
     BlockTable table{tokens, {}, {}};
@@ -96,8 +97,8 @@ class SnapshotLoader {
     return lease.Share(std::move(table));
   }
 
-  // A checkpoint refers to the blocks of `main` where those hold its tokens too. `has_room` becomes false where the pool
-  // is full; the result means nothing then.
+  // A checkpoint refers to the blocks of `main` where those hold its tokens too. `has_room` becomes false where the
+  // pool is full; the result means nothing then.
   Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main, bool& has_room) {
     TableLease lease(pool_), shared = main.Share();
     BlockTable table = Skeleton(saved);

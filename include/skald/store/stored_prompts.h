@@ -32,7 +32,8 @@ namespace skald {
 // The beginning of a prompt, ready to go on from.
 struct PromptPrefix {
   KVCache cache;
-  // Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among them.
+  // Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among
+  // them.
   uint32_t matched = 0;
   // Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
   std::vector<float> logits;
@@ -67,7 +68,8 @@ class StoredPrompts {
   }
 
   // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
-  // nothing where there is none. What cannot be read counts as absent, and is forgotten. Errors: the store's, the pool's.
+  // nothing where there is none. What cannot be read counts as absent, and is forgotten. Errors: the store's, the
+  // pool's.
   Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
                                            const std::shared_ptr<BlockPool>& pool) const {
     const auto size = static_cast<uint32_t>(chain.tokens().size());
@@ -91,7 +93,8 @@ class StoredPrompts {
   Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const {
     const auto key = PointerKey(chain, border);
     if (!key) return Failure(key.error());
-    const auto chunk = EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
+    const auto chunk =
+        EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
     if (!chunk) return Failure(chunk.error());
     return store_.Put(*key, *chunk);
   }
@@ -124,7 +127,8 @@ class StoredPrompts {
     if (!manifest) return Failure(manifest.error());
     const std::span<const int32_t> tokens = chain.tokens();
     const uint32_t matched = internal::CommonPrefix(tokens, manifest->tokens);
-    const bool is_whole = matched == tokens.size() && matched == manifest->tokens.size() && !manifest->notes.logits.empty();
+    const bool is_whole =
+        matched == tokens.size() && matched == manifest->tokens.size() && !manifest->notes.logits.empty();
     // Without its logits, the last token must be computed to know what follows.
     const uint32_t limit = is_whole ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(tokens.size()) - 1);
     const SavedTable* source;
