@@ -92,7 +92,7 @@ BENCHMARK_CAPTURE(FolderHit, zstd, ChunkCodec::kSplitZstd)->Unit(benchmark::kMil
 
 #ifdef SKALD_HAS_REDIS
 void RedisHit(benchmark::State& state) {
-  auto store = RedisStore::Connect("127.0.0.1", 6379);
+  auto store = RedisStore::Connect();
   if (!store) return state.SkipWithError(store.error().message.c_str());
   Hit(state, {*store}, ChunkCodec::kNone, /*in_memory=*/false);
 }

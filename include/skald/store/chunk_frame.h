@@ -7,6 +7,9 @@
 #define SKALD_STORE_CHUNK_FRAME_H_
 
 #include <xxhash.h>
+#if defined(__x86_64__) && defined(__linux__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the same hash by the widest vectors at hand
+#endif
 
 #include <bit>
 #include <cstddef>
