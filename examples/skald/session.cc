@@ -12,15 +12,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns the position nearest to `tokens`, and not after it, that the cache can rewind to.
-uint32_t NearestResumePoint(const KVCache& cache, uint32_t tokens) {
-  uint32_t nearest = 0;
-  for (const ResumeRange& range : cache.ResumePoints()) {
-    if (range.first <= tokens) nearest = std::min(range.last, tokens);
-  }
-  return nearest;
-}
-
 }  // namespace
 
 Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime) {
@@ -128,7 +119,7 @@ Result<void> Session::Forget(uint32_t begin, uint32_t end) {
 }
 
 Result<void> Session::RewindCache(uint32_t tokens) {
-  const uint32_t nearest = NearestResumePoint(cache_, tokens);
+  const uint32_t nearest = cache_.NearestResumePoint(tokens);
   const auto rest = cache_.tokens().subspan(nearest, tokens - nearest);
   const std::vector<int32_t> again(rest.begin(), rest.end());
   if (auto truncated = cache_.Truncate(nearest); !truncated) return truncated;

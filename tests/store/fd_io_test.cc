@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "tests/support/check_error.h"
 #include "skald/store/byte_io.h"
 #include "skald/store/snapshot.h"
 #include "tests/support/safetensors_writer.h"
@@ -41,14 +42,6 @@ std::vector<std::byte> ReadAll(const std::filesystem::path& path) {
 
 size_t FilesIn(const std::filesystem::path& folder) {
   return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
-}
-
-template <class T>
-void CheckError(const Result<T>& result, ErrorCode code, const std::string& text) {
-  REQUIRE_FALSE(result);
-  CAPTURE(result.error().message);
-  CHECK(result.error().code == code);
-  CHECK(result.error().message.find(text) != std::string::npos);
 }
 
 TEST_CASE("a file appears when it is committed, whole, with the permissions of a new file, and nothing beside it") {

@@ -3,6 +3,7 @@
 // Chunks in a Redis server: against a real one that the test starts and kills, and against one that talks nonsense.
 
 #include "doctest/doctest.h"
+#include "tests/support/check_error.h"
 #include "tests/support/test_data.h"
 
 #if !__has_include(<hiredis/hiredis.h>)
@@ -41,14 +42,6 @@ ChunkBytes Noise(size_t size) {
 }
 
 RedisOptions At(int port) { return {.port = port, .answer_timeout = milliseconds(10000)}; }
-
-template <class T>
-void CheckError(const Result<T>& result, ErrorCode code, const std::string& text) {
-  REQUIRE_FALSE(result);
-  CAPTURE(result.error().message);
-  CHECK(result.error().code == code);
-  CHECK(result.error().message.find(text) != std::string::npos);
-}
 
 TEST_CASE("what is put into Redis can be had, listed and dropped") {
   const auto server = RedisServer::Start();

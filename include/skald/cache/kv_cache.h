@@ -157,6 +157,15 @@ class KVCache {
     return points;
   }
 
+  // The last position, at or before `position`, that Truncate can go to.
+  uint32_t NearestResumePoint(uint32_t position) const {
+    uint32_t nearest = 0;
+    for (const ResumeRange& range : ResumePoints()) {
+      if (range.first <= position) nearest = std::min(range.last, position);
+    }
+    return nearest;
+  }
+
   CacheUsage usage() const {
     CacheUsage usage{0, 0};
     for (size_t g = 0; g < table().groups.size(); ++g) {
@@ -196,14 +205,6 @@ class KVCache {
       if (CanCut(checkpoint->table(), tokens)) return checkpoint.get();
     }
     return nullptr;
-  }
-
-  uint32_t NearestResumePoint(uint32_t position) const {
-    uint32_t nearest = 0;
-    for (const ResumeRange& range : ResumePoints()) {
-      if (range.first <= position) nearest = std::min(range.last, position);
-    }
-    return nearest;
   }
 
   // What keeps this cache from going back anywhere.

@@ -158,13 +158,8 @@ class PromptEntries {
   static void Consider(EntryList::iterator entry, std::span<const int32_t> tokens, Best& best) {
     const uint32_t matched = internal::CommonPrefix(tokens, entry->cache.tokens());
     best.matched = std::max(best.matched, matched);
-    const bool is_whole = matched == tokens.size() && matched == entry->cache.size() && !entry->logits.empty();
-    // Without its logits, the last token must be computed to know what follows.
-    const uint32_t limit = is_whole ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(tokens.size()) - 1);
-    uint32_t reused = 0;
-    for (const ResumeRange& range : entry->cache.ResumePoints()) {
-      if (range.first <= limit) reused = std::min(range.last, limit);
-    }
+    const bool knows_next = matched == entry->cache.size() && !entry->logits.empty();
+    const uint32_t reused = entry->cache.NearestResumePoint(internal::MostReusable(tokens, matched, knows_next));
     if (reused <= best.reused) return;
     best.entry = entry;
     best.reused = reused;

@@ -47,6 +47,12 @@ inline uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t
   return static_cast<uint32_t>(in_a - a.begin());
 }
 
+// How many of the `matched` leading tokens of a prompt may be reused. Where it is not known what follows the last token
+// of the prompt, that one must be computed.
+inline uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool knows_next) {
+  return knows_next ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(prompt.size()) - 1);
+}
+
 }  // namespace internal
 
 // Thread-safe as its store is; holds no state of its own.
@@ -127,10 +133,8 @@ class StoredPrompts {
     if (!manifest) return Failure(manifest.error());
     const std::span<const int32_t> tokens = chain.tokens();
     const uint32_t matched = internal::CommonPrefix(tokens, manifest->tokens);
-    const bool is_whole =
-        matched == tokens.size() && matched == manifest->tokens.size() && !manifest->notes.logits.empty();
-    // Without its logits, the last token must be computed to know what follows.
-    const uint32_t limit = is_whole ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(tokens.size()) - 1);
+    const bool knows_next = matched == manifest->tokens.size() && !manifest->notes.logits.empty();
+    const uint32_t limit = internal::MostReusable(tokens, matched, knows_next);
     const SavedTable* source;
     const uint32_t reused = FindResumePoint(*manifest, pool->layout(), limit, source);
     if (reused <= better_than) return std::nullopt;
@@ -138,7 +142,7 @@ class StoredPrompts {
     auto cache = SnapshotLoader(pool, get).LoadPrefix(*manifest, *source, reused);
     if (!cache) return Failure(cache.error());
     PromptPrefix prefix{std::move(*cache), matched, {}};
-    if (is_whole && reused == tokens.size()) prefix.logits = std::move(manifest->notes.logits);
+    if (reused == tokens.size()) prefix.logits = std::move(manifest->notes.logits);
     return std::optional(std::move(prefix));
   }
 
