@@ -14,11 +14,11 @@
 
 #include "hwy/highway.h"
 #include "skald/base/numeric.h"
-#include "skald/kernels/amx-inl.h"
 #include "skald/kernels/amx_support.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/bf16-inl.h"
 #include "skald/kernels/lanes-inl.h"
+#include "skald/kernels/matmul_amx-inl.h"
 #include "skald/kernels/outputs-inl.h"
 #include "skald/kernels/tile-inl.h"
 
