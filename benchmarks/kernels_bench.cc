@@ -43,9 +43,11 @@ BENCHMARK(ReadMemory)->Unit(benchmark::kMillisecond);
 template <class T>
 struct Product {
   Product(size_t rows, size_t n, size_t k)
-      : input(rows * k), weights(n * k), output(rows * n),
+      : input(PreparedSize(rows, k)), weights(n * k), output(rows * n),
+        partial_sums(PartialSumsSize(rows, n, k)),
         args{.input = input.data(), .weights = weights.data(), .bias = nullptr, .output = output.data(),
-             .output_stride = n, .rows = rows, .n = n, .padded_k = k, .panel_begin = 0, .panel_end = n / kLanes} {
+             .output_stride = n, .rows = rows, .n = n, .padded_k = k, .row_begin = 0, .row_end = rows,
+             .panel_begin = 0, .panel_end = n / kLanes, .partial_sums = partial_sums.data()} {
     FillRandom(input.data(), input.size());
     FillRandom(weights.data(), weights.size());
   }
@@ -56,13 +58,14 @@ struct Product {
     double sum = 0;
     for (size_t k = 0; k < args.padded_k; ++k) {
       const T weight = weights[PackedIndex<T>(args.n - 1, k, args.padded_k)];
-      sum += double{ToFloat(input[(args.rows - 1) * args.padded_k + k])} * double{ToFloat(weight)};
+      const T activation = input[PreparedIndex(args.rows, args.rows - 1, k, args.padded_k)];
+      sum += double{ToFloat(activation)} * double{ToFloat(weight)};
     }
     return std::abs(output[args.rows * args.n - 1] - sum) <= 1e-7 * static_cast<double>(args.padded_k);
   }
 
   AlignedBuffer<T> input, weights;
-  AlignedBuffer<float> output;
+  AlignedBuffer<float> output, partial_sums;
   MatMulArgs<T> args;
 };
 

@@ -18,19 +18,21 @@ namespace {
 
 const std::vector<size_t> kLengths = {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 35, 100, 2304};
 
-TEST_CASE_TEMPLATE("prepared rows are rounded and padded with zeros", T, float, bf16) {
-  for (const size_t cols : kLengths) {
-    const size_t padded = RoundUp(cols, kTile), stride = cols + 2;
-    const std::vector<float> input = RandomFloats(1, 3 * stride, 100.0f);
-    std::vector<T> actual(3 * padded, FromFloat<T>(7.0f)), expected = actual;
-    for (size_t row = 1; row < 3; ++row) {
-      for (size_t i = 0; i < padded; ++i) {
-        expected[row * padded + i] = FromFloat<T>(i < cols ? input[row * stride + i] : 0.0f);
+TEST_CASE_TEMPLATE("prepared rows are rounded, padded with zeros, and stored tile by tile", T, float, bf16) {
+  for (const size_t rows : {3, 16, 21}) {
+    for (const size_t cols : kLengths) {
+      const size_t padded = RoundUp(cols, kTile), stride = cols + 2;
+      const std::vector<float> input = RandomFloats(1, rows * stride, 100.0f);
+      std::vector<T> actual(rows * padded, FromFloat<T>(7.0f)), expected = actual;
+      for (size_t row = 1; row < rows; ++row) {
+        for (size_t i = 0; i < padded; ++i) {
+          expected[PreparedIndex(rows, row, i, padded)] = FromFloat<T>(i < cols ? input[row * stride + i] : 0.0f);
+        }
       }
+      Kernels<>::Prepare<T>({.input = input.data(), .input_stride = stride, .output = actual.data(), .rows = rows,
+                             .cols = cols, .row_begin = 1, .row_end = rows});
+      CHECK(BitDifference(actual, expected) == "");
     }
-    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = stride, .output = actual.data(), .cols = cols,
-                           .row_begin = 1, .row_end = 3});
-    CHECK(BitDifference(actual, expected) == "");
   }
 }
 
@@ -45,8 +47,8 @@ TEST_CASE("rounding to bfloat16 treats every kind of number as the scalar form d
   }
   std::vector<bf16> actual(RoundUp(input.size(), kTile)), expected = actual;
   for (size_t i = 0; i < input.size(); ++i) expected[i] = RoundToBF16(input[i]);
-  Kernels<>::Prepare<bf16>({.input = input.data(), .input_stride = 0, .output = actual.data(), .cols = input.size(),
-                            .row_begin = 0, .row_end = 1});
+  Kernels<>::Prepare<bf16>({.input = input.data(), .input_stride = 0, .output = actual.data(), .rows = 1,
+                            .cols = input.size(), .row_begin = 0, .row_end = 1});
   CHECK(BitDifference(actual, expected) == "");
 }
 

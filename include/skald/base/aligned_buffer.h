@@ -12,10 +12,28 @@
 #include <span>
 #include <type_traits>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace skald {
 
 // A cache line; also the widest vector and one row of a packed panel.
 inline constexpr size_t kAlignment = 64;
+
+namespace internal {
+
+inline constexpr size_t kHugePage = size_t{2} << 20;
+
+// Matrices of many megabytes are read in strides of their own; with pages of 4 KB the processor would spend much of
+// that time on looking up addresses. A wish: systems without such pages, or without any free, use small ones.
+inline void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
+#if defined(__linux__)
+  if (bytes >= kHugePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+}
+
+}  // namespace internal
 
 template <class T>
 class AlignedBuffer {
@@ -27,7 +45,10 @@ class AlignedBuffer {
   // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; CatchOutOfMemory makes an error of it at
   // the edge of the API.
   explicit AlignedBuffer(size_t size)
-      : data_(static_cast<T*>(::operator new(size * sizeof(T), std::align_val_t{kAlignment}))), size_(size) {
+      : data_(static_cast<T*>(::operator new(size * sizeof(T), Alignment(size * sizeof(T)))),
+              {Alignment(size * sizeof(T))}),
+        size_(size) {
+    internal::AskForHugePages(data_.get(), size * sizeof(T));
     std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
   }
 
@@ -41,8 +62,14 @@ class AlignedBuffer {
   operator std::span<const T>() const { return {data(), size_}; }
 
  private:
+  // Large buffers begin at a huge page, so that all of it can lie in such.
+  static std::align_val_t Alignment(size_t bytes) {
+    return std::align_val_t{bytes >= internal::kHugePage ? internal::kHugePage : kAlignment};
+  }
+
   struct Delete {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+    std::align_val_t alignment{kAlignment};
+    void operator()(T* p) const { ::operator delete(p, alignment); }
   };
   std::unique_ptr<T, Delete> data_;
   size_t size_ = 0;

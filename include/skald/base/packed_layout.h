@@ -8,6 +8,7 @@
 #ifndef SKALD_BASE_PACKED_LAYOUT_H_
 #define SKALD_BASE_PACKED_LAYOUT_H_
 
+#include <algorithm>
 #include <cstddef>
 
 namespace skald {
@@ -32,6 +33,25 @@ constexpr size_t PackedSize(size_t n, size_t k) { return RoundUp(n, kLanes) * Ro
 template <class T>
 constexpr size_t PackedIndex(size_t n, size_t k, size_t padded_k) {
   return (n / kLanes) * kLanes * padded_k + (k / kPair<T>)*kLanes * kPair<T> + (n % kLanes) * kPair<T> + k % kPair<T>;
+}
+
+// Rows of activations that lie together for a matmul: the height of an AMX tile.
+inline constexpr size_t kRowBlock = 16;
+
+// Returns the number of rows of the block that `row`, of `rows`, lies in.
+constexpr size_t RowBlockHeight(size_t rows, size_t row) {
+  return std::min(kRowBlock, rows - row / kRowBlock * kRowBlock);
+}
+
+// Returns the number of elements of memory behind `rows` prepared rows. Kernels may read all of it, but what lies
+// beyond the last row has no influence.
+constexpr size_t PreparedSize(size_t rows, size_t padded_k) { return RoundUp(rows, kRowBlock) * padded_k; }
+
+// Returns the index of element (row, k) of `rows` prepared rows of activations. Each block of rows is stored by itself
+// as [padded_k / kTile][block rows][kTile]: a tile is one piece of memory, and a single row is contiguous.
+constexpr size_t PreparedIndex(size_t rows, size_t row, size_t k, size_t padded_k) {
+  return row / kRowBlock * kRowBlock * padded_k + k / kTile * kTile * RowBlockHeight(rows, row) +
+         row % kRowBlock * kTile + k % kTile;
 }
 
 }  // namespace skald

@@ -33,22 +33,18 @@ namespace HWY_NAMESPACE {
 // A tile has 16 rows of 64 bytes: 16 sums of a row, 32 terms of a row of activations, or 2 terms of 16 outputs.
 inline constexpr size_t kTileHeight = 16, kTileRowBytes = 64;
 
-// The operand of LDTILECFG. Tiles 0 to 3 hold sums [row half][panel half], 4 and 5 activations of the two halves of the
-// rows, 6 and 7 weights of two panels.
+// The operand of LDTILECFG: eight tiles of full size. By custom, tiles 0 to 3 hold sums [row half][panel half], 4 and 5
+// activations of the two halves of the rows, 6 and 7 weights of two panels.
 struct alignas(kAlignment) TileShapes {
   uint8_t palette = 1, start_row = 0;
   uint8_t reserved[14] = {};
   uint16_t row_bytes[16] = {};
   uint8_t heights[16] = {};
 
-  // `rows` <= 32 rows are computed at a time, the first 16 in the upper half.
-  explicit TileShapes(size_t rows) {
-    const auto upper = static_cast<uint8_t>(HWY_MIN(rows, kTileHeight));
-    const auto lower = static_cast<uint8_t>(rows > kTileHeight ? rows - kTileHeight : 1);
-    const uint8_t used[8] = {upper, upper, lower, lower, upper, lower, kTileHeight, kTileHeight};
+  TileShapes() {
     for (size_t i = 0; i < 8; ++i) {
       row_bytes[i] = kTileRowBytes;
-      heights[i] = used[i];
+      heights[i] = kTileHeight;
     }
   }
 };
@@ -56,8 +52,9 @@ struct alignas(kAlignment) TileShapes {
 // g++ does not know that the tile operations read memory: nothing that is to be read may still be on its way there.
 HWY_INLINE void FinishStores() { __asm__ volatile("" : : : "memory"); }
 
-SKALD_AMX void SetTileShapes(size_t rows) {
-  const TileShapes shapes(rows);
+// Before the first tile operation of a kernel; ReleaseTiles after the last.
+SKALD_AMX void SetTileShapes() {
+  const TileShapes shapes;
   __asm__ volatile("" : : "r"(&shapes) : "memory");
   _tile_loadconfig(&shapes);
 }

@@ -8,8 +8,11 @@
 #ifndef SKALD_KERNELS_ARGS_H_
 #define SKALD_KERNELS_ARGS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+
+#include "skald/base/packed_layout.h"
 
 namespace skald {
 
@@ -26,15 +29,25 @@ template <class T>
 struct PrepareArgs {
   const float* input;  // [rows, cols]
   size_t input_stride;
-  T* output;           // [rows, RoundUp(cols, kTile)], tightly packed
-  size_t cols;
+  T* output;           // [rows, RoundUp(cols, kTile)] in the order of PreparedIndex
+  size_t rows, cols;
   size_t row_begin, row_end;
 };
+
+// Rows that a matmul computes together, and terms of K whose activations for so many rows (1 MB of bfloat16) stay in a
+// core's second-level cache while the weights pass by.
+inline constexpr size_t kMatMulGroup = 256, kMatMulDepth = 2048;
+
+// Returns the floats that a matmul of so many rows needs for sums over a part of K; 0 where all of K is done at once.
+constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
+  const size_t group = std::min(kMatMulGroup, RoundUp(rows, 2 * kRowBlock));
+  return group * padded_k <= kMatMulGroup * kMatMulDepth ? 0 : RoundUp(rows, 2 * kRowBlock) * RoundUp(n, kLanes);
+}
 
 // output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says.
 template <class T>
 struct MatMulArgs {
-  const T* input;      // [rows, padded_k], from Prepare
+  const T* input;      // [rows, padded_k], from Prepare, PreparedSize elements of memory
   const T* weights;    // packed [n, padded_k], see base/packed_layout.h
   const float* bias;   // [n] or null
   float* output;       // [rows, n]
@@ -42,7 +55,9 @@ struct MatMulArgs {
   size_t rows;
   size_t n;            // outputs; the last panel may be partly padding, which is not written
   size_t padded_k;     // a multiple of kTile
+  size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
+  float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output
 };
 
 // output[r, :] = scale * table[token[r], :], read from a packed matrix.

@@ -83,6 +83,12 @@ HWY_INLINE void StoreLanes(const Lanes& lanes, float* to) {
   for (size_t i = 0; i < NumParts(); ++i) hn::StoreU(Part(lanes, i), FloatTag(), to + i * hn::Lanes(FloatTag()));
 }
 
+// The same past the caches; `to` is aligned to kAlignment.
+HWY_INLINE void StreamLanes(const Lanes& lanes, float* to) {
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < NumParts(); ++i) hn::Stream(Part(lanes, i), FloatTag(), to + i * hn::Lanes(FloatTag()));
+}
+
 // The first `count` elements of a register, all of them if count is larger; the others are zero when loaded and are
 // not written when stored.
 HWY_INLINE FloatVec LoadUpTo(const float* from, size_t count) {

@@ -30,7 +30,8 @@ namespace HWY_NAMESPACE {
 template <size_t kRows, size_t kPanels, class T>
 void MatMulTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
   const size_t panel_stride = kLanes * args.padded_k;
-  const T* input = args.input + row * args.padded_k;
+  const size_t height = RowBlockHeight(args.rows, row);
+  const T* input = args.input + PreparedIndex(args.rows, row, 0, args.padded_k);
   const T* weights = args.weights + panel * panel_stride;
   Lanes sums[kRows][kPanels];
   ClearSums(sums);
@@ -38,12 +39,12 @@ void MatMulTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
   // (L1), from where the multiplication broadcasts them without an extra instruction.
   for (size_t k = 0; k < args.padded_k; k += kTile) {
     if constexpr (std::is_same_v<T, float>) {
-      AddTile(input + k, args.padded_k, weights + k * kLanes, panel_stride, 0, kTile, sums);
+      AddTile(input + k * height, kTile, weights + k * kLanes, panel_stride, 0, kTile, sums);
     } else {
       alignas(kAlignment) float factors[kRows][kTile];
       for (size_t r = 0; r < kRows; ++r) {
         for (size_t i = 0; i < kTile; i += hn::Lanes(FloatTag())) {
-          hn::Store(LoadFloats(input + r * args.padded_k + k + i), FloatTag(), factors[r] + i);
+          hn::Store(LoadFloats(input + k * height + r * kTile + i), FloatTag(), factors[r] + i);
         }
       }
       AddTile(factors[0], kTile, weights + k * kLanes, panel_stride, 0, kTile, sums);
@@ -58,11 +59,12 @@ void MatMulTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
 
 template <size_t kPanels, class T>
 HWY_INLINE void MatMulPanels(const MatMulArgs<T>& args, size_t panel) {
-  size_t row = 0;
+  static_assert(kRowBlock % kTileRows == 0);  // so no tile of rows lies in two blocks
+  size_t row = args.row_begin;
   if constexpr (kPanels <= kTilePanels) {
-    for (; row + kTileRows <= args.rows; row += kTileRows) MatMulTile<kTileRows, kPanels>(args, row, panel);
+    for (; row + kTileRows <= args.row_end; row += kTileRows) MatMulTile<kTileRows, kPanels>(args, row, panel);
   }
-  for (; row < args.rows; ++row) MatMulTile<1, kPanels>(args, row, panel);
+  for (; row < args.row_end; ++row) MatMulTile<1, kPanels>(args, row, panel);
 }
 
 // Outer loop: a few panels (K = 2048: 64 KiB each in bfloat16), which stay in L2 while all rows pass over them.
@@ -75,7 +77,7 @@ void MatMul(const MatMulArgs<T>& args) {
   }
 #endif
   size_t panel = args.panel_begin;
-  if (args.rows < kTileRows) {
+  if (args.row_end - args.row_begin < kTileRows) {
     for (; panel + kRowPanels <= args.panel_end; panel += kRowPanels) MatMulPanels<kRowPanels>(args, panel);
   } else {
     for (; panel + kTilePanels <= args.panel_end; panel += kTilePanels) MatMulPanels<kTilePanels>(args, panel);

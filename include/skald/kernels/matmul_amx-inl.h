@@ -26,69 +26,157 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Sums of up to 32 rows by two panels: one pass over all of K. With kLower the rows have a lower half, with kRight
-// there is a second panel.
+// How the work is cut. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache while a group of rows
+// How the work is cut. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache while a group of
+// rows passes over them; kMatMulDepth terms of a group's activations stay in the second-level cache while all panels
+// pass by. Between chunks, the sums of two panels wait in a buffer.
+inline constexpr size_t kChunkTerms = 256;
+
+// Where the operands of one run over K are: two row blocks and two panels, of which the second may be absent.
+struct TileOperands {
+  const bf16* upper;
+  const bf16* lower;
+  size_t upper_step, lower_step;  // from one tile to the next
+  const bf16* left;
+  const bf16* right;
+};
+
+HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, size_t panel, size_t k) {
+  const size_t upper_height = RowBlockHeight(args.rows, row);
+  const size_t lower_height = row + kRowBlock < args.rows ? RowBlockHeight(args.rows, row + kRowBlock) : 0;
+  const bf16* const block = args.input + row * args.padded_k;
+  const bf16* const left = args.weights + panel * kLanes * args.padded_k + k * kLanes;
+  return {.upper = block + k * upper_height,
+          .lower = block + kRowBlock * args.padded_k + k * lower_height,
+          .upper_step = upper_height * kTile,
+          .lower_step = lower_height * kTile,
+          .left = left,
+          .right = left + kLanes * args.padded_k};
+}
+
+// Memory that will be wanted soon: so many lines of it are asked for with each tile of K.
+struct Ahead {
+  const std::byte* left;
+  const std::byte* right;
+  size_t lines;
+
+  HWY_INLINE void Ask(const std::byte*& memory) const {
+    for (size_t i = 0; i < lines; ++i) _mm_prefetch(memory + i * kAlignment, _MM_HINT_T1);
+    memory += lines * kAlignment;
+  }
+};
+
+// Adds `steps` tiles of K to `sums`, four tiles [row half][panel half][16][16], or writes them there if they are the
+// `first`. With kLower there is a second row block, with kRight a second panel. Tiles are loaded at full height: what
+// they find below the last row becomes sums that nobody reads.
 template <bool kLower, bool kRight>
-SKALD_AMX void SumTiles(const bf16* input, size_t padded_k, const bf16* weights, float* sums) {
-  const size_t stride = padded_k * sizeof(bf16), panel = kLanes * padded_k;
-  const bf16* const lower = input + kTileHeight * padded_k;
+SKALD_AMX void SumTiles(TileOperands at, size_t steps, bool first, Ahead& ahead, float* sums) {
+  constexpr size_t kTileSums = kTileHeight * kLanes;
   FinishStores();
-  _tile_zero(0);
-  if constexpr (kRight) _tile_zero(1);
-  if constexpr (kLower) _tile_zero(2);
-  if constexpr (kLower && kRight) _tile_zero(3);
-  for (size_t k = 0; k < padded_k; k += kTile) {
-    _tile_loadd(6, weights + k * kLanes, kTileRowBytes);
-    _tile_loadd(4, input + k, stride);
+  if (first) {
+    _tile_zero(0);
+    if constexpr (kRight) _tile_zero(1);
+    if constexpr (kLower) _tile_zero(2);
+    if constexpr (kLower && kRight) _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums, kTileRowBytes);
+    if constexpr (kRight) _tile_loadd(1, sums + kTileSums, kTileRowBytes);
+    if constexpr (kLower) _tile_loadd(2, sums + 2 * kTileSums, kTileRowBytes);
+    if constexpr (kLower && kRight) _tile_loadd(3, sums + 3 * kTileSums, kTileRowBytes);
+  }
+  for (size_t i = 0; i < steps; ++i) {
+    _tile_loadd(6, at.left, kTileRowBytes);
+    _tile_loadd(4, at.upper, kTileRowBytes);
     _tile_dpbf16ps(0, 4, 6);
+    ahead.Ask(ahead.left);
     if constexpr (kRight) {
-      _tile_loadd(7, weights + panel + k * kLanes, kTileRowBytes);
+      _tile_loadd(7, at.right, kTileRowBytes);
       _tile_dpbf16ps(1, 4, 7);
+      ahead.Ask(ahead.right);
     }
     if constexpr (kLower) {
-      _tile_loadd(5, lower + k, stride);
+      _tile_loadd(5, at.lower, kTileRowBytes);
       _tile_dpbf16ps(2, 5, 6);
       if constexpr (kRight) _tile_dpbf16ps(3, 5, 7);
     }
+    at.left += kTile * kLanes, at.right += kTile * kLanes;
+    at.upper += at.upper_step, at.lower += at.lower_step;
   }
-  // [32, 2 panels]
-  constexpr size_t kSumsStride = 2 * kLanes * sizeof(float);
-  _tile_stored(0, sums, kSumsStride);
-  if constexpr (kRight) _tile_stored(1, sums + kLanes, kSumsStride);
-  if constexpr (kLower) _tile_stored(2, sums + kTileHeight * 2 * kLanes, kSumsStride);
-  if constexpr (kLower && kRight) _tile_stored(3, sums + kTileHeight * 2 * kLanes + kLanes, kSumsStride);
+  _tile_stored(0, sums, kTileRowBytes);
+  if constexpr (kRight) _tile_stored(1, sums + kTileSums, kTileRowBytes);
+  if constexpr (kLower) _tile_stored(2, sums + 2 * kTileSums, kTileRowBytes);
+  if constexpr (kLower && kRight) _tile_stored(3, sums + 3 * kTileSums, kTileRowBytes);
+  FinishStores();
 }
 
-SKALD_AMX void SumTiles(bool lower, bool right, const bf16* input, size_t padded_k, const bf16* weights, float* sums) {
+SKALD_AMX void SumTiles(bool lower, bool right, const TileOperands& at, size_t steps, bool first, Ahead& ahead,
+                        float* sums) {
   if (lower) {
-    right ? SumTiles<true, true>(input, padded_k, weights, sums)
-          : SumTiles<true, false>(input, padded_k, weights, sums);
+    right ? SumTiles<true, true>(at, steps, first, ahead, sums) : SumTiles<true, false>(at, steps, first, ahead, sums);
   } else {
-    right ? SumTiles<false, true>(input, padded_k, weights, sums)
-          : SumTiles<false, false>(input, padded_k, weights, sums);
+    right ? SumTiles<false, true>(at, steps, first, ahead, sums)
+          : SumTiles<false, false>(at, steps, first, ahead, sums);
   }
 }
 
-// Outer loop: two panels, which stay in L2 while all rows pass over them.
-inline void MatMulAmx(const MatMulArgs<bf16>& args) {
-  constexpr size_t kRows = 2 * kTileHeight;
-  alignas(kAlignment) float sums[kRows * 2 * kLanes];
-  // All whole tiles first, then the rows that are left, with tiles of their own shape.
-  for (size_t begin = 0, end; begin < args.rows; begin = end) {
-    end = args.rows - begin < kRows ? args.rows : args.rows / kRows * kRows;
-    SetTileShapes(HWY_MIN(kRows, end - begin));
+// Calls `store(row, panel, sums)` for each row of each panel of a pair.
+template <class Store>
+HWY_INLINE void ForPairSums(size_t row, size_t rows, size_t panel, size_t panels, const float* sums, Store store) {
+  for (size_t r = 0; r < rows; ++r) {
+    const float* const left = sums + (r / kTileHeight * 2 * kTileHeight + r % kTileHeight) * kLanes;
+    for (size_t p = 0; p < panels; ++p) store(row + r, panel + p, LoadLanes(left + p * kTileHeight * kLanes));
+  }
+}
+
+HWY_INLINE void StorePair(const MatMulArgs<bf16>& args, size_t row, size_t rows, size_t panel, const float* sums) {
+  const size_t panels = HWY_MIN(size_t{2}, args.panel_end - panel);
+  if (StreamsOutputs(args) && (panel + panels) * kLanes <= args.n) {
+    ForPairSums(row, rows, panel, panels, sums,
+                [&](size_t r, size_t p, const Lanes& sum) { StreamOutputs(args, r, p, sum); });
+  } else {
+    ForPairSums(row, rows, panel, panels, sums,
+                [&](size_t r, size_t p, const Lanes& sum) { StoreOutputs(args, r, p, sum); });
+  }
+}
+
+// Adds the terms [k, k_end) of panels `panel` and `panel` + 1 to the rows [row, row_end); `sums` holds kPairSums for
+// each pair of row blocks.
+inline void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_t panel, size_t k, size_t k_end,
+                        float* sums) {
+  const size_t pairs = (row_end - row + kPairRows - 1) / kPairRows;
+  const bf16* const next = args.weights + (panel + 2) * kLanes * args.padded_k + k * kLanes;
+  Ahead ahead = {.left = reinterpret_cast<const std::byte*>(next),
+                 .right = reinterpret_cast<const std::byte*>(next + kLanes * args.padded_k),
+                 .lines = (kTileHeight + pairs - 1) / pairs};
+  for (; row < row_end; row += kPairRows, sums += kPairSums) {
+    const size_t rows = HWY_MIN(kPairRows, row_end - row);
+    SumTiles(rows > kRowBlock, panel + 1 < args.panel_end, OperandsAt(args, row, panel, k), (k_end - k) / kTile, k == 0,
+             ahead, sums);
+    if (k_end == args.padded_k) StorePair(args, row, rows, panel, sums);
+  }
+}
+
+// One group of at most kMatMulGroup rows.
+inline void MatMulGroup(const MatMulArgs<bf16>& args, size_t row, size_t row_end) {
+  alignas(kAlignment) float near_sums[kMatMulGroup / kPairRows * kPairSums];
+  const size_t rows = RoundUp(row_end - row, kPairRows), num_panels = RoundUp(args.n, kLanes) / kLanes;
+  const bool at_once = PartialSumsSize(args.rows, args.n, args.padded_k) == 0;
+  const size_t depth_terms = at_once ? args.padded_k : kMatMulDepth;
+  for (size_t depth = 0; depth < args.padded_k; depth += depth_terms) {
+    const size_t depth_end = HWY_MIN(args.padded_k, depth + depth_terms);
     for (size_t panel = args.panel_begin; panel < args.panel_end; panel += 2) {
-      const bool right = panel + 1 < args.panel_end;
-      for (size_t row = begin; row < end; row += kRows) {
-        const size_t rows = HWY_MIN(kRows, end - row);
-        SumTiles(rows > kTileHeight, right, args.input + row * args.padded_k, args.padded_k,
-                 args.weights + panel * kLanes * args.padded_k, sums);
-        for (size_t r = 0; r < rows; ++r) {
-          StoreOutputs(args, row + r, panel, LoadLanes(sums + r * 2 * kLanes));
-          if (right) StoreOutputs(args, row + r, panel + 1, LoadLanes(sums + r * 2 * kLanes + kLanes));
-        }
+      float* const sums = at_once ? near_sums : args.partial_sums + (row * num_panels + panel * rows) * kLanes;
+      for (size_t k = depth; k < depth_end; k += kChunkTerms) {
+        MatMulChunk(args, row, row_end, panel, k, HWY_MIN(depth_end, k + kChunkTerms), sums);
       }
     }
+  }
+}
+
+inline void MatMulAmx(const MatMulArgs<bf16>& args) {
+  SetTileShapes();
+  for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
+    MatMulGroup(args, row, HWY_MIN(args.row_end, row + kMatMulGroup));
   }
   ReleaseTiles();
 }

@@ -21,24 +21,24 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Writes `size` floats, rounded to T, and zeros up to the next multiple of kTile.
+// Writes the first `size` floats, or kTile if that is fewer, rounded to T, and zeros up to kTile.
 template <class T>
-HWY_INLINE void PrepareRow(const float* input, size_t size, T* output) {
-  const size_t step = hn::Lanes(FloatTag());
-  size_t i = 0;
-  for (; i + step <= size; i += step) StoreRounded(hn::LoadU(FloatTag(), input + i), output + i);
-  if (i < size) {
-    StoreRounded(hn::LoadN(FloatTag(), input + i, size - i), output + i);
-    i += step;
+HWY_INLINE void PrepareTile(const float* input, size_t size, T* output) {
+  const FloatTag tag;
+  const size_t step = hn::Lanes(tag);
+  for (size_t i = 0; i < kTile; i += step) {
+    StoreRounded(i < size ? LoadUpTo(input + i, size - i) : hn::Zero(tag), output + i);
   }
-  for (; i < RoundUp(size, kTile); i += step) StoreRounded(hn::Zero(FloatTag()), output + i);
 }
 
 template <class T>
 void Prepare(const PrepareArgs<T>& args) {
   const size_t padded = RoundUp(args.cols, kTile);
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
-    PrepareRow(args.input + row * args.input_stride, args.cols, args.output + row * padded);
+    const float* const input = args.input + row * args.input_stride;
+    T* const output = args.output + PreparedIndex(args.rows, row, 0, padded);
+    const size_t height = RowBlockHeight(args.rows, row);
+    for (size_t k = 0; k < args.cols; k += kTile) PrepareTile(input + k, args.cols - k, output + k * height);
   }
 }
 

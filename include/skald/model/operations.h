@@ -44,28 +44,36 @@ class Operations {
   // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
     VisitDType(weights.dtype, [&]<class T>() {
-      Reserve(scratch_, rows * weights.padded_cols * sizeof(T));
+      const size_t prepared_size = PreparedSize(rows, weights.padded_cols);
+      const size_t partial_size = PartialSumsSize(rows, weights.rows, weights.padded_cols);
+      Reserve(scratch_, prepared_size * sizeof(T) + partial_size * sizeof(float));
       T* const prepared = reinterpret_cast<T*>(scratch_.data());
+      float* const partial_sums = reinterpret_cast<float*>(prepared + prepared_size);
       ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
         Kernels<>::template Prepare<T>({.input = input.data,
                                         .input_stride = input.stride,
                                         .output = prepared,
+                                        .rows = rows,
                                         .cols = weights.cols,
                                         .row_begin = begin,
                                         .row_end = end});
       });
-      ParallelFor(executor_, weights.NumPanels(), rows * weights.padded_cols * kLanes, [&](size_t begin, size_t end) {
-        Kernels<>::template MatMul<T>({.input = prepared,
-                                       .weights = weights.As<T>(),
-                                       .bias = bias.empty() ? nullptr : bias.data(),
-                                       .output = output.data,
-                                       .output_stride = output.stride,
-                                       .rows = rows,
-                                       .n = weights.rows,
-                                       .padded_k = weights.padded_cols,
-                                       .panel_begin = begin,
-                                       .panel_end = end});
-      });
+      ParallelForTiles(executor_, rows, kMatMulGroup, weights.NumPanels(), weights.padded_cols * kLanes,
+                       [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
+                         Kernels<>::template MatMul<T>({.input = prepared,
+                                                        .weights = weights.As<T>(),
+                                                        .bias = bias.empty() ? nullptr : bias.data(),
+                                                        .output = output.data,
+                                                        .output_stride = output.stride,
+                                                        .rows = rows,
+                                                        .n = weights.rows,
+                                                        .padded_k = weights.padded_cols,
+                                                        .row_begin = row_begin,
+                                                        .row_end = row_end,
+                                                        .panel_begin = panel_begin,
+                                                        .panel_end = panel_end,
+                                                        .partial_sums = partial_sums});
+                       });
     });
   }
 
@@ -76,13 +84,16 @@ class Operations {
     const size_t n = blocks.front().rows, k = blocks.front().cols, padded_k = blocks.front().padded_cols;
     const size_t parts = cols / k, panels = blocks.front().NumPanels();
     VisitDType(blocks.front().dtype, [&]<class T>() {
-      Reserve(scratch_, parts * rows * padded_k * sizeof(T));
+      const size_t prepared_size = PreparedSize(rows, padded_k), partial_size = PartialSumsSize(rows, n, padded_k);
+      Reserve(scratch_, parts * prepared_size * sizeof(T) + blocks.size() * partial_size * sizeof(float));
       T* const prepared = reinterpret_cast<T*>(scratch_.data());
+      float* const partial_sums = reinterpret_cast<float*>(prepared + parts * prepared_size);
       ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
         for (size_t part = begin; part < end; ++part) {
           Kernels<>::template Prepare<T>({.input = input.data + part * k,
                                           .input_stride = input.stride,
-                                          .output = prepared + part * rows * padded_k,
+                                          .output = prepared + part * prepared_size,
+                                          .rows = rows,
                                           .cols = k,
                                           .row_begin = 0,
                                           .row_end = rows});
@@ -90,7 +101,7 @@ class Operations {
       });
       ParallelFor(executor_, blocks.size(), rows * n * padded_k, [&](size_t begin, size_t end) {
         for (size_t block = begin; block < end; ++block) {
-          Kernels<>::template MatMul<T>({.input = prepared + block % parts * rows * padded_k,
+          Kernels<>::template MatMul<T>({.input = prepared + block % parts * prepared_size,
                                          .weights = blocks[block].As<T>(),
                                          .bias = bias.data() + block * n,
                                          .output = output.data + block * n,
@@ -98,8 +109,11 @@ class Operations {
                                          .rows = rows,
                                          .n = n,
                                          .padded_k = padded_k,
+                                         .row_begin = 0,
+                                         .row_end = rows,
                                          .panel_begin = 0,
-                                         .panel_end = panels});
+                                         .panel_end = panels,
+                                         .partial_sums = partial_sums + block * partial_size});
         }
       });
     });

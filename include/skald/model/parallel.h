@@ -11,6 +11,7 @@
 
 #include "skald/base/executor.h"
 #include "skald/base/flush_denormals.h"
+#include "skald/base/packed_layout.h"
 
 namespace skald {
 
@@ -36,6 +37,30 @@ void ParallelFor(const ExecutorRef& executor, size_t count, size_t work_per_item
     function(count * piece / pieces, count * (piece + 1) / pieces);
   };
   executor.Run(pieces, TaskRef(task));
+}
+
+// The same for a matmul of [rows, panels]: calls `function(row_begin, row_end, panel_begin, panel_end)`. Rows are split
+// only into groups of at most `group`, a multiple of 2 * kRowBlock, whose activations a core's cache holds; pieces that
+// share panels are handed out one after the other, so that weights come from memory once. `work_per_panel` is about how
+// many elements one row touches in each.
+template <class Function>
+void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, size_t panels, size_t work_per_panel,
+                      Function function) {
+  const size_t groups = (rows + group - 1) / group;
+  const size_t step = RoundUp((rows + groups - 1) / groups, 2 * kRowBlock);
+  const size_t workers = executor.num_workers();
+  const bool alone = workers == 1 || rows * panels * work_per_panel < kMinParallelWork;
+  const size_t pieces = alone ? 1 : std::min(panels, workers * kPiecesPerWorker);
+  const auto task = [&](size_t i) {
+    const FlushDenormals flush;
+    const size_t piece = i / groups, row = std::min(rows, i % groups * step);
+    function(row, std::min(rows, row + step), panels * piece / pieces, panels * (piece + 1) / pieces);
+  };
+  if (alone) {
+    for (size_t i = 0; i < groups * pieces; ++i) task(i);
+  } else {
+    executor.Run(groups * pieces, TaskRef(task));
+  }
 }
 
 }  // namespace skald
