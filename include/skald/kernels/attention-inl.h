@@ -163,13 +163,9 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
                             const Positions& span, BlockState<E>& state) {
   const FloatTag tag;
   alignas(kAlignment) float new_max[kMaxBlockRows];
-  for (size_t r = 0; r < state.rows; ++r) {
-    const Positions visible = state.visible[r].In(span_begin);
-    const float span_max = visible.empty() ? state.max[r] : finish_scores(args, visible, state.scores.Row(r));
-    new_max[r] = HWY_MAX(state.max[r], span_max);
-  }
+  finish_scores(args, span_begin, state.visible, state.rows, state.scores, state.max, new_max);
   for (size_t r = 0; r < state.rows; r += hn::Lanes(tag)) {
-    hn::Store(Exp(hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r))), tag, state.correction + r);
+    hn::Store(ExpNonPositive(hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r))), tag, state.correction + r);
   }
   for (size_t r = 0; r < state.rows; ++r) {
     const Positions visible = state.visible[r].In(span_begin);
@@ -184,10 +180,12 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
 template <class T, class E>
 HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
                           const Positions& span, BlockState<E>& state) {
+  const Sums output = state.output;
   for (size_t r = 0; r < state.rows; ++r) {
+    if (state.correction[r] == 1.0f) continue;
     const FloatVec correction = hn::Set(FloatTag(), state.correction[r]);
-    for (size_t panel = 0; panel < state.output.panels; ++panel) {
-      float* const sums = state.output.Row(r) + panel * kSumTile;
+    float* sums = output.Row(r);
+    for (size_t panel = 0; panel < output.panels; ++panel, sums += kSumTile) {
       StoreLanes(Mul(LoadLanes(sums), correction), sums);
     }
   }

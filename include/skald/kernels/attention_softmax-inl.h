@@ -52,14 +52,15 @@ HWY_INLINE FloatVec Masked(FloatVec score, size_t first, const Positions& visibl
 // Turns the dot products of one query into scores, in every tile of the span that has visible positions: scaled, capped,
 // and minus infinity where invisible. `scores` is the row in the span's first panel. Returns the maximum.
 template <bool kSoftcap>
-float FinishScores(const AttentionArgs& args, const Positions& visible, float* scores) {
+HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const Positions& visible, float* scores) {
   const FloatTag tag;
-  const FloatVec scale = hn::Set(tag, args.scale), cap = hn::Set(tag, args.softcap);
   FloatVec max = hn::Set(tag, -std::numeric_limits<float>::infinity());
   for (size_t first = visible.first_tile() * kTile; first < visible.end_tile() * kTile; first += kLanes) {
     const bool whole = visible.begin <= first && first + kLanes <= visible.end;
     float* const panel = scores + first / kLanes * kSumTile;
-    for (size_t i = 0; i < kLanes; i += hn::Lanes(tag)) {
+    SKALD_UNROLL_PARTS
+    for (size_t part = 0; part < NumParts(); ++part) {
+      const size_t i = part * hn::Lanes(tag);
       FloatVec score = hn::Mul(hn::Load(tag, panel + i), scale);
       if constexpr (kSoftcap) score = Capped(score, cap);
       if (!whole) score = Masked(score, first + i, visible);
@@ -70,8 +71,24 @@ float FinishScores(const AttentionArgs& args, const Positions& visible, float* s
   return hn::ReduceMax(tag, max);
 }
 
+// The same for the first `rows` rows: max[r] becomes the larger of before[r] and the row's maximum. visible[r] are
+// absolute positions, `span` is where the span begins.
+template <bool kSoftcap>
+void FinishScores(const AttentionArgs& args, size_t span, const Positions* visible, size_t rows, const Sums& scores,
+                  const float* before, float* max) {
+  const FloatVec scale = hn::Set(FloatTag(), args.scale), cap = hn::Set(FloatTag(), args.softcap);
+  for (size_t r = 0; r < rows; ++r) {
+    const Positions here = visible[r].In(span);
+    max[r] = before[r];
+    if (here.empty()) continue;
+    const float row_max = FinishRow<kSoftcap>(scale, cap, here, scores.Row(r));
+    max[r] = HWY_MAX(before[r], row_max);
+  }
+}
+
 // FinishScores with or without softcap. A pointer, so that the rest of attention is compiled only once for both.
-using FinishFunction = float (*)(const AttentionArgs& args, const Positions& visible, float* scores);
+using FinishFunction = void (*)(const AttentionArgs& args, size_t span, const Positions* visible, size_t rows,
+                                const Sums& scores, const float* before, float* max);
 
 // Stores the kTile probabilities of two panels, rounded to T.
 template <class T>
@@ -96,7 +113,7 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) 
 HWY_INLINE Lanes ExpOfDifference(const float* scores, FloatVec max) {
   Lanes result = LoadLanes(scores);
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, Exp(hn::Sub(Part(result, i), max)));
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, ExpNonPositive(hn::Sub(Part(result, i), max)));
   return result;
 }
 
