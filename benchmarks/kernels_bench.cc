@@ -92,29 +92,96 @@ void MatMulManyRows(benchmark::State& state) {
 BENCHMARK(MatMulManyRows<bf16>)->Arg(4)->Arg(7)->Arg(256)->Unit(benchmark::kMillisecond);
 BENCHMARK(MatMulManyRows<float>)->Arg(256)->Unit(benchmark::kMillisecond);
 
+// Attention of the last `rows` of `tokens` cached tokens, in one block.
+template <class T>
+struct CachedAttention {
+  struct Shape {
+    size_t heads, kv_heads, head_dim;
+    float softcap;
+  };
+
+  CachedAttention(const Shape& shape, size_t tokens, size_t rows)
+      : shape(shape), tokens(tokens), key_bytes(shape.kv_heads * sizeof(T) * PackedSize(tokens, shape.head_dim)),
+        block(2 * key_bytes), queries(rows * shape.heads * shape.head_dim), output(queries.size()),
+        sequences(rows, 0) {
+    FillRandom(reinterpret_cast<T*>(block.data()), block.size() / sizeof(T));
+    FillRandom(queries.data(), queries.size());
+    for (size_t row = 0; row < rows; ++row) positions.push_back(static_cast<uint32_t>(tokens - rows + row));
+    const size_t stride = shape.heads * shape.head_dim;
+    args = {.queries = queries.data(), .query_stride = stride, .output = output.data(), .output_stride = stride,
+            .positions = positions.data(), .sequences = sequences.data(), .tables = &table,
+            .geometry = {.kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .block_tokens = tokens,
+                         .key_offset = 0, .value_offset = key_bytes},
+            .rows = rows, .heads = shape.heads, .window = 0, .scale = 0.1f, .softcap = shape.softcap,
+            .unit_begin = 0, .unit_end = rows * shape.kv_heads};
+  }
+
+  void Run() { shape.softcap != 0 ? Kernels<>::Attention<T, true>(args) : Kernels<>::Attention<T, false>(args); }
+
+  // Whether the last number of the last row is what the definition says.
+  bool IsCorrect() {
+    Run();
+    const size_t dim = shape.head_dim, last_head = (shape.kv_heads - 1) * PackedSize(tokens, dim);
+    const T* const keys = reinterpret_cast<const T*>(block.data()) + last_head;
+    const T* const values = reinterpret_cast<const T*>(block.data() + key_bytes) + last_head;
+    double sum = 0, expected = 0;
+    for (size_t p = 0; p < tokens; ++p) {
+      double score = 0;
+      for (size_t d = 0; d < dim; ++d) {
+        const T query = FromFloat<T>(queries[queries.size() - dim + d]);
+        score += double{ToFloat(query)} * double{ToFloat(keys[PackedIndex<T>(p, d, RoundUp(dim, kTile))])} * args.scale;
+      }
+      if (shape.softcap != 0) score = shape.softcap * std::tanh(score / shape.softcap);
+      sum += std::exp(score);
+      expected += std::exp(score) * double{ToFloat(values[PackedIndex<T>(dim - 1, p, tokens)])};
+    }
+    return std::abs(output[output.size() - 1] - expected / sum) < 0.01;
+  }
+
+  Shape shape;
+  size_t tokens, key_bytes;
+  AlignedBuffer<std::byte> block;
+  std::vector<float> queries, output;
+  std::vector<uint32_t> positions, sequences;
+  std::byte* const blocks[1] = {block.data()};
+  const KVBlocks table = {.blocks = blocks, .first_block = 0};
+  AttentionArgs args;
+};
+
 // One token over 4096 cached ones: 8 query heads and as many kv heads as the argument says.
 template <class T>
 void DecodeAttention(benchmark::State& state) {
-  constexpr size_t kHeads = 8, kHeadDim = 128, kTokens = 4096;
-  const size_t kv_heads = static_cast<size_t>(state.range(0));
-  const size_t key_bytes = kv_heads * sizeof(T) * PackedSize(kTokens, kHeadDim);
-  AlignedBuffer<std::byte> block(2 * key_bytes);
-  FillRandom(reinterpret_cast<T*>(block.data()), block.size() / sizeof(T));
-  std::byte* const blocks[] = {block.data()};
-  const KVBlocks table = {.blocks = blocks, .first_block = 0};
-  std::vector<float> query(kHeads * kHeadDim, 0.5f), output(kHeads * kHeadDim);
-  const uint32_t position = kTokens - 1, sequence = 0;
-  const AttentionArgs args = {
-      .queries = query.data(), .query_stride = query.size(), .output = output.data(), .output_stride = query.size(),
-      .positions = &position, .sequences = &sequence, .tables = &table,
-      .geometry = {.kv_heads = kv_heads, .head_dim = kHeadDim, .block_tokens = kTokens, .key_offset = 0,
-                   .value_offset = key_bytes},
-      .heads = kHeads, .window = 0, .scale = 0.1f, .softcap = 0.0f, .unit_begin = 0, .unit_end = kHeads};
-  for (auto _ : state) Kernels<>::Attention<T, false>(args);
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * block.size()));
+  CachedAttention<T> attention({8, static_cast<size_t>(state.range(0)), 128, 0.0f}, 4096, 1);
+  if (!attention.IsCorrect()) state.SkipWithError("wrong output");
+  for (auto _ : state) attention.Run();
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * attention.block.size()));
 }
-BENCHMARK(DecodeAttention<bf16>)->Arg(8)->Arg(2)->Unit(benchmark::kMicrosecond);
+BENCHMARK(DecodeAttention<bf16>)->Arg(8)->Arg(4)->Arg(2)->Arg(1)->Unit(benchmark::kMicrosecond);
 BENCHMARK(DecodeAttention<float>)->Arg(8)->Unit(benchmark::kMicrosecond);
+
+// One layer of a prompt of as many tokens as the argument says, and what its multiplications do per second.
+void PrefillAttention(benchmark::State& state, const CachedAttention<bf16>::Shape& shape) {
+  const size_t rows = static_cast<size_t>(state.range(0));
+  CachedAttention<bf16> attention(shape, rows, rows);
+  if (!attention.IsCorrect()) state.SkipWithError("wrong output");
+  for (auto _ : state) attention.Run();
+  state.counters["flop"] = benchmark::Counter(static_cast<double>(2 * rows * (rows + 1) * shape.heads * shape.head_dim),
+                                              benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK_CAPTURE(PrefillAttention, TinyLlama, {32, 4, 64, 0.0f})->Arg(512)->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(PrefillAttention, Gemma2, {8, 4, 256, 50.0f})->Arg(512)->Arg(2048)->Unit(benchmark::kMillisecond);
+
+// Keys and values of 512 tokens, of TinyLlama.
+void StoreKV(benchmark::State& state) {
+  CachedAttention<bf16> cache({32, 4, 64, 0.0f}, 512, 512);
+  std::vector<float> rows(512 * 4 * 64 * 2, 0.5f);
+  for (auto _ : state) {
+    Kernels<>::StoreKV<bf16>({.keys = rows.data(), .values = rows.data() + 256, .stride = 512,
+                              .positions = cache.positions.data(), .sequences = cache.sequences.data(),
+                              .tables = &cache.table, .geometry = cache.args.geometry, .row_begin = 0, .row_end = 512});
+  }
+}
+BENCHMARK(StoreKV)->Unit(benchmark::kMicrosecond);
 
 void Gate(benchmark::State& state) {
   constexpr size_t kCols = 8192;

@@ -30,13 +30,13 @@ struct AttentionTest {
         values(RandomFloats(seed + 2, tokens * shape.kv_heads * shape.head_dim)) {}
 
   size_t query_size() const { return shape.heads * shape.head_dim; }
-  size_t num_units() const { return positions.size() * shape.heads; }
+  size_t num_units() const { return positions.size() * shape.kv_heads; }
   size_t first_visible(size_t row) const {
     const size_t end = positions[row] + 1;
     return window != 0 && end > window ? end - window : 0;
   }
 
-  // Everything outside all rows' windows is left out of the cache: unwritten elements are NaN.
+  // Everything outside all rows' windows is left out of the cache: unwritten elements have bytes `fill`.
   CachedSequence<T> Cache(size_t block_tokens) const {
     size_t begin = tokens, end = 0;
     for (size_t row = 0; row < positions.size(); ++row) {
@@ -44,7 +44,7 @@ struct AttentionTest {
       end = std::max<size_t>(end, positions[row] + 1);
     }
     CachedSequence<T> cache(SpaciousGeometry<T>(shape.kv_heads, shape.head_dim, block_tokens), tokens,
-                            begin / block_tokens);
+                            begin / block_tokens, fill);
     cache.Store(keys, values, begin, end);
     return cache;
   }
@@ -58,7 +58,7 @@ struct AttentionTest {
     AttentionArgs args = {.queries = queries.data(), .query_stride = query_size(), .output = output.data(),
                           .output_stride = query_size() + kGap, .positions = positions.data(),
                           .sequences = sequences.data(), .tables = &table, .geometry = cache.geometry(),
-                          .heads = shape.heads, .window = window, .scale = scale, .softcap = softcap,
+                          .rows = positions.size(), .heads = shape.heads, .window = window, .scale = scale, .softcap = softcap,
                           .unit_begin = 0, .unit_end = 0};
     for (const size_t end : ends) {
       args.unit_begin = args.unit_end;
@@ -102,6 +102,7 @@ struct AttentionTest {
   size_t window = 0;
   float scale = 0.25f;
   float softcap = 0.0f;
+  int fill = 0xFF;  // NaN
   std::vector<float> queries, keys, values;
 };
 
@@ -156,8 +157,103 @@ TEST_CASE_TEMPLATE("the block size changes no bit", T, float, bf16) {
 TEST_CASE_TEMPLATE("units computed in pieces equal all units computed at once", T, float, bf16) {
   const AttentionTest<T> test({8, 2, 16}, 200, {3, 77, 199});
   const std::vector<float> whole = test.Run(64);
-  CHECK(Difference(test.Run(64, {1, 3, 8, 13, 13, test.num_units()}), whole, 0) == "");
-  CHECK(Difference(test.Run(64, {5, 18, test.num_units()}), whole, 0) == "");
+  CHECK(Difference(test.Run(64, {1, 3, 3, 4, test.num_units()}), whole, 0) == "");
+  CHECK(Difference(test.Run(64, {2, test.num_units()}), whole, 0) == "");
+}
+
+// Rows of a prompt of `tokens` tokens, beginning with position `first`.
+std::vector<uint32_t> PromptRows(size_t tokens, size_t first = 0) {
+  std::vector<uint32_t> positions;
+  for (size_t p = first; p < tokens; ++p) positions.push_back(static_cast<uint32_t>(p));
+  return positions;
+}
+
+TEST_CASE_TEMPLATE("rows computed together equal the scalar reference", T, float, bf16) {
+  for (const Shape shape : {Shape{2, 2, 16}, {2, 1, 24}, {3, 1, 48}, {8, 2, 32}, {7, 1, 80}, {8, 1, 64}, {40, 1, 16}}) {
+    CAPTURE(shape.heads);
+    for (const int fill : {0, 0xFF}) {
+      for (const size_t first : {0, 117}) {
+        AttentionTest<T> test(shape, 170, PromptRows(170, first));
+        test.fill = fill;
+        CHECK(Difference(test.Run(32), test.Reference(), test.tolerance()) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("rows computed together each have their own window", T, float, bf16) {
+  for (const size_t window : {1, 5, 32, 100, 130}) {
+    for (const int fill : {0, 0xFF}) {
+      CAPTURE(window);
+      AttentionTest<T> test({4, 2, 32}, 400, PromptRows(400, 230));
+      test.window = window;
+      test.fill = fill;
+      test.softcap = window == 100 ? 2.5f : 0.0f;
+      CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("rows computed together have a soft cap", T, float, bf16) {
+  AttentionTest<T> test({4, 1, 48}, 200, PromptRows(200, 60));
+  test.softcap = 2.5f;
+  test.fill = 0;
+  CHECK(Difference(test.Run(96), test.Reference(), test.tolerance()) == "");
+}
+
+TEST_CASE_TEMPLATE("rows computed together may have large heads", T, float, bf16) {
+  for (const size_t head_dim : {128, 256, 264, 512}) {
+    AttentionTest<T> test({3, 1, head_dim}, 150, PromptRows(150, 120));
+    test.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
+    test.fill = 0;
+    CHECK(Difference(test.Run(256), test.Reference(), test.tolerance()) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("numbers that are not finite reach only the rows that see them", T, float, bf16) {
+  for (const float bad : {kNaN, kInfinity, -kInfinity}) {
+    for (const size_t window : {0, 20}) {
+      AttentionTest<T> test({2, 1, 32}, 200, PromptRows(200, 100));
+      test.window = window;
+      test.fill = 0;
+      test.values[150 * 32 + 7] = test.keys[161 * 32] = bad;
+      const std::vector<float> output = test.Run(64);
+      CHECK(Difference(output, test.Reference(), test.tolerance()) == "");
+      CHECK(std::isfinite(output[(149 - 100) * (test.query_size() + test.kGap) + 7]));
+      CHECK(!std::isfinite(output[(150 - 100) * (test.query_size() + test.kGap) + 7]));
+      CHECK(std::isfinite(output[(181 - 100) * (test.query_size() + test.kGap) + 7]) == (window != 0));
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16) {
+  const AttentionTest<T> first({4, 2, 32}, 100, PromptRows(100, 40), 1), second({4, 2, 32}, 60, PromptRows(60, 31), 2);
+  const CachedSequence<T> caches[] = {first.Cache(32), second.Cache(32)};
+  const KVBlocks tables[] = {caches[0].table(), caches[1].table()};
+  // Some rows of the first, all of the second, then the rest.
+  constexpr size_t kSplit = 20, kSize = 128;
+  std::vector<uint32_t> positions, sequences;
+  std::vector<float> queries, expected;
+  const auto append = [&](const AttentionTest<T>& test, size_t begin, size_t end, uint32_t sequence) {
+    const std::vector<float> reference = test.Reference();
+    for (size_t row = begin; row < end; ++row) {
+      positions.push_back(test.positions[row]);
+      sequences.push_back(sequence);
+      queries.insert(queries.end(), test.queries.begin() + row * kSize, test.queries.begin() + (row + 1) * kSize);
+      const auto output = reference.begin() + row * (kSize + test.kGap);
+      expected.insert(expected.end(), output, output + kSize);
+    }
+  };
+  append(first, 0, kSplit, 0);
+  append(second, 0, second.positions.size(), 1);
+  append(first, kSplit, first.positions.size(), 0);
+  std::vector<float> output(queries.size());
+  Kernels<>::Attention<T, false>({.queries = queries.data(), .query_stride = kSize, .output = output.data(),
+                                  .output_stride = kSize, .positions = positions.data(),
+                                  .sequences = sequences.data(), .tables = tables, .geometry = caches[0].geometry(),
+                                  .rows = positions.size(), .heads = 4, .window = 0, .scale = 0.25f, .softcap = 0.0f,
+                                  .unit_begin = 0, .unit_end = 2 * positions.size()});
+  CHECK(Difference(output, expected, first.tolerance()) == "");
 }
 
 TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16) {
@@ -185,8 +281,8 @@ TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf1
   std::vector<float> output(queries.size());
   Kernels<>::Attention<T, false>({.queries = queries.data(), .query_stride = 32, .output = output.data(),
                                   .output_stride = 32, .positions = positions, .sequences = sequences,
-                                  .tables = tables, .geometry = caches[0].geometry(), .heads = 2, .window = 0,
-                                  .scale = 0.25f, .softcap = 0.0f, .unit_begin = 0, .unit_end = 4});
+                                  .tables = tables, .geometry = caches[0].geometry(), .rows = 2, .heads = 2, .window = 0,
+                                  .scale = 0.25f, .softcap = 0.0f, .unit_begin = 0, .unit_end = 2});
   std::vector<float> expected = second.Run(32);
   const std::vector<float> of_first = first.Run(32);
   expected.resize(32);

@@ -58,6 +58,24 @@ TEST_CASE_TEMPLATE("storing a token touches no other token and nothing outside i
   CHECK(written == 2 * (RoundUp(20, kTile) + 20));
 }
 
+TEST_CASE_TEMPLATE("tokens stored in pieces equal all tokens stored at once", T, float, bf16) {
+  StoredTokens<T> whole(2, 20, 32, 70);
+  CachedSequence<T> pieces(SpaciousGeometry<T>(2, 20, 32), 70);
+  size_t begin = 0;
+  for (const size_t end : {1, 4, 5, 33, 70}) {
+    pieces.Store(whole.keys, whole.values, begin, end);
+    begin = end;
+  }
+  size_t wrong = 0;
+  for (size_t position = 0; position < 70; ++position) {
+    for (size_t d = 0; d < 20; ++d) {
+      wrong += pieces.Key(position, 1, d) != whole.cache.Key(position, 1, d);
+      wrong += pieces.Value(position, 1, d) != whole.cache.Value(position, 1, d);
+    }
+  }
+  CHECK(wrong == 0);
+}
+
 // Moves `count` tokens from source to target, in one cache, and compares with the tokens as they were.
 template <class T>
 void CheckMove(size_t head_dim, size_t rotary_dim, size_t source, size_t target, size_t count) {

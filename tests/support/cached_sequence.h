@@ -30,13 +30,13 @@ KVGeometry SpaciousGeometry(size_t kv_heads, size_t head_dim, size_t block_token
 template <class T>
 class CachedSequence {
  public:
-  // Blocks [first_block, enough for `tokens`), all bytes 0xFF: every element that is not written is NaN.
-  CachedSequence(const KVGeometry& geometry, size_t tokens, size_t first_block = 0)
+  // Blocks [first_block, enough for `tokens`), all bytes `fill`: with 0xFF every element that is not written is NaN.
+  CachedSequence(const KVGeometry& geometry, size_t tokens, size_t first_block = 0, int fill = 0xFF)
       : geometry_(geometry), first_block_(first_block) {
     const size_t end = (tokens + geometry.block_tokens - 1) / geometry.block_tokens;
     for (size_t i = first_block; i < end; ++i) {
       AlignedBuffer<std::byte> block(BlockBytes());
-      std::memset(block.data(), 0xFF, block.size());
+      std::memset(block.data(), fill, block.size());
       blocks_.push_back(std::move(block));
       pointers_.push_back(blocks_.back().data());
     }

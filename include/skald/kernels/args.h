@@ -160,8 +160,9 @@ struct MoveKVArgs {
 
 // Attention of each row's queries over the keys and values at positions (position - window, position], or
 // [0, position] when window is 0: softmax(cap(scale * q . k)) v, online softmax over spans of kAttentionSpan
-// positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic as R5 says. A unit is one query head of
-// one row: unit = row * heads + head.
+// positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic as R5 says. A unit is one row and the query
+// heads of one kv head: unit = kv_head * rows + row. Neighbouring rows of one sequence with consecutive positions are
+// computed together.
 struct AttentionArgs {
   const float* queries;  // [rows, heads * head_dim], already rotated
   size_t query_stride;
@@ -171,6 +172,7 @@ struct AttentionArgs {
   const uint32_t* sequences;  // [rows], index into `tables`
   const KVBlocks* tables;
   KVGeometry geometry;
+  size_t rows;
   size_t heads;
   size_t window;
   float scale;

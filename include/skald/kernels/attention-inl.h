@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention over cached blocks (arithmetic contract, R5): scores and outputs are two multiplications in the order
-// of R1, joined by an online softmax over fixed spans of positions. Query heads that share a kv head are computed
-// together where they lie in the range of units, so that keys and values are read once for all of them; no bit
-// depends on that, nor on the block size. Invisible positions are never read into a sum, whatever bytes they hold.
+// of R1, joined by an online softmax over fixed spans of positions. Query heads that share a kv head, and neighbouring
+// rows of one sequence, are computed together, so that keys and values are read once for all of them; no bit depends
+// on that, nor on the cache's block size. Invisible positions never reach a sum, whatever bytes they hold.
 
 #if defined(SKALD_KERNELS_ATTENTION_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_INL_TOGGLE
@@ -14,249 +14,298 @@
 
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
+#include "skald/kernels/amx-inl.h"
+#include "skald/kernels/amx_support.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/attention_product-inl.h"
+#include "skald/kernels/attention_softmax-inl.h"
 #include "skald/kernels/bf16-inl.h"
 #include "skald/kernels/kv-inl.h"
 #include "skald/kernels/lanes-inl.h"
 #include "skald/kernels/math-inl.h"
-#include "skald/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Part of one span: the visible positions [begin, end), counted from the span's first position, and the tiles of
-// keys and values of one kv head that hold them. Only tiles [first_tile, end_tile) have pointers.
-template <class T>
-struct SpanView {
-  static constexpr size_t kTiles = kAttentionSpan / kTile;
+// Queries of one kv head that are computed together, in rows of one sequence with consecutive positions. Query i is
+// head i % group of the kv head's `group` query heads in row first_row + i / group.
+struct Queries {
+  size_t kv_head, group, first_row;
   size_t begin, end;
-  size_t first_tile, end_tile;
-  const T* keys[kTiles];    // [kTile / kLanes] panels of padded head_dim terms
-  const T* values[kTiles];  // one tile of every panel, panels block_tokens terms apart
+
+  HWY_INLINE size_t size() const { return end - begin; }
+  HWY_INLINE size_t Row(size_t i) const { return first_row + i / group; }
+  HWY_INLINE size_t Head(size_t i) const { return kv_head * group + i % group; }
 };
 
-template <class T>
-HWY_INLINE SpanView<T> ViewSpan(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
-                                size_t visible_begin, size_t visible_end) {
-  const KVGeometry& geometry = args.geometry;
-  SpanView<T> span;
-  span.begin = HWY_MAX(visible_begin, span_begin) - span_begin;
-  span.end = HWY_MIN(visible_end, span_begin + kAttentionSpan) - span_begin;
-  span.first_tile = span.begin / kTile;
-  span.end_tile = (span.end + kTile - 1) / kTile;
-  for (size_t tile = span.first_tile; tile < span.end_tile; ++tile) {
-    const size_t position = span_begin + tile * kTile;
-    const std::byte* block = table.blocks[position / geometry.block_tokens - table.first_block];
-    const size_t slot = position % geometry.block_tokens;
-    span.keys[tile] = KeysOf<T>(block, geometry, kv_head) + slot * RoundUp(geometry.head_dim, kTile);
-    span.values[tile] = ValuesOf<T>(block, geometry, kv_head) + slot * kLanes;
-  }
-  return span;
+HWY_INLINE Positions VisibleTo(const AttentionArgs& args, size_t row) {
+  const size_t end = size_t{args.positions[row]} + 1;
+  return {args.window != 0 && end > args.window ? end - args.window : 0, end};
 }
 
-// What kHeads query heads carry from span to span. About 5 KiB per head, on the stack.
-template <size_t kHeads>
-struct HeadStates {
-  alignas(kAlignment) float query[kHeads][kMaxHeadDim];   // rounded to T, padded with zeros
-  alignas(kAlignment) float output[kHeads][kMaxHeadDim];  // not yet divided by the sum
-  alignas(kAlignment) float weights[kHeads][kAttentionSpan];  // scores, then probabilities rounded to T
-  alignas(kAlignment) float sum[kHeads][kLanes];
-  float max[kHeads];
+// The positions that any of the queries sees.
+HWY_INLINE Positions VisibleToAny(const AttentionArgs& args, const Queries& queries) {
+  return {VisibleTo(args, queries.Row(queries.begin)).begin, VisibleTo(args, queries.Row(queries.end - 1)).end};
+}
+
+// Queries of one block: at most 32, and as many numbers as 32 heads of 256.
+inline constexpr size_t kMaxBlockRows = 2 * kTileOfRows, kMaxBlockTerms = kMaxBlockRows * 256;
+static_assert(kTileOfRows * kMaxHeadDim <= kMaxBlockTerms);
+
+HWY_INLINE size_t MaxBlockRows(size_t head_dim) {
+  return kMaxBlockRows * RoundUp(head_dim, kTile) <= kMaxBlockTerms ? kMaxBlockRows : kTileOfRows;
+}
+
+// What a block of queries carries from span to span. E is the type of operands: float, or bfloat16 on AMX. At most 100
+// KiB, on the stack.
+template <class E>
+struct BlockState {
+  alignas(kAlignment) E query_tiles[kMaxBlockTerms];
+  alignas(kAlignment) E weight_tiles[kMaxBlockRows * kAttentionSpan];
+  alignas(kAlignment) float score_tiles[kMaxBlockRows * kAttentionSpan];
+  alignas(kAlignment) float output_tiles[kMaxBlockTerms];
+  alignas(kAlignment) float sum[kMaxBlockRows][kLanes];
+  alignas(kAlignment) float max[kMaxBlockRows], correction[kMaxBlockRows];
+  Positions visible[kMaxBlockRows];
+  size_t rows, computed_rows;
+
+  Operand<E> query;    // rounded to the cache's type, padded with zeros
+  Operand<E> weights;  // of one span: probabilities rounded to the cache's type
+  Sums scores;         // of one span
+  Sums output;         // not yet divided by the sum
 };
 
-template <class T>
-HWY_INLINE void LoadQuery(const float* query, size_t head_dim, float* rounded) {
+template <class T, class E>
+HWY_INLINE void LoadQuery(const float* query, size_t head_dim, const Operand<E>& to, size_t row) {
   const FloatTag tag;
-  const size_t step = hn::Lanes(tag);
-  for (size_t i = 0; i < RoundUp(head_dim, kTile); i += step) {
-    const FloatVec v = i + step <= head_dim ? hn::LoadU(tag, query + i)
-                       : i < head_dim       ? hn::LoadN(tag, query + i, head_dim - i)
-                                            : hn::Zero(tag);
-    hn::Store(Rounded<T>(v), tag, rounded + i);
-  }
-}
-
-// weights[h][i] = query[h] . key[i], for all positions of the visible tiles.
-template <class T, size_t kHeads>
-HWY_INLINE void ScoreSpan(const SpanView<T>& span, size_t head_dim, HeadStates<kHeads>& states) {
-  constexpr size_t kTilePositionPanels = kTile / kLanes;
-  constexpr size_t kPanels = HWY_MIN(kTilePositionPanels, kHeads == 1 ? kRowPanels : kTilePanels);
-  const size_t padded = RoundUp(head_dim, kTile);
-  for (size_t tile = span.first_tile; tile < span.end_tile; ++tile) {
-    for (size_t panel = 0; panel < kTilePositionPanels; panel += kPanels) {
-      const T* keys = span.keys[tile] + panel * kLanes * padded;
-      // The sums of 16 or 32 positions stay in registers over the head dimension; queries and keys come from L1.
-      Lanes sums[kHeads][kPanels];
-      ClearSums(sums);
-      for (size_t d = 0; d < padded; d += kTile) {
-        AddTile(states.query[0] + d, kMaxHeadDim, keys + d * kLanes, kLanes * padded, 0, kTile, sums);
-      }
-      HWY_UNROLL(16)
-      for (size_t h = 0; h < kHeads; ++h) {
-        HWY_UNROLL(16)
-        for (size_t p = 0; p < kPanels; ++p) {
-          StoreLanes(sums[h][p], states.weights[h] + tile * kTile + (panel + p) * kLanes);
-        }
-      }
-    }
-  }
-}
-
-// Turns dot products into scores: scaled, capped, and minus infinity where invisible. Returns their maximum.
-template <class T, bool kSoftcap>
-HWY_INLINE float FinishScores(const AttentionArgs& args, const SpanView<T>& span, float* scores) {
-  const FloatTag tag;
-  const size_t step = hn::Lanes(tag);
-  const size_t begin = span.first_tile * kTile, end = span.end_tile * kTile;
-  const float infinity = std::numeric_limits<float>::infinity();
-  const FloatVec scale = hn::Set(tag, args.scale), cap = hn::Set(tag, args.softcap);
-  for (size_t i = begin; i < end; i += step) {
-    FloatVec score = hn::Mul(hn::Load(tag, scores + i), scale);
-    if constexpr (kSoftcap) score = Capped(score, cap);
-    hn::Store(score, tag, scores + i);
-  }
-  for (size_t i = begin; i < span.begin; ++i) scores[i] = -infinity;
-  for (size_t i = span.end; i < end; ++i) scores[i] = -infinity;
-  FloatVec max = hn::Set(tag, -infinity);
-  for (size_t i = begin; i < end; i += step) max = hn::Max(max, hn::Load(tag, scores + i));
-  return hn::ReduceMax(tag, max);
-}
-
-// Turns the dot products of one head into probabilities relative to the maximum so far, and adds them to `sum`.
-// Returns the factor by which everything summed before shrinks.
-template <class T, bool kSoftcap>
-float SoftmaxSpan(const AttentionArgs& args, const SpanView<T>& span, float* weights, float* sum, float& max) {
-  const FloatTag tag;
-  const size_t step = hn::Lanes(tag);
-  const float span_max = FinishScores<T, kSoftcap>(args, span, weights);
-  const float new_max = HWY_MAX(max, span_max);
-  const FloatVec subtrahend = hn::Set(tag, new_max);
-  const FloatVec correction = Exp(hn::Sub(hn::Set(tag, max), subtrahend));
-  max = new_max;
-  Lanes total = Mul(LoadLanes(sum), correction);
-  for (size_t panel = span.first_tile * kTile; panel < span.end_tile * kTile; panel += kLanes) {
-    for (size_t i = panel; i < panel + kLanes; i += step) {
-      hn::Store(Exp(hn::Sub(hn::Load(tag, weights + i), subtrahend)), tag, weights + i);
-    }
-    total = Add(total, LoadLanes(weights + panel));
-    for (size_t i = panel; i < panel + kLanes; i += step) {
-      hn::Store(Rounded<T>(hn::Load(tag, weights + i)), tag, weights + i);
-    }
-  }
-  StoreLanes(total, sum);
-  return hn::GetLane(correction);
-}
-
-// SoftmaxSpan with or without softcap. A pointer, so that the rest of attention is compiled only once for both.
-template <class T>
-using SoftmaxFunction = float (*)(const AttentionArgs& args, const SpanView<T>& span, float* weights, float* sum,
-                                  float& max);
-
-// output[h] = output[h] * correction[h] + weights[h] . values, for kPanels panels of 16 elements.
-template <size_t kPanels, class T, size_t kHeads>
-HWY_INLINE void AddValuePanels(const SpanView<T>& span, size_t panel_stride, size_t panel, const float* corrections,
-                               HeadStates<kHeads>& states) {
-  Lanes sums[kHeads][kPanels];
-  HWY_UNROLL(16)
-  for (size_t h = 0; h < kHeads; ++h) {
-    const FloatVec correction = hn::Set(FloatTag(), corrections[h]);
-    HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) {
-      sums[h][p] = Mul(LoadLanes(states.output[h] + (panel + p) * kLanes), correction);
-    }
-  }
-  // The sums stay in registers over the span.
-  for (size_t tile = span.first_tile; tile < span.end_tile; ++tile) {
-    const size_t tile_begin = tile * kTile;
-    const size_t begin = HWY_MAX(span.begin, tile_begin) - tile_begin;
-    const size_t end = HWY_MIN(span.end, tile_begin + kTile) - tile_begin;
-    AddTile(states.weights[0] + tile_begin, kAttentionSpan, span.values[tile] + panel * panel_stride, panel_stride,
-            begin, end, sums);
-  }
-  HWY_UNROLL(16)
-  for (size_t h = 0; h < kHeads; ++h) {
-    HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) StoreLanes(sums[h][p], states.output[h] + (panel + p) * kLanes);
-  }
-}
-
-template <class T, size_t kHeads>
-HWY_INLINE void AddValues(const SpanView<T>& span, const KVGeometry& geometry, const float* corrections,
-                          HeadStates<kHeads>& states) {
-  constexpr size_t kPanels = kHeads == 1 ? kRowPanels : kTilePanels;
-  const size_t panel_stride = kLanes * geometry.block_tokens;
-  const size_t panels = RoundUp(geometry.head_dim, kLanes) / kLanes;
-  size_t panel = 0;
-  for (; panel + kPanels <= panels; panel += kPanels) {
-    AddValuePanels<kPanels>(span, panel_stride, panel, corrections, states);
-  }
-  if constexpr (kPanels > 1) {
-    for (; panel < panels; ++panel) AddValuePanels<1>(span, panel_stride, panel, corrections, states);
-  }
-}
-
-// Computes kHeads query heads of one row, beginning with `head`, that share one kv head.
-template <class T, size_t kHeads>
-void AttendHeads(const AttentionArgs& args, SoftmaxFunction<T> softmax_span, size_t row, size_t head) {
-  const size_t head_dim = args.geometry.head_dim;
-  const size_t kv_head = head / (args.heads / args.geometry.kv_heads);
-  const KVBlocks& table = args.tables[args.sequences[row]];
-  const size_t visible_end = size_t{args.positions[row]} + 1;
-  const size_t visible_begin = args.window != 0 && visible_end > args.window ? visible_end - args.window : 0;
-
-  HeadStates<kHeads> states;
-  for (size_t h = 0; h < kHeads; ++h) {
-    LoadQuery<T>(args.queries + row * args.query_stride + (head + h) * head_dim, head_dim, states.query[h]);
-    for (size_t i = 0; i < RoundUp(head_dim, kLanes); ++i) states.output[h][i] = 0.0f;
-    for (size_t i = 0; i < kLanes; ++i) states.sum[h][i] = 0.0f;
-    states.max[h] = -std::numeric_limits<float>::infinity();
-  }
-  for (size_t span_begin = visible_begin / kAttentionSpan * kAttentionSpan; span_begin < visible_end;
-       span_begin += kAttentionSpan) {
-    const SpanView<T> span = ViewSpan<T>(args, table, kv_head, span_begin, visible_begin, visible_end);
-    ScoreSpan(span, head_dim, states);
-    float corrections[kHeads];
-    for (size_t h = 0; h < kHeads; ++h) {
-      corrections[h] = softmax_span(args, span, states.weights[h], states.sum[h], states.max[h]);
-    }
-    AddValues(span, args.geometry, corrections, states);
-  }
-  for (size_t h = 0; h < kHeads; ++h) {
-    const float factor = 1.0f / TreeSum(LoadLanes(states.sum[h]));
-    float* output = args.output + row * args.output_stride + (head + h) * head_dim;
-    for (size_t i = 0; i < head_dim; ++i) output[i] = states.output[h][i] * factor;
-  }
-}
-
-template <class T>
-void AttendUnits(const AttentionArgs& args, SoftmaxFunction<T> softmax_span) {
-  const size_t heads_per_kv = args.heads / args.geometry.kv_heads;
-  for (size_t unit = args.unit_begin; unit < args.unit_end;) {
-    const size_t row = unit / args.heads, head = unit % args.heads;
-    const size_t sharing = heads_per_kv - head % heads_per_kv;
-    if (HWY_MIN(sharing, args.unit_end - unit) >= kTileRows) {
-      AttendHeads<T, kTileRows>(args, softmax_span, row, head);
-      unit += kTileRows;
+  for (size_t i = 0; i < to.terms; i += hn::Lanes(tag)) {
+    const FloatVec v = i < head_dim ? LoadUpTo(query + i, head_dim - i) : hn::Zero(tag);
+    E* const rounded = to.Row(row) + i / kTile * kOperandTile + i % kTile;
+    if constexpr (std::is_same_v<E, float>) {
+      hn::Store(Rounded<T>(v), tag, rounded);
     } else {
-      AttendHeads<T, 1>(args, softmax_span, row, head);
-      ++unit;
+      StoreRounded<E>(v, rounded);
+    }
+  }
+}
+
+template <class T, class E>
+void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>& state) {
+  const size_t head_dim = args.geometry.head_dim;
+  state.rows = queries.size();
+  state.computed_rows = ComputedRows(state.query_tiles, state.rows);
+  state.query = {state.query_tiles, RoundUp(head_dim, kTile)};
+  state.weights = {state.weight_tiles, kAttentionSpan};
+  state.scores = {state.score_tiles, kAttentionSpan / kLanes};
+  state.output = {state.output_tiles, RoundUp(head_dim, kLanes) / kLanes};
+  for (size_t r = 0; r < state.rows; ++r) {
+    const size_t row = queries.Row(queries.begin + r), head = queries.Head(queries.begin + r);
+    LoadQuery<T>(args.queries + row * args.query_stride + head * head_dim, head_dim, state.query, r);
+    state.visible[r] = VisibleTo(args, row);
+  }
+  for (size_t r = state.rows; r < state.computed_rows; ++r) {
+    LoadQuery<T>(nullptr, 0, state.query, r);
+    for (size_t tile = 0; tile < kAttentionSpan / kTile; ++tile) {
+      StoreWeights<T>(ZeroLanes(), ZeroLanes(), state.weights.Row(r) + tile * kOperandTile);
+    }
+  }
+  for (size_t r = 0; r < state.computed_rows; ++r) {
+    for (size_t panel = 0; panel < state.output.panels; ++panel) {
+      StoreLanes(ZeroLanes(), state.output.Row(r) + panel * kSumTile);
+    }
+    StoreLanes(ZeroLanes(), state.sum[r]);
+    state.max[r] = -std::numeric_limits<float>::infinity();
+  }
+}
+
+// The keys of the tile of positions that begins at `position`: [kTile / kLanes] panels of padded head_dim terms.
+template <class T>
+HWY_INLINE const T* KeyTile(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t position) {
+  const KVGeometry& geometry = args.geometry;
+  const std::byte* block = table.blocks[position / geometry.block_tokens - table.first_block];
+  return KeysOf<T>(block, geometry, kv_head) + position % geometry.block_tokens * RoundUp(geometry.head_dim, kTile);
+}
+
+// Its values: one tile of the first panel. Panels are kLanes * block_tokens apart.
+template <class T>
+HWY_INLINE const T* ValueTile(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t position) {
+  const KVGeometry& geometry = args.geometry;
+  const std::byte* block = table.blocks[position / geometry.block_tokens - table.first_block];
+  return ValuesOf<T>(block, geometry, kv_head) + position % geometry.block_tokens * kLanes;
+}
+
+// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`.
+template <class T, class E>
+HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
+                          const Positions& span, BlockState<E>& state) {
+  const size_t padded = state.query.terms;
+  PackedTiles<T> keys = {.tiles = {}, .panel_stride = kLanes * padded, .begin = 0, .end = padded};
+  for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
+    const T* const first = KeyTile<T>(args, table, kv_head, span_begin + tile * kTile);
+    for (size_t k = 0; k < padded / kTile; ++k) keys.tiles[k] = first + k * kTile * kLanes;
+    constexpr size_t kPanels = kTile / kLanes;
+    AddProducts<true>(state.query, state.computed_rows, keys, kPanels,
+                      {state.scores.tiles + tile * kPanels * kSumTile, state.scores.panels});
+  }
+}
+
+// Turns the scores of all queries into probabilities, and sets the factors by which everything summed before shrinks.
+// A query that sees nothing of the span stays as it was.
+template <class T, class E>
+HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, size_t span_begin,
+                            const Positions& span, BlockState<E>& state) {
+  const FloatTag tag;
+  alignas(kAlignment) float new_max[kMaxBlockRows];
+  finish_scores(args, span_begin, state.visible, state.rows, state.scores, state.max, new_max);
+  for (size_t r = 0; r < state.rows; r += hn::Lanes(tag)) {
+    hn::Store(ExpNonPositive(hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r))), tag, state.correction + r);
+  }
+  for (size_t r = 0; r < state.rows; ++r) {
+    const Positions visible = state.visible[r].In(span_begin);
+    if (visible.empty()) state.correction[r] = 1.0f;
+    state.max[r] = new_max[r];
+    WeighSpan<T>(span, visible, state.scores.Row(r), new_max[r], state.correction[r], state.weights.Row(r),
+                 state.sum[r]);
+  }
+}
+
+// output[r] = output[r] * correction[r] + weights[r] . values.
+template <class T, class E>
+HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
+                          const Positions& span, BlockState<E>& state) {
+  const Sums output = state.output;
+  for (size_t r = 0; r < state.rows; ++r) {
+    if (state.correction[r] == 1.0f) continue;
+    const FloatVec correction = hn::Set(FloatTag(), state.correction[r]);
+    float* sums = output.Row(r);
+    for (size_t panel = 0; panel < output.panels; ++panel, sums += kSumTile) {
+      StoreLanes(Mul(LoadLanes(sums), correction), sums);
+    }
+  }
+  PackedTiles<T> values = {.tiles = {}, .panel_stride = kLanes * args.geometry.block_tokens, .begin = span.begin,
+                           .end = span.end};
+  for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
+    values.tiles[tile] = ValueTile<T>(args, table, kv_head, span_begin + tile * kTile);
+  }
+  AddProducts<false>(state.weights, state.computed_rows, values, state.output.panels, state.output);
+}
+
+template <class T, class E>
+void AttendBlock(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries) {
+  BlockState<E> state;
+  BeginBlock<T>(args, queries, state);
+  const KVBlocks& table = args.tables[args.sequences[queries.first_row]];
+  const Positions visible = VisibleToAny(args, queries);
+  for (size_t begin = visible.begin / kAttentionSpan * kAttentionSpan; begin < visible.end; begin += kAttentionSpan) {
+    const Positions span = visible.In(begin);
+    ScoreSpan<T>(args, table, queries.kv_head, begin, span, state);
+    SoftmaxSpan<T>(args, finish_scores, begin, span, state);
+    AddValues<T>(args, table, queries.kv_head, begin, span, state);
+  }
+  const size_t head_dim = args.geometry.head_dim;
+  for (size_t r = 0; r < state.rows; ++r) {
+    const FloatVec factor = hn::Set(FloatTag(), 1.0f / TreeSum(LoadLanes(state.sum[r])));
+    float* const output = args.output + queries.Row(queries.begin + r) * args.output_stride +
+                          queries.Head(queries.begin + r) * head_dim;
+    for (size_t panel = 0; panel < state.output.panels; ++panel) {
+      const size_t i = panel * kLanes;
+      StoreLanes(Mul(LoadLanes(state.output.Row(r) + panel * kSumTile), factor), output + i,
+                 HWY_MIN(kLanes, head_dim - i));
+    }
+  }
+}
+
+// Whether the values of the tiles that hold `positions` are all finite.
+template <class T>
+bool AreFinite(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, const Positions& positions) {
+  using Bits = std::conditional_t<std::is_same_v<T, float>, uint32_t, uint16_t>;
+  const hn::CappedTag<Bits, kLanes> tag;
+  // An exponent of ones makes a number infinite or NaN.
+  const auto exponent = hn::Set(tag, static_cast<Bits>(std::is_same_v<T, float> ? 0x7F800000u : 0x7F80u));
+  auto smallest = exponent;
+  for (size_t tile = positions.first_tile(); tile < positions.end_tile(); ++tile) {
+    const T* values = ValueTile<T>(args, table, kv_head, tile * kTile);
+    for (size_t d = 0; d < args.geometry.head_dim; d += kLanes) {
+      const Bits* const bits = reinterpret_cast<const Bits*>(values + d * args.geometry.block_tokens);
+      for (size_t i = 0; i < kTile * kLanes; i += hn::Lanes(tag)) {
+        smallest = hn::Min(smallest, hn::AndNot(hn::Load(tag, bits + i), exponent));
+      }
+    }
+  }
+  return hn::AllFalse(tag, hn::Eq(smallest, hn::Zero(tag)));
+}
+
+// Whether the queries may be multiplied by whole tiles of values, though not each sees all of their positions: a
+// probability of zero changes no sum unless the value is infinite or NaN.
+template <class T>
+bool InvisibleValuesAreFinite(const AttentionArgs& args, const Queries& queries) {
+  const KVBlocks& table = args.tables[args.sequences[queries.first_row]];
+  const Positions first = VisibleTo(args, queries.Row(queries.begin));
+  const Positions last = VisibleTo(args, queries.Row(queries.end - 1));
+  return AreFinite<T>(args, table, queries.kv_head, {first.begin, last.begin}) &&
+         AreFinite<T>(args, table, queries.kv_head, {first.end, last.end});
+}
+
+// Computes at most MaxBlockRows queries.
+template <class T>
+void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries) {
+  const bool finite = InvisibleValuesAreFinite<T>(args, queries);
+  const size_t first_row_end = RoundUp(queries.begin + 1, queries.group);
+  if (!finite && first_row_end < queries.end) {
+    // Queries of one row see the same positions, and nothing else is read for them.
+    Queries part = queries;
+    for (; part.begin < queries.end; part.begin = part.end) {
+      part.end = HWY_MIN(RoundUp(part.begin + 1, queries.group), queries.end);
+      AttendQueries<T>(args, finish_scores, part);
+    }
+    return;
+  }
+#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (finite && queries.size() > 1 && HaveAmx()) {
+      SetTileShapes(queries.size());
+      AttendBlock<T, bf16>(args, finish_scores, queries);
+      return ReleaseTiles();
+    }
+  }
+#endif
+  AttendBlock<T, float>(args, finish_scores, queries);
+}
+
+template <class T>
+void AttendUnits(const AttentionArgs& args, FinishFunction finish_scores) {
+  const size_t group = args.heads / args.geometry.kv_heads;
+  const size_t block_rows = MaxBlockRows(args.geometry.head_dim);
+  for (size_t unit = args.unit_begin, end; unit < args.unit_end; unit = end) {
+    const size_t kv_head = unit / args.rows, row = unit % args.rows;
+    end = unit + 1;
+    while (end < args.unit_end && end / args.rows == kv_head && args.sequences[end % args.rows] == args.sequences[row] &&
+           args.positions[end % args.rows] == args.positions[row] + (end - unit)) {
+      ++end;
+    }
+    const size_t num_queries = (end - unit) * group;
+    for (size_t begin = 0; begin < num_queries; begin += block_rows) {
+      AttendQueries<T>(args, finish_scores,
+                       {kv_head, group, row, begin, HWY_MIN(begin + block_rows, num_queries)});
     }
   }
 }
 
 template <class T>
 void Attention(const AttentionArgs& args) {
-  AttendUnits<T>(args, &SoftmaxSpan<T, false>);
+  AttendUnits<T>(args, &FinishScores<false>);
 }
 
 template <class T>
 void AttentionWithSoftcap(const AttentionArgs& args) {
-  AttendUnits<T>(args, &SoftmaxSpan<T, true>);
+  AttendUnits<T>(args, &FinishScores<true>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes keys and values into the blocks of a cache, and moves cached tokens to other positions. The layout of a block
-// is KVGeometry's; a token's numbers are scattered in it, so these loops are scalar. They run once per token.
+// is KVGeometry's; a token's numbers are scattered in it, in words of 32 bits: pairs of a key's bfloat16 numbers lie
+// together, and the values of pairs of tokens.
 
 #if defined(SKALD_KERNELS_KV_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_KV_INL_TOGGLE
@@ -18,6 +19,8 @@
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/bf16-inl.h"
+#include "skald/kernels/lanes-inl.h"
 #include "skald/kernels/rope-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -42,26 +45,69 @@ HWY_INLINE auto ValuesOf(Byte* block, const KVGeometry& geometry, size_t kv_head
 // Writes one token's key, rounded to T, with zeros where the packed matrix is padded.
 template <class T>
 HWY_INLINE void WriteKey(const float* key, const KVGeometry& geometry, size_t slot, T* keys) {
+  const FloatTag tag;
   const size_t padded = RoundUp(geometry.head_dim, kTile);
-  for (size_t d = 0; d < padded; ++d) {
-    keys[PackedIndex<T>(slot, d, padded)] = FromFloat<T>(d < geometry.head_dim ? key[d] : 0.0f);
+  alignas(kAlignment) T rounded[kMaxHeadDim];
+  for (size_t d = 0; d < padded; d += hn::Lanes(tag)) {
+    const FloatVec v = d < geometry.head_dim ? LoadUpTo(key + d, geometry.head_dim - d) : hn::Zero(tag);
+    StoreRounded(v, rounded + d);
+  }
+  T* const to = keys + PackedIndex<T>(slot, 0, padded);
+  for (size_t d = 0; d < padded; d += kPair<T>) hwy::CopyBytes<sizeof(float)>(rounded + d, to + d * kLanes);
+}
+
+// Writes one token's value, rounded to T.
+template <class T>
+HWY_INLINE void WriteValue(const float* value, const KVGeometry& geometry, size_t slot, T* values) {
+  for (size_t d = 0; d < geometry.head_dim; ++d) {
+    values[PackedIndex<T>(d, slot, geometry.block_tokens)] = FromFloat<T>(value[d]);
   }
 }
 
+// Writes the values of two tokens at once, the first in an even slot, as whole words. Numbers that pad the last panel
+// become zero.
+HWY_INLINE void WriteValuePair(const float* even, const float* odd, const KVGeometry& geometry, size_t slot,
+                               bf16* values) {
+  const FloatTag tag;
+  const BitsTag bits_tag;
+  const size_t head_dim = geometry.head_dim;
+  for (size_t d = 0; d < head_dim; d += hn::Lanes(tag)) {
+    const BitsVec low = hn::ShiftRight<16>(RoundedBits(LoadUpTo(even + d, head_dim - d)));
+    const BitsVec high = hn::And(RoundedBits(LoadUpTo(odd + d, head_dim - d)), hn::Set(bits_tag, 0xFFFF0000u));
+    bf16* const to = values + PackedIndex<bf16>(d, slot, geometry.block_tokens);
+    hn::StoreU(hn::Or(low, high), bits_tag, reinterpret_cast<uint32_t*>(to));
+  }
+}
+
+// Whether rows `row` and row + 1 are neighbouring tokens that share the words of their values.
+template <class T>
+HWY_INLINE bool IsPair(const StoreKVArgs& args, size_t row) {
+  return std::is_same_v<T, bf16> && row + 1 < args.row_end && args.positions[row] % 2 == 0 &&
+         args.positions[row + 1] == args.positions[row] + 1 && args.sequences[row + 1] == args.sequences[row];
+}
+
+// A token's neighbour may be another thread's, so only pairs of one call are written as words.
 template <class T>
 void StoreKV(const StoreKVArgs& args) {
   const KVGeometry& geometry = args.geometry;
-  for (size_t row = args.row_begin; row < args.row_end; ++row) {
+  for (size_t row = args.row_begin, rows; row < args.row_end; row += rows) {
+    rows = IsPair<T>(args, row) ? 2 : 1;
     const KVBlocks& table = args.tables[args.sequences[row]];
     std::byte* block = table.blocks[args.positions[row] / geometry.block_tokens - table.first_block];
     const size_t slot = args.positions[row] % geometry.block_tokens;
     for (size_t head = 0; head < geometry.kv_heads; ++head) {
       const size_t offset = row * args.stride + head * geometry.head_dim;
-      WriteKey(args.keys + offset, geometry, slot, KeysOf<T>(block, geometry, head));
-      T* values = ValuesOf<T>(block, geometry, head);
-      for (size_t d = 0; d < geometry.head_dim; ++d) {
-        values[PackedIndex<T>(d, slot, geometry.block_tokens)] = FromFloat<T>(args.values[offset + d]);
+      for (size_t i = 0; i < rows; ++i) {
+        WriteKey(args.keys + offset + i * args.stride, geometry, slot + i, KeysOf<T>(block, geometry, head));
       }
+      T* const values = ValuesOf<T>(block, geometry, head);
+      if constexpr (std::is_same_v<T, bf16>) {
+        if (rows == 2) {
+          WriteValuePair(args.values + offset, args.values + offset + args.stride, geometry, slot, values);
+          continue;
+        }
+      }
+      WriteValue(args.values + offset, geometry, slot, values);
     }
   }
 }

@@ -26,9 +26,10 @@ namespace HWY_NAMESPACE {
 
 HWY_INLINE FloatVec Splat(float value) { return hn::Set(FloatTag(), value); }
 
-// e^x. Argument reduction after Cody and Waite (1980): x = n ln 2 + r with |r| <= ln(2) / 2, ln 2 in two parts;
-// then 1 + r + r^2 q(r), scaled by 2^n. Adding 1.5 * 2^23 rounds n to an integer and leaves it in the low bits.
-HWY_INLINE FloatVec Exp(FloatVec x) {
+// e^x for x <= 0. Argument reduction after Cody and Waite (1980): x = n ln 2 + r with |r| <= ln(2) / 2, ln 2 in two
+// parts; then 1 + r + r^2 q(r), scaled by 2^n. Adding 1.5 * 2^23 rounds n to an integer and leaves it in the low bits.
+// A NaN stays NaN if its low 9 bits are zero, as in all that arithmetic makes and in all that come from bfloat16.
+HWY_INLINE FloatVec ExpNonPositive(FloatVec x) {
   const hn::RebindToUnsigned<FloatTag> bits_tag;
   const FloatVec shift = Splat(12582912.0f);
   const FloatVec shifted = hn::MulAdd(x, Splat(1.442695022e+00f), shift);
@@ -46,27 +47,35 @@ HWY_INLINE FloatVec Exp(FloatVec x) {
 
   const auto exponent = hn::ShiftLeft<23>(hn::BitCast(bits_tag, shifted));
   y = hn::BitCast(FloatTag(), hn::Add(hn::BitCast(bits_tag, y), exponent));
-  y = hn::IfThenElse(hn::Lt(x, Splat(-87.3365402f)), hn::Zero(FloatTag()), y);
-  // Above the range x + inf is inf, and for a NaN it is that NaN.
-  const FloatVec infinity = Splat(std::numeric_limits<float>::infinity());
-  return hn::IfThenElse(hn::Le(x, Splat(88.7228317f)), y, hn::Add(x, infinity));
+  return hn::IfThenElse(hn::Lt(x, Splat(-87.3365402f)), hn::Zero(FloatTag()), y);
 }
 
-// tanh x: x + x^3 p(x^2) up to 0.625, beyond it 1 - 2 / (e^(2|x|) + 1) with the sign of x.
-HWY_INLINE FloatVec Tanh(FloatVec x) {
-  const FloatVec one = Splat(1.0f);
-  const FloatVec magnitude = hn::Abs(x);
+// e^x.
+HWY_INLINE FloatVec Exp(FloatVec x) {
+  // Above the range x + inf is inf, and for a NaN it is that NaN.
+  const FloatVec infinity = Splat(std::numeric_limits<float>::infinity());
+  return hn::IfThenElse(hn::Le(x, Splat(88.7228317f)), ExpNonPositive(x), hn::Add(x, infinity));
+}
+
+// tanh x for |x| < kTanhNear: x + x^3 p(x^2).
+inline constexpr float kTanhNear = 0.625f;
+HWY_INLINE FloatVec TanhNear(FloatVec x) {
   const FloatVec square = hn::Mul(x, x);
   FloatVec p = Splat(-5.692296661e-03f);
   p = hn::MulAdd(p, square, Splat(2.062816732e-02f));
   p = hn::MulAdd(p, square, Splat(-5.373651534e-02f));
   p = hn::MulAdd(p, square, Splat(1.333140582e-01f));
   p = hn::MulAdd(p, square, Splat(-3.333328068e-01f));
-  const FloatVec near = hn::MulAdd(hn::Mul(p, square), x, x);
+  return hn::MulAdd(hn::Mul(p, square), x, x);
+}
 
+// tanh x: from kTanhNear on 1 - 2 / (e^(2|x|) + 1) with the sign of x.
+HWY_INLINE FloatVec Tanh(FloatVec x) {
+  const FloatVec one = Splat(1.0f);
+  const FloatVec magnitude = hn::Abs(x);
   const FloatVec power = Exp(hn::Add(magnitude, magnitude));
   const FloatVec far = hn::Sub(one, hn::Div(Splat(2.0f), hn::Add(power, one)));
-  return hn::IfThenElse(hn::Lt(magnitude, Splat(0.625f)), near, hn::CopySign(far, x));
+  return hn::IfThenElse(hn::Lt(magnitude, Splat(kTanhNear)), TanhNear(x), hn::CopySign(far, x));
 }
 
 // erf x: x + x p(x^2) up to 0.9, beyond it 1 - e^(-|x| q(|x|)) with the sign of x, where q fits -ln(erfc(x)) / x
@@ -130,8 +139,12 @@ HWY_INLINE FloatVec GeluErf(FloatVec x) {
   return hn::MulAdd(half, Erf(hn::Mul(Splat(0.707106769f), x)), half);
 }
 
-// cap * tanh(x / cap); Gemma 2 (arXiv:2408.00118), section 2.
-HWY_INLINE FloatVec Capped(FloatVec x, FloatVec cap) { return hn::Mul(cap, Tanh(hn::Div(x, cap))); }
+// cap * tanh(x / cap); Gemma 2 (arXiv:2408.00118), section 2. Most scores and logits are far below their cap.
+HWY_INLINE FloatVec Capped(FloatVec x, FloatVec cap) {
+  const FloatVec ratio = hn::Div(x, cap);
+  const bool near = hn::AllTrue(FloatTag(), hn::Lt(hn::Abs(ratio), Splat(kTanhNear)));
+  return hn::Mul(cap, near ? TanhNear(ratio) : Tanh(ratio));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace skald

@@ -82,13 +82,14 @@ void AttentionLayer(LayerKind kind, const AttentionWeights& weights, const Layer
        .sequences = rows.sequences.data(),
        .tables = cache.tables,
        .geometry = cache.geometry,
+       .rows = rows.size(),
        .heads = HeadsOf<C>(),
        .window = kind == LayerKind::kSlidingAttention ? size_t{WindowOf<C>()} : 0,
        .scale = QueryScaleOf<C>(),
        .softcap = AttentionSoftcapOf<C>(),
        .unit_begin = 0,
        .unit_end = 0},
-      rows.size(), rows.visible_tokens);
+      rows.visible_tokens);
   ops.MatMul(weights.output, {act.mixed.data(), kQueryDim}, rows.size(), weights.output_bias,
              {act.block_output.data(), C::kModelDim});
 }

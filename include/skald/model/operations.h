@@ -202,12 +202,14 @@ class Operations {
 
   // `visible_tokens` is about how many positions a row sees.
   template <bool kSoftcap>
-  void Attention(DType type, AttentionArgs args, size_t rows, size_t visible_tokens) {
+  void Attention(DType type, AttentionArgs args, size_t visible_tokens) {
     VisitDType(type, [&]<class T>() {
-      const size_t work = 2 * args.geometry.head_dim * visible_tokens;
-      ParallelFor(executor_, rows * args.heads, work, [&](size_t begin, size_t end) {
+      const size_t units = args.rows * args.geometry.kv_heads;
+      const size_t work = 2 * args.geometry.head_dim * visible_tokens * args.heads / args.geometry.kv_heads;
+      ParallelFor(executor_, units, work, [&](size_t begin, size_t end) {
+        // Backwards: later rows see more, and large pieces are better dealt out first.
         AttentionArgs part = args;
-        part.unit_begin = begin, part.unit_end = end;
+        part.unit_begin = units - end, part.unit_end = units - begin;
         Kernels<>::template Attention<T, kSoftcap>(part);
       });
     });
