@@ -270,7 +270,7 @@ void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, cons
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
   if constexpr (std::is_same_v<T, bf16>) {
     if (finite && queries.size() > 1 && HaveAmx()) {
-      SetTileShapes(queries.size());
+      SetTileShapes();
       AttendBlock<T, bf16>(args, finish_scores, queries);
       return ReleaseTiles();
     }

@@ -119,8 +119,8 @@ static_assert(kTileOfRows == kTileHeight);
 
 HWY_INLINE size_t ComputedRows(const bf16*, size_t rows) { return rows; }
 
-// Computes one or two panels of up to 32 rows, whose number SetTileShapes was told. With kLower the rows have a lower
-// half, with kRight there is a second panel.
+// Computes one or two panels of up to 32 rows. With kLower the rows have a lower half, with kRight there is a second
+// panel. Tiles are used at full height: what lies below the last row becomes sums that nobody reads.
 template <bool kFromZero, bool kLower, bool kRight>
 SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panel, const Sums& sums) {
   const bf16* const lower = x.tiles + kTileOfRows * x.terms;
@@ -166,7 +166,7 @@ SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights
   if (panel < panels) AddTiles<kFromZero, kLower, false>(x, weights, panel, sums);
 }
 
-// The same on AMX, after SetTileShapes(rows). Every term of a tile is multiplied: x must be zero, and the weights finite,
+// The same on AMX, after SetTileShapes. Every term of a tile is multiplied: x must be zero, and the weights finite,
 // outside [weights.begin, weights.end).
 template <bool kFromZero>
 inline void AddProducts(const Operand<bf16>& x, size_t rows, const PackedTiles<bf16>& weights, size_t panels,

@@ -26,10 +26,10 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// How the work is cut. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache while a group of rows
 // How the work is cut. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache while a group of
 // rows passes over them; kMatMulDepth terms of a group's activations stay in the second-level cache while all panels
 // pass by. Between chunks, the sums of two panels wait in a buffer.
+inline constexpr size_t kPairRows = 2 * kRowBlock, kPairSums = kPairRows * 2 * kLanes;
 inline constexpr size_t kChunkTerms = 256;
 
 // Where the operands of one run over K are: two row blocks and two panels, of which the second may be absent.
