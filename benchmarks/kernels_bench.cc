@@ -187,8 +187,9 @@ void Gate(benchmark::State& state) {
   constexpr size_t kCols = 8192;
   std::vector<float> gate_up(2 * kCols, 0.7f), output(kCols);
   for (auto _ : state) {
-    Kernels<>::GateGeluTanh(
-        {.gate_up = gate_up.data(), .output = output.data(), .cols = kCols, .row_begin = 0, .row_end = 1});
+    Kernels<>::Gate(
+        {.gate = GateFunction::kGeluTanh, .gate_up = gate_up.data(), .output = output.data(), .cols = kCols,
+         .row_begin = 0, .row_end = 1});
   }
   state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * kCols));
 }

@@ -37,19 +37,18 @@ double UlpError(float actual, double exact) {
   return std::abs(actual - exact) / std::ldexp(1.0, exponent - 23);
 }
 
-using Gate = void (*)(const GateArgs&);
-
-std::vector<float> RunGate(Gate gate, const std::vector<float>& x, const std::vector<float>& up) {
+std::vector<float> RunGate(GateFunction gate, const std::vector<float>& x, const std::vector<float>& up) {
   std::vector<float> gate_up = x, output(x.size() + 3, kNaN);
   gate_up.insert(gate_up.end(), up.begin(), up.end());
-  gate({.gate_up = gate_up.data(), .output = output.data(), .cols = x.size(), .row_begin = 0, .row_end = 1});
+  Kernels<>::Gate({.gate = gate, .gate_up = gate_up.data(), .output = output.data(), .cols = x.size(),
+                   .row_begin = 0, .row_end = 1});
   for (size_t i = x.size(); i < output.size(); ++i) CHECK(std::isnan(output[i]));
   output.resize(x.size());
   return output;
 }
 
 // Compares a gate with its activation, written as a scalar function, for every kind of number.
-void CheckGate(Gate gate, float (*activation)(float)) {
+void CheckGate(GateFunction gate, float (*activation)(float)) {
   const std::vector<float> x = AllKindsOfFloats(7919);
   std::vector<float> expected;
   for (const float v : x) expected.push_back(activation(v) * 1.0f);
@@ -70,9 +69,9 @@ void CheckGate(Gate gate, float (*activation)(float)) {
 }
 
 TEST_CASE("gates equal their scalar forms for every kind of number") {
-  CheckGate(&Kernels<>::GateSilu, reference::Silu);
-  CheckGate(&Kernels<>::GateGeluTanh, reference::GeluTanh);
-  CheckGate(&Kernels<>::GateGeluErf, reference::GeluErf);
+  CheckGate(GateFunction::kSilu, reference::Silu);
+  CheckGate(GateFunction::kGeluTanh, reference::GeluTanh);
+  CheckGate(GateFunction::kGeluErf, reference::GeluErf);
 }
 
 TEST_CASE("gates multiply by the second half of each row, for every length") {
@@ -84,11 +83,12 @@ TEST_CASE("gates multiply by the second half of each row, for every length") {
       for (size_t i = 0; i < cols; ++i) expected.push_back(reference::GeluTanh(gate[i]) * gate[cols + i]);
     }
     expected.push_back(kNaN);
-    GateArgs args = {.gate_up = data.data(), .output = output.data(), .cols = cols, .row_begin = 0, .row_end = 1};
-    Kernels<>::GateGeluTanh(args);
+    GateArgs args = {.gate = GateFunction::kGeluTanh, .gate_up = data.data(), .output = output.data(), .cols = cols,
+                     .row_begin = 0, .row_end = 1};
+    Kernels<>::Gate(args);
     args.row_begin = 1;
     args.row_end = 3;
-    Kernels<>::GateGeluTanh(args);
+    Kernels<>::Gate(args);
     CHECK(Difference(output, expected, 16 * 4 * kEpsilon) == "");
   }
 }

@@ -90,6 +90,41 @@ TEST_CASE_TEMPLATE("a matrix product of a model's size equals the scalar referen
   }
 }
 
+TEST_CASE_TEMPLATE("a gated product equals a product and then a gate", T, float, bf16) {
+  for (const size_t rows : {1, 2, 5, 16, 33, 300}) {
+    for (const size_t cols : {16, 48, 80}) {
+      CAPTURE(rows);
+      CAPTURE(cols);
+      const size_t k = rows == 300 ? 2144 : 67;
+      const MatMulCase<T> c(rows, 2 * cols, k, cols != 48);
+      AlignedBuffer<T> prepared(PreparedSize(rows, RoundUp(k, kTile)));
+      AlignedBuffer<float> partial_sums(PartialSumsSize(rows, 2 * cols, RoundUp(k, kTile)));
+      Kernels<>::Prepare<T>({.input = c.input.data(), .input_stride = k, .output = prepared.data(), .rows = rows,
+                             .cols = k, .row_begin = 0, .row_end = rows});
+      const AlignedBuffer<T> packed = Pack(c.weights, 2 * cols, k);
+      MatMulArgs<T> args = {.input = prepared.data(), .weights = packed.data(), .bias = c.bias_or_null(),
+                            .output = nullptr, .output_stride = 2 * cols, .rows = rows, .n = 2 * cols,
+                            .padded_k = RoundUp(k, kTile), .row_begin = 0, .row_end = rows,
+                            .panel_begin = 0, .panel_end = 2 * cols / kLanes, .partial_sums = partial_sums.data()};
+      for (const GateFunction gate : {GateFunction::kSilu, GateFunction::kGeluTanh, GateFunction::kGeluErf}) {
+        AlignedBuffer<float> sums(rows * 2 * cols), expected(rows * cols), actual(rows * cols);
+        args.output = sums.data(), args.output_stride = 2 * cols, args.panel_begin = 0,
+        args.panel_end = 2 * cols / kLanes;
+        Kernels<>::MatMul<T>(args);
+        Kernels<>::Gate({.gate = gate, .gate_up = sums.data(), .output = expected.data(), .cols = cols,
+                         .row_begin = 0, .row_end = rows});
+        args.output = actual.data(), args.output_stride = cols, args.gate = gate;
+        for (const size_t end : {size_t{1}, cols / kLanes}) {
+          args.panel_end = end;
+          Kernels<>::MatMulGated<T>(args);
+          args.panel_begin = end;
+        }
+        CHECK(BitDifference(std::span<const float>(actual), std::span<const float>(expected)) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE_TEMPLATE("panels computed in pieces equal all panels computed at once", T, float, bf16) {
   for (const size_t rows : {1, 5}) {
     const MatMulCase<T> c(rows, 200, 96, true);

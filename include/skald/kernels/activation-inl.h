@@ -30,32 +30,33 @@ struct GeluErfFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return GeluErf(x); }
 };
 
+// Calls `function` with the activation that `gate` names.
 template <class Function>
-HWY_INLINE void GateRow(Function activation, const float* gate, const float* up, size_t size, float* output) {
-  const FloatTag tag;
-  const size_t step = hn::Lanes(tag);
-  size_t i = 0;
-  for (; i + step <= size; i += step) {
-    const FloatVec activated = activation(hn::LoadU(tag, gate + i));
-    hn::StoreU(hn::Mul(activated, hn::LoadU(tag, up + i)), tag, output + i);
-  }
-  if (i < size) {
-    const FloatVec activated = activation(hn::LoadN(tag, gate + i, size - i));
-    hn::StoreN(hn::Mul(activated, hn::LoadN(tag, up + i, size - i)), tag, output + i, size - i);
+HWY_INLINE void VisitGate(GateFunction gate, Function function) {
+  switch (gate) {
+    case GateFunction::kSilu: return function(SiluFunction());
+    case GateFunction::kGeluTanh: return function(GeluTanhFunction());
+    case GateFunction::kGeluErf: return function(GeluErfFunction());
   }
 }
 
-template <class Function>
-void Gate(const GateArgs& args) {
-  for (size_t row = args.row_begin; row < args.row_end; ++row) {
-    const float* gate = args.gate_up + row * 2 * args.cols;
-    GateRow(Function(), gate, gate + args.cols, args.cols, args.output + row * args.cols);
+template <class Activation>
+HWY_INLINE void GateRow(Activation activation, const float* gate, const float* up, size_t size, float* output) {
+  const size_t step = hn::Lanes(FloatTag());
+  for (size_t i = 0; i < size; i += step) {
+    const size_t count = size - i;
+    StoreUpTo(hn::Mul(activation(LoadUpTo(gate + i, count)), LoadUpTo(up + i, count)), output + i, count);
   }
 }
 
-inline void GateSilu(const GateArgs& args) { Gate<SiluFunction>(args); }
-inline void GateGeluTanh(const GateArgs& args) { Gate<GeluTanhFunction>(args); }
-inline void GateGeluErf(const GateArgs& args) { Gate<GeluErfFunction>(args); }
+inline void Gate(const GateArgs& args) {
+  VisitGate(args.gate, [&](auto activation) {
+    for (size_t row = args.row_begin; row < args.row_end; ++row) {
+      const float* gate = args.gate_up + row * 2 * args.cols;
+      GateRow(activation, gate, gate + args.cols, args.cols, args.output + row * args.cols);
+    }
+  });
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace skald

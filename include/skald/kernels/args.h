@@ -44,7 +44,12 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
   return group * padded_k <= kMatMulGroup * kMatMulDepth ? 0 : RoundUp(rows, 2 * kRowBlock) * RoundUp(n, kLanes);
 }
 
-// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says.
+// The activation of a gated feed-forward layer (Shazeer 2020, arXiv:2002.05202).
+enum class GateFunction : uint8_t { kSilu, kGeluTanh, kGeluErf };
+
+// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says. MatMulGated takes the first
+// half of these n sums as gates and the second as what they let pass, output[r, i] = Gate(sum[r, i]) * sum[r, n/2 + i]:
+// n is a multiple of 2 * kLanes, and panels are counted over the first half.
 template <class T>
 struct MatMulArgs {
   const T* input;      // [rows, padded_k], from Prepare, PreparedSize elements of memory
@@ -58,6 +63,7 @@ struct MatMulArgs {
   size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
   float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output
+  GateFunction gate = {};         // read only by MatMulGated
 };
 
 // output[r, :] = scale * table[token[r], :], read from a packed matrix.
@@ -92,8 +98,9 @@ struct AddArgs {
   size_t begin, end;
 };
 
-// output[r, i] = Activation(gate_up[r, i]) * gate_up[r, cols + i].
+// output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i].
 struct GateArgs {
+  GateFunction gate;
   const float* gate_up;  // [rows, 2 * cols], tightly packed
   float* output;         // [rows, cols], tightly packed
   size_t cols;

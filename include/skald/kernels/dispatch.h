@@ -47,6 +47,13 @@ void Kernels<kTargets>::MatMul(const MatMulArgs<T>& args) {
 
 template <int64_t kTargets>
 template <class T>
+void Kernels<kTargets>::MatMulGated(const MatMulArgs<T>& args) {
+  HWY_EXPORT_T(MatMulGatedTable, MatMulGated<T>);
+  HWY_DYNAMIC_DISPATCH_T(MatMulGatedTable)(args);
+}
+
+template <int64_t kTargets>
+template <class T>
 void Kernels<kTargets>::Embed(const EmbedArgs<T>& args) {
   HWY_EXPORT_T(EmbedTable, Embed<T>);
   HWY_DYNAMIC_DISPATCH_T(EmbedTable)(args);
@@ -65,21 +72,9 @@ void Kernels<kTargets>::Add(const AddArgs& args) {
 }
 
 template <int64_t kTargets>
-void Kernels<kTargets>::GateSilu(const GateArgs& args) {
-  HWY_EXPORT_T(GateSiluTable, GateSilu);
-  HWY_DYNAMIC_DISPATCH_T(GateSiluTable)(args);
-}
-
-template <int64_t kTargets>
-void Kernels<kTargets>::GateGeluTanh(const GateArgs& args) {
-  HWY_EXPORT_T(GateGeluTanhTable, GateGeluTanh);
-  HWY_DYNAMIC_DISPATCH_T(GateGeluTanhTable)(args);
-}
-
-template <int64_t kTargets>
-void Kernels<kTargets>::GateGeluErf(const GateArgs& args) {
-  HWY_EXPORT_T(GateGeluErfTable, GateGeluErf);
-  HWY_DYNAMIC_DISPATCH_T(GateGeluErfTable)(args);
+void Kernels<kTargets>::Gate(const GateArgs& args) {
+  HWY_EXPORT_T(GateTable, Gate);
+  HWY_DYNAMIC_DISPATCH_T(GateTable)(args);
 }
 
 template <int64_t kTargets>

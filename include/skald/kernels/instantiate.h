@@ -17,6 +17,7 @@ template struct Kernels<HWY_TARGETS>;
 #define SKALD_INSTANTIATE(T)                                                     \
   template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&);         \
   template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);           \
+  template void Kernels<HWY_TARGETS>::MatMulGated<T>(const MatMulArgs<T>&);      \
   template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&);             \
   template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&);            \
   template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);              \

@@ -41,17 +41,16 @@ struct Kernels {
   static void MatMul(const MatMulArgs<T>& args);
 
   template <class T>
+  static void MatMulGated(const MatMulArgs<T>& args);
+
+  template <class T>
   static void Embed(const EmbedArgs<T>& args);
 
   static void Norm(const NormArgs& args);
 
   static void Add(const AddArgs& args);
 
-  static void GateSilu(const GateArgs& args);
-
-  static void GateGeluTanh(const GateArgs& args);
-
-  static void GateGeluErf(const GateArgs& args);
+  static void Gate(const GateArgs& args);
 
   static void Softcap(const SoftcapArgs& args);
 

@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/packed_layout.h"
+#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/amx-inl.h"
 #include "skald/kernels/amx_support.h"
 #include "skald/kernels/args.h"
@@ -29,7 +30,8 @@ namespace HWY_NAMESPACE {
 // How the work is cut. kChunkTerms of two panels (16 KB of weights) stay in the first-level cache while a group of
 // rows passes over them; kMatMulDepth terms of a group's activations stay in the second-level cache while all panels
 // pass by. Between chunks, the sums of two panels wait in a buffer.
-inline constexpr size_t kPairRows = 2 * kRowBlock, kPairSums = kPairRows * 2 * kLanes;
+inline constexpr size_t kPairRows = 2 * kRowBlock;
+inline constexpr size_t kTileSums = kTileHeight * kLanes, kPairSums = 4 * kTileSums;
 inline constexpr size_t kChunkTerms = 256;
 
 // Where the operands of one run over K are: two row blocks and two panels, of which the second may be absent.
@@ -41,6 +43,13 @@ struct TileOperands {
   const bf16* right;
 };
 
+// Elements between the two panels of a pair, which are neighbours, or a panel of gates and its counterpart.
+template <bool kGated>
+HWY_INLINE size_t PairStride(const MatMulArgs<bf16>& args) {
+  return (kGated ? args.n / 2 : kLanes) * args.padded_k;
+}
+
+template <bool kGated>
 HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, size_t panel, size_t k) {
   const size_t upper_height = RowBlockHeight(args.rows, row);
   const size_t lower_height = row + kRowBlock < args.rows ? RowBlockHeight(args.rows, row + kRowBlock) : 0;
@@ -51,7 +60,7 @@ HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, siz
           .upper_step = upper_height * kTile,
           .lower_step = lower_height * kTile,
           .left = left,
-          .right = left + kLanes * args.padded_k};
+          .right = left + PairStride<kGated>(args)};
 }
 
 // Memory that will be wanted soon: so many lines of it are asked for with each tile of K.
@@ -71,7 +80,6 @@ struct Ahead {
 // they find below the last row becomes sums that nobody reads.
 template <bool kLower, bool kRight>
 SKALD_AMX void SumTiles(TileOperands at, size_t steps, bool first, Ahead& ahead, float* sums) {
-  constexpr size_t kTileSums = kTileHeight * kLanes;
   FinishStores();
   if (first) {
     _tile_zero(0);
@@ -119,64 +127,83 @@ SKALD_AMX void SumTiles(bool lower, bool right, const TileOperands& at, size_t s
   }
 }
 
-// Calls `store(row, panel, sums)` for each row of each panel of a pair.
-template <class Store>
-HWY_INLINE void ForPairSums(size_t row, size_t rows, size_t panel, size_t panels, const float* sums, Store store) {
-  for (size_t r = 0; r < rows; ++r) {
-    const float* const left = sums + (r / kTileHeight * 2 * kTileHeight + r % kTileHeight) * kLanes;
-    for (size_t p = 0; p < panels; ++p) store(row + r, panel + p, LoadLanes(left + p * kTileHeight * kLanes));
-  }
+// Returns the sums of row r of a pair of row blocks in the left panel; those in the right one lie kTileSums further on.
+HWY_INLINE const float* LeftSums(const float* sums, size_t r) {
+  return sums + (r / kTileHeight * 2 * kTileHeight + r % kTileHeight) * kLanes;
 }
 
 HWY_INLINE void StorePair(const MatMulArgs<bf16>& args, size_t row, size_t rows, size_t panel, const float* sums) {
   const size_t panels = HWY_MIN(size_t{2}, args.panel_end - panel);
-  if (StreamsOutputs(args) && (panel + panels) * kLanes <= args.n) {
-    ForPairSums(row, rows, panel, panels, sums,
-                [&](size_t r, size_t p, const Lanes& sum) { StreamOutputs(args, r, p, sum); });
-  } else {
-    ForPairSums(row, rows, panel, panels, sums,
-                [&](size_t r, size_t p, const Lanes& sum) { StoreOutputs(args, r, p, sum); });
-  }
-}
-
-// Adds the terms [k, k_end) of panels `panel` and `panel` + 1 to the rows [row, row_end); `sums` holds kPairSums for
-// each pair of row blocks.
-inline void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_t panel, size_t k, size_t k_end,
-                        float* sums) {
-  const size_t pairs = (row_end - row + kPairRows - 1) / kPairRows;
-  const bf16* const next = args.weights + (panel + 2) * kLanes * args.padded_k + k * kLanes;
-  Ahead ahead = {.left = reinterpret_cast<const std::byte*>(next),
-                 .right = reinterpret_cast<const std::byte*>(next + kLanes * args.padded_k),
-                 .lines = (kTileHeight + pairs - 1) / pairs};
-  for (; row < row_end; row += kPairRows, sums += kPairSums) {
-    const size_t rows = HWY_MIN(kPairRows, row_end - row);
-    SumTiles(rows > kRowBlock, panel + 1 < args.panel_end, OperandsAt(args, row, panel, k), (k_end - k) / kTile, k == 0,
-             ahead, sums);
-    if (k_end == args.padded_k) StorePair(args, row, rows, panel, sums);
-  }
-}
-
-// One group of at most kMatMulGroup rows.
-inline void MatMulGroup(const MatMulArgs<bf16>& args, size_t row, size_t row_end) {
-  alignas(kAlignment) float near_sums[kMatMulGroup / kPairRows * kPairSums];
-  const size_t rows = RoundUp(row_end - row, kPairRows), num_panels = RoundUp(args.n, kLanes) / kLanes;
-  const bool at_once = PartialSumsSize(args.rows, args.n, args.padded_k) == 0;
-  const size_t depth_terms = at_once ? args.padded_k : kMatMulDepth;
-  for (size_t depth = 0; depth < args.padded_k; depth += depth_terms) {
-    const size_t depth_end = HWY_MIN(args.padded_k, depth + depth_terms);
-    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += 2) {
-      float* const sums = at_once ? near_sums : args.partial_sums + (row * num_panels + panel * rows) * kLanes;
-      for (size_t k = depth; k < depth_end; k += kChunkTerms) {
-        MatMulChunk(args, row, row_end, panel, k, HWY_MIN(depth_end, k + kChunkTerms), sums);
+  const bool stream = StreamsOutputs(args) && (panel + panels) * kLanes <= args.n;
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t p = panel; p < panel + panels; ++p) {
+      const Lanes sum = LoadLanes(LeftSums(sums, r) + (p - panel) * kTileSums);
+      if (stream) {
+        StreamLanes(WithBias(args, p * kLanes, sum), args.output + (row + r) * args.output_stride + p * kLanes);
+      } else {
+        StoreOutputs(args, row + r, p, sum);
       }
     }
   }
 }
 
-inline void MatMulAmx(const MatMulArgs<bf16>& args) {
+HWY_INLINE void StoreGatedPair(const MatMulArgs<bf16>& args, size_t row, size_t rows, size_t panel, const float* sums) {
+  const bool stream = StreamsOutputs(args);
+  VisitGate(args.gate, [&](auto activation) {
+    for (size_t r = 0; r < rows; ++r) {
+      const float* const left = LeftSums(sums, r);
+      const Lanes outputs = GatedOutputs(activation, args, panel, LoadLanes(left), LoadLanes(left + kTileSums));
+      float* const output = args.output + (row + r) * args.output_stride + panel * kLanes;
+      stream ? StreamLanes(outputs, output) : StoreLanes(outputs, output);
+    }
+  });
+}
+
+// Adds the terms [k, k_end) of a pair of panels to the rows [row, row_end); `sums` holds kPairSums for each pair of row
+// blocks.
+template <bool kGated>
+void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_t panel, size_t k, size_t k_end,
+                 float* sums) {
+  const size_t pairs = (row_end - row + kPairRows - 1) / kPairRows;
+  const bool right = kGated || panel + 1 < args.panel_end;
+  const bf16* const next = OperandsAt<kGated>(args, row, panel + (kGated ? 1 : 2), k).left;
+  Ahead ahead = {.left = reinterpret_cast<const std::byte*>(next),
+                 .right = reinterpret_cast<const std::byte*>(next + PairStride<kGated>(args)),
+                 .lines = (kTileHeight + pairs - 1) / pairs};
+  for (; row < row_end; row += kPairRows, sums += kPairSums) {
+    const size_t rows = HWY_MIN(kPairRows, row_end - row);
+    SumTiles(rows > kRowBlock, right, OperandsAt<kGated>(args, row, panel, k), (k_end - k) / kTile, k == 0, ahead,
+             sums);
+    if (k_end < args.padded_k) continue;
+    kGated ? StoreGatedPair(args, row, rows, panel, sums) : StorePair(args, row, rows, panel, sums);
+  }
+}
+
+// One group of at most kMatMulGroup rows.
+template <bool kGated>
+void MatMulGroup(const MatMulArgs<bf16>& args, size_t row, size_t row_end) {
+  constexpr size_t kPanels = kGated ? 1 : 2;  // of args.panel_begin to panel_end, that a pair stands for
+  alignas(kAlignment) float near_sums[kMatMulGroup / kPairRows * kPairSums];
+  const size_t rows = RoundUp(row_end - row, kPairRows), padded_n = RoundUp(args.n, kLanes);
+  const bool at_once = PartialSumsSize(args.rows, args.n, args.padded_k) == 0;
+  const size_t depth_terms = at_once ? args.padded_k : kMatMulDepth;
+  for (size_t depth = 0; depth < args.padded_k; depth += depth_terms) {
+    const size_t depth_end = HWY_MIN(args.padded_k, depth + depth_terms);
+    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kPanels) {
+      float* const sums =
+          at_once ? near_sums : args.partial_sums + row * padded_n + panel * rows * (2 / kPanels) * kLanes;
+      for (size_t k = depth; k < depth_end; k += kChunkTerms) {
+        MatMulChunk<kGated>(args, row, row_end, panel, k, HWY_MIN(depth_end, k + kChunkTerms), sums);
+      }
+    }
+  }
+}
+
+template <bool kGated>
+void MatMulAmx(const MatMulArgs<bf16>& args) {
   SetTileShapes();
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
-    MatMulGroup(args, row, HWY_MIN(args.row_end, row + kMatMulGroup));
+    MatMulGroup<kGated>(args, row, HWY_MIN(args.row_end, row + kMatMulGroup));
   }
   ReleaseTiles();
 }

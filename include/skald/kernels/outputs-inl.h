@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The last step of a matrix multiplication, whatever did the sums: bias, and no writing into the padding.
+// The last step of a matrix multiplication, whatever did the sums: bias, gates, and no writing into the padding.
 
 #if defined(SKALD_KERNELS_OUTPUTS_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_OUTPUTS_INL_TOGGLE
@@ -22,17 +22,31 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
+// Returns the sums of one panel with their biases; the first of them is number `first` of args.n.
+template <class T>
+HWY_INLINE Lanes WithBias(const MatMulArgs<T>& args, size_t first, const Lanes& sum) {
+  if (args.bias == nullptr) return sum;
+  return Add(sum, LoadLanes(args.bias + first, HWY_MIN(kLanes, args.n - first)));
+}
+
 // Writes the outputs of one row and one panel, without the padding of the last panel.
 template <class T>
 HWY_INLINE void StoreOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& sum) {
   const size_t column = panel * kLanes;
   float* const output = args.output + row * args.output_stride + column;
-  if (column + kLanes <= args.n) {
-    StoreLanes(args.bias ? Add(sum, LoadLanes(args.bias + column)) : sum, output);
-  } else {
-    const size_t count = args.n - column;
-    StoreLanes(args.bias ? Add(sum, LoadLanes(args.bias + column, count)) : sum, output, count);
-  }
+  StoreLanes(WithBias(args, column, sum), output, HWY_MIN(kLanes, args.n - column));
+}
+
+// Returns the outputs of one row and one panel of a gated multiplication.
+template <class Activation, class T>
+HWY_INLINE Lanes GatedOutputs(Activation activation, const MatMulArgs<T>& args, size_t panel, const Lanes& gate_sum,
+                              const Lanes& up_sum) {
+  const Lanes gate = WithBias(args, panel * kLanes, gate_sum);
+  const Lanes up = WithBias(args, args.n / 2 + panel * kLanes, up_sum);
+  Lanes result;
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
+  return result;
 }
 
 // Whether the outputs are so many that writing them past the caches, which saves reading what they replace, is worth
@@ -41,14 +55,6 @@ template <class T>
 HWY_INLINE bool StreamsOutputs(const MatMulArgs<T>& args) {
   const uintptr_t ends = reinterpret_cast<uintptr_t>(args.output) | args.output_stride * sizeof(float);
   return args.rows >= kMatMulGroup && ends % kAlignment == 0;
-}
-
-// The same past the caches, for a panel without padding; only if StreamsOutputs.
-template <class T>
-HWY_INLINE void StreamOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& sum) {
-  const size_t column = panel * kLanes;
-  float* const output = args.output + row * args.output_stride + column;
-  StreamLanes(args.bias ? Add(sum, LoadLanes(args.bias + column)) : sum, output);
 }
 
 }  // namespace HWY_NAMESPACE

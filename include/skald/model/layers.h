@@ -94,13 +94,21 @@ void AttentionLayer(LayerKind kind, const AttentionWeights& weights, const Layer
              {act.block_output.data(), C::kModelDim});
 }
 
+constexpr GateFunction GateOf(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu: return GateFunction::kSilu;
+    case Activation::kGeluTanh: return GateFunction::kGeluTanh;
+    case Activation::kGeluErf: break;
+  }
+  return GateFunction::kGeluErf;
+}
+
 // block_output = down(activation(gate(normed)) * up(normed)).
 template <ModelConfig C>
 void FeedForwardLayer(const FeedForwardWeights& weights, size_t rows, Operations& ops, Activations& act) {
   constexpr size_t kDim = C::kFeedForwardDim;
-  ops.MatMul(weights.gate_up, {act.normed.data(), C::kModelDim}, rows, weights.gate_up_bias,
-             {act.gate_up.data(), 2 * kDim});
-  ops.template Gate<C::kActivation>(act.gate_up.data(), rows, kDim, act.gated.data());
+  ops.GatedMatMul(GateOf(C::kActivation), weights.gate_up, {act.normed.data(), C::kModelDim}, rows,
+                  weights.gate_up_bias, act.gate_up.data(), act.gated.data());
   ops.MatMul(weights.down, {act.gated.data(), kDim}, rows, weights.down_bias,
              {act.block_output.data(), C::kModelDim});
 }

@@ -43,37 +43,22 @@ class Operations {
 
   // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    VisitDType(weights.dtype, [&]<class T>() {
-      const size_t prepared_size = PreparedSize(rows, weights.padded_cols);
-      const size_t partial_size = PartialSumsSize(rows, weights.rows, weights.padded_cols);
-      Reserve(scratch_, prepared_size * sizeof(T) + partial_size * sizeof(float));
-      T* const prepared = reinterpret_cast<T*>(scratch_.data());
-      float* const partial_sums = reinterpret_cast<float*>(prepared + prepared_size);
-      ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
-        Kernels<>::template Prepare<T>({.input = input.data,
-                                        .input_stride = input.stride,
-                                        .output = prepared,
-                                        .rows = rows,
-                                        .cols = weights.cols,
-                                        .row_begin = begin,
-                                        .row_end = end});
-      });
-      ParallelForTiles(executor_, rows, kMatMulGroup, weights.NumPanels(), weights.padded_cols * kLanes,
-                       [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-                         Kernels<>::template MatMul<T>({.input = prepared,
-                                                        .weights = weights.As<T>(),
-                                                        .bias = bias.empty() ? nullptr : bias.data(),
-                                                        .output = output.data,
-                                                        .output_stride = output.stride,
-                                                        .rows = rows,
-                                                        .n = weights.rows,
-                                                        .padded_k = weights.padded_cols,
-                                                        .row_begin = row_begin,
-                                                        .row_end = row_end,
-                                                        .panel_begin = panel_begin,
-                                                        .panel_end = panel_end,
-                                                        .partial_sums = partial_sums});
-                       });
+    MultiplyBy(weights, input, rows, bias, output, weights.NumPanels(),
+               []<class T>(const MatMulArgs<T>& args) { Kernels<>::template MatMul<T>(args); });
+  }
+
+  // output[rows, weights.rows / 2] = Gate(first half) * second half of what MatMul returns. Those sums are written to
+  // `scratch` [rows, weights.rows] only where the halves do not begin with a panel.
+  void GatedMatMul(GateFunction gate, const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias,
+                   float* scratch, float* output) {
+    const size_t cols = weights.rows / 2;
+    if (cols % kLanes != 0) {
+      MatMul(weights, input, rows, bias, {scratch, weights.rows});
+      return Gate(gate, scratch, rows, cols, output);
+    }
+    MultiplyBy(weights, input, rows, bias, {output, cols}, cols / kLanes, [gate]<class T>(MatMulArgs<T> args) {
+      args.gate = gate;
+      Kernels<>::template MatMulGated<T>(args);
     });
   }
 
@@ -158,18 +143,15 @@ class Operations {
     });
   }
 
-  // output[rows, cols] = activation(gate) * up, of [rows, 2 * cols] gate_up.
-  template <Activation kActivation>
-  void Gate(const float* gate_up, size_t rows, size_t cols, float* output) {
+  // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
+  void Gate(GateFunction gate, const float* gate_up, size_t rows, size_t cols, float* output) {
     ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {
-      const GateArgs args = {.gate_up = gate_up, .output = output, .cols = cols, .row_begin = begin, .row_end = end};
-      if constexpr (kActivation == Activation::kSilu) {
-        Kernels<>::GateSilu(args);
-      } else if constexpr (kActivation == Activation::kGeluTanh) {
-        Kernels<>::GateGeluTanh(args);
-      } else {
-        Kernels<>::GateGeluErf(args);
-      }
+      Kernels<>::Gate({.gate = gate,
+                       .gate_up = gate_up,
+                       .output = output,
+                       .cols = cols,
+                       .row_begin = begin,
+                       .row_end = end});
     });
   }
 
@@ -235,6 +217,45 @@ class Operations {
   }
 
  private:
+  // Prepares the input and calls `kernel` with arguments for pieces that cover `panels`.
+  template <class Kernel>
+  void MultiplyBy(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output,
+                  size_t panels, Kernel kernel) {
+    VisitDType(weights.dtype, [&]<class T>() {
+      const size_t prepared_size = PreparedSize(rows, weights.padded_cols);
+      const size_t partial_size = PartialSumsSize(rows, weights.rows, weights.padded_cols);
+      Reserve(scratch_, prepared_size * sizeof(T) + partial_size * sizeof(float));
+      T* const prepared = reinterpret_cast<T*>(scratch_.data());
+      float* const partial_sums = reinterpret_cast<float*>(prepared + prepared_size);
+      ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
+        Kernels<>::template Prepare<T>({.input = input.data,
+                                        .input_stride = input.stride,
+                                        .output = prepared,
+                                        .rows = rows,
+                                        .cols = weights.cols,
+                                        .row_begin = begin,
+                                        .row_end = end});
+      });
+      const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
+        kernel(MatMulArgs<T>{.input = prepared,
+                             .weights = weights.As<T>(),
+                             .bias = bias.empty() ? nullptr : bias.data(),
+                             .output = output.data,
+                             .output_stride = output.stride,
+                             .rows = rows,
+                             .n = weights.rows,
+                             .padded_k = weights.padded_cols,
+                             .row_begin = row_begin,
+                             .row_end = row_end,
+                             .panel_begin = panel_begin,
+                             .panel_end = panel_end,
+                             .partial_sums = partial_sums});
+      };
+      const size_t work = weights.padded_cols * weights.rows / panels;
+      ParallelForTiles(executor_, rows, kMatMulGroup, panels, work, multiply);
+    });
+  }
+
   template <class Args, class Kernel>
   void ForUnits(const Args& args, size_t units, size_t work, Kernel kernel) {
     ParallelFor(executor_, units, work, [&](size_t begin, size_t end) {
