@@ -113,7 +113,7 @@ struct CachedAttention {
             .geometry = {.kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .block_tokens = tokens,
                          .key_offset = 0, .value_offset = key_bytes},
             .rows = rows, .heads = shape.heads, .window = 0, .scale = 0.1f, .softcap = shape.softcap,
-            .unit_begin = 0, .unit_end = rows * shape.kv_heads};
+            .unit_begin = 0, .unit_end = rows * shape.heads};
   }
 
   void Run() { shape.softcap != 0 ? Kernels<>::Attention<T, true>(args) : Kernels<>::Attention<T, false>(args); }

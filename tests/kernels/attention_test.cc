@@ -30,7 +30,7 @@ struct AttentionTest {
         values(RandomFloats(seed + 2, tokens * shape.kv_heads * shape.head_dim)) {}
 
   size_t query_size() const { return shape.heads * shape.head_dim; }
-  size_t num_units() const { return positions.size() * shape.kv_heads; }
+  size_t num_units() const { return positions.size() * shape.heads; }
   size_t first_visible(size_t row) const {
     const size_t end = positions[row] + 1;
     return window != 0 && end > window ? end - window : 0;
@@ -58,8 +58,8 @@ struct AttentionTest {
     AttentionArgs args = {.queries = queries.data(), .query_stride = query_size(), .output = output.data(),
                           .output_stride = query_size() + kGap, .positions = positions.data(),
                           .sequences = sequences.data(), .tables = &table, .geometry = cache.geometry(),
-                          .rows = positions.size(), .heads = shape.heads, .window = window, .scale = scale, .softcap = softcap,
-                          .unit_begin = 0, .unit_end = 0};
+                          .rows = positions.size(), .heads = shape.heads, .window = window, .scale = scale,
+                          .softcap = softcap, .unit_begin = 0, .unit_end = 0};
     for (const size_t end : ends) {
       args.unit_begin = args.unit_end;
       args.unit_end = end;
@@ -157,8 +157,8 @@ TEST_CASE_TEMPLATE("the block size changes no bit", T, float, bf16) {
 TEST_CASE_TEMPLATE("units computed in pieces equal all units computed at once", T, float, bf16) {
   const AttentionTest<T> test({8, 2, 16}, 200, {3, 77, 199});
   const std::vector<float> whole = test.Run(64);
-  CHECK(Difference(test.Run(64, {1, 3, 3, 4, test.num_units()}), whole, 0) == "");
-  CHECK(Difference(test.Run(64, {2, test.num_units()}), whole, 0) == "");
+  CHECK(Difference(test.Run(64, {1, 3, 9, 13, 13, test.num_units()}), whole, 0) == "");
+  CHECK(Difference(test.Run(64, {5, 18, test.num_units()}), whole, 0) == "");
 }
 
 // Rows of a prompt of `tokens` tokens, beginning with position `first`.
@@ -252,7 +252,7 @@ TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16) {
                                   .output_stride = kSize, .positions = positions.data(),
                                   .sequences = sequences.data(), .tables = tables, .geometry = caches[0].geometry(),
                                   .rows = positions.size(), .heads = 4, .window = 0, .scale = 0.25f, .softcap = 0.0f,
-                                  .unit_begin = 0, .unit_end = 2 * positions.size()});
+                                  .unit_begin = 0, .unit_end = 4 * positions.size()});
   CHECK(Difference(output, expected, first.tolerance()) == "");
 }
 
@@ -281,8 +281,8 @@ TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf1
   std::vector<float> output(queries.size());
   Kernels<>::Attention<T, false>({.queries = queries.data(), .query_stride = 32, .output = output.data(),
                                   .output_stride = 32, .positions = positions, .sequences = sequences,
-                                  .tables = tables, .geometry = caches[0].geometry(), .rows = 2, .heads = 2, .window = 0,
-                                  .scale = 0.25f, .softcap = 0.0f, .unit_begin = 0, .unit_end = 2});
+                                  .tables = tables, .geometry = caches[0].geometry(), .rows = 2, .heads = 2,
+                                  .window = 0, .scale = 0.25f, .softcap = 0.0f, .unit_begin = 0, .unit_end = 4});
   std::vector<float> expected = second.Run(32);
   const std::vector<float> of_first = first.Run(32);
   expected.resize(32);

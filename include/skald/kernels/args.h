@@ -167,9 +167,9 @@ struct MoveKVArgs {
 
 // Attention of each row's queries over the keys and values at positions (position - window, position], or
 // [0, position] when window is 0: softmax(cap(scale * q . k)) v, online softmax over spans of kAttentionSpan
-// positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic as R5 says. A unit is one row and the query
-// heads of one kv head: unit = kv_head * rows + row. Neighbouring rows of one sequence with consecutive positions are
-// computed together.
+// positions (Milakov and Gimelshein 2018, arXiv:1805.02867), arithmetic as R5 says. A unit is one query head of one
+// row: unit = (kv_head * rows + row) * group + head in the group of query heads that share the kv head. The units of
+// one kv head are computed together as far as neighbouring rows are of one sequence and have consecutive positions.
 struct AttentionArgs {
   const float* queries;  // [rows, heads * head_dim], already rotated
   size_t query_stride;

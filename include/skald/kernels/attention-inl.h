@@ -121,8 +121,8 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
       StoreLanes(ZeroLanes(), state.output.Row(r) + panel * kSumTile);
     }
     StoreLanes(ZeroLanes(), state.sum[r]);
-    state.max[r] = -std::numeric_limits<float>::infinity();
   }
+  for (float& max : state.max) max = -std::numeric_limits<float>::infinity();
 }
 
 // The keys of the tile of positions that begins at `position`: [kTile / kLanes] panels of padded head_dim terms.
@@ -162,10 +162,11 @@ template <class T, class E>
 HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, size_t span_begin,
                             const Positions& span, BlockState<E>& state) {
   const FloatTag tag;
-  alignas(kAlignment) float new_max[kMaxBlockRows];
+  alignas(kAlignment) float new_max[kMaxBlockRows] = {};
   finish_scores(args, span_begin, state.visible, state.rows, state.scores, state.max, new_max);
   for (size_t r = 0; r < state.rows; r += hn::Lanes(tag)) {
-    hn::Store(ExpNonPositive(hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r))), tag, state.correction + r);
+    const FloatVec change = hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r));
+    hn::Store(ExpNonPositive(change), tag, state.correction + r);
   }
   for (size_t r = 0; r < state.rows; ++r) {
     const Positions visible = state.visible[r].In(span_begin);
@@ -189,8 +190,8 @@ HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size
       StoreLanes(Mul(LoadLanes(sums), correction), sums);
     }
   }
-  PackedTiles<T> values = {.tiles = {}, .panel_stride = kLanes * args.geometry.block_tokens, .begin = span.begin,
-                           .end = span.end};
+  PackedTiles<T> values = {
+      .tiles = {}, .panel_stride = kLanes * args.geometry.block_tokens, .begin = span.begin, .end = span.end};
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     values.tiles[tile] = ValueTile<T>(args, table, kv_head, span_begin + tile * kTile);
   }
@@ -257,13 +258,12 @@ bool InvisibleValuesAreFinite(const AttentionArgs& args, const Queries& queries)
 template <class T>
 void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries) {
   const bool finite = InvisibleValuesAreFinite<T>(args, queries);
-  const size_t first_row_end = RoundUp(queries.begin + 1, queries.group);
-  if (!finite && first_row_end < queries.end) {
-    // Queries of one row see the same positions, and nothing else is read for them.
-    Queries part = queries;
-    for (; part.begin < queries.end; part.begin = part.end) {
-      part.end = HWY_MIN(RoundUp(part.begin + 1, queries.group), queries.end);
-      AttendQueries<T>(args, finish_scores, part);
+  if (!finite && RoundUp(queries.begin + 1, queries.group) < queries.end) {
+    // Row by row: queries of one row see the same positions, and nothing else needs to be read for them.
+    Queries row = queries;
+    for (; row.begin < queries.end; row.begin = row.end) {
+      row.end = HWY_MIN(RoundUp(row.begin + 1, queries.group), queries.end);
+      AttendQueries<T>(args, finish_scores, row);
     }
     return;
   }
@@ -279,21 +279,26 @@ void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, cons
   AttendBlock<T, float>(args, finish_scores, queries);
 }
 
+// Returns the end of the rows that continue row `first`: the same sequence, consecutive positions.
+HWY_INLINE size_t EndOfRun(const AttentionArgs& args, size_t first) {
+  size_t end = first + 1;
+  while (end < args.rows && args.sequences[end] == args.sequences[first] &&
+         args.positions[end] == args.positions[first] + (end - first)) {
+    ++end;
+  }
+  return end;
+}
+
 template <class T>
 void AttendUnits(const AttentionArgs& args, FinishFunction finish_scores) {
   const size_t group = args.heads / args.geometry.kv_heads;
-  const size_t block_rows = MaxBlockRows(args.geometry.head_dim);
-  for (size_t unit = args.unit_begin, end; unit < args.unit_end; unit = end) {
-    const size_t kv_head = unit / args.rows, row = unit % args.rows;
-    end = unit + 1;
-    while (end < args.unit_end && end / args.rows == kv_head && args.sequences[end % args.rows] == args.sequences[row] &&
-           args.positions[end % args.rows] == args.positions[row] + (end - unit)) {
-      ++end;
-    }
-    const size_t num_queries = (end - unit) * group;
-    for (size_t begin = 0; begin < num_queries; begin += block_rows) {
-      AttendQueries<T>(args, finish_scores,
-                       {kv_head, group, row, begin, HWY_MIN(begin + block_rows, num_queries)});
+  const size_t max_size = MaxBlockRows(args.geometry.head_dim);
+  for (size_t unit = args.unit_begin, run_end; unit < args.unit_end; unit = run_end) {
+    const size_t kv_head = unit / (args.rows * group), row = unit / group % args.rows;
+    run_end = HWY_MIN((kv_head * args.rows + EndOfRun(args, row)) * group, args.unit_end);
+    const size_t end = unit % group + (run_end - unit);
+    for (size_t begin = unit % group; begin < end; begin += max_size) {
+      AttendQueries<T>(args, finish_scores, {kv_head, group, row, begin, HWY_MIN(begin + max_size, end)});
     }
   }
 }

@@ -35,7 +35,9 @@ struct Operand {
   E* tiles;
   size_t terms;
 
-  HWY_INLINE E* Row(size_t row) const { return tiles + row / kTileOfRows * kTileOfRows * terms + row % kTileOfRows * kTile; }
+  HWY_INLINE E* Row(size_t row) const {
+    return tiles + row / kTileOfRows * kTileOfRows * terms + row % kTileOfRows * kTile;
+  }
 };
 
 // [rows, panels * kLanes] as [rows / 16][panels][16][kLanes].
@@ -166,8 +168,8 @@ SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights
   if (panel < panels) AddTiles<kFromZero, kLower, false>(x, weights, panel, sums);
 }
 
-// The same on AMX, after SetTileShapes. Every term of a tile is multiplied: x must be zero, and the weights finite,
-// outside [weights.begin, weights.end).
+// The same on AMX, after SetTileShapes. Every term of a tile is multiplied: outside [weights.begin, weights.end) x must
+// be zero and the weights finite.
 template <bool kFromZero>
 inline void AddProducts(const Operand<bf16>& x, size_t rows, const PackedTiles<bf16>& weights, size_t panels,
                         const Sums& sums) {

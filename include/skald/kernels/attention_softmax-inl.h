@@ -49,8 +49,8 @@ HWY_INLINE FloatVec Masked(FloatVec score, size_t first, const Positions& visibl
   return hn::IfThenElse(hn::RebindMask(tag, mask), score, hn::Set(tag, -std::numeric_limits<float>::infinity()));
 }
 
-// Turns the dot products of one query into scores, in every tile of the span that has visible positions: scaled, capped,
-// and minus infinity where invisible. `scores` is the row in the span's first panel. Returns the maximum.
+// Turns the dot products of one query into scores, in every tile of the span that has visible positions: scaled,
+// capped, and minus infinity where invisible. `scores` is the row in the span's first panel. Returns the maximum.
 template <bool kSoftcap>
 HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const Positions& visible, float* scores) {
   const FloatTag tag;

@@ -6,6 +6,7 @@
 #ifndef SKALD_MODEL_OPERATIONS_H_
 #define SKALD_MODEL_OPERATIONS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -185,13 +186,17 @@ class Operations {
   // `visible_tokens` is about how many positions a row sees.
   template <bool kSoftcap>
   void Attention(DType type, AttentionArgs args, size_t visible_tokens) {
+    // Query heads that share a kv head stay together, so that its keys and values are read once, unless that would
+    // leave threads idle.
+    const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
+    const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
+    const size_t part_size = (group + parts - 1) / parts, units = groups * group;
+    const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
     VisitDType(type, [&]<class T>() {
-      const size_t units = args.rows * args.geometry.kv_heads;
-      const size_t work = 2 * args.geometry.head_dim * visible_tokens * args.heads / args.geometry.kv_heads;
-      ParallelFor(executor_, units, work, [&](size_t begin, size_t end) {
+      ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
         // Backwards: later rows see more, and large pieces are better dealt out first.
         AttentionArgs part = args;
-        part.unit_begin = units - end, part.unit_end = units - begin;
+        part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
         Kernels<>::template Attention<T, kSoftcap>(part);
       });
     });
