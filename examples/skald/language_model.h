@@ -30,6 +30,7 @@ struct ModelInfo {
   std::string_view name;
   size_t vocab_size;
   uint32_t trained_context;  // tokens; 0 if the file does not say
+  DType weight_type = DType::kBF16;  // to load the weights as: of a packed file, the only one
 };
 
 class LanguageModel {
@@ -43,13 +44,23 @@ class LanguageModel {
                                                  Workspace& workspace) const = 0;
 };
 
-// Finds the Config of the model in `folder`. Errors: no config.json there, or one that fits no known Config.
-Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder);
+// Returns the content of a small file of the model at `path`, such as its tokenizer, from its folder or from within the
+// packed file. Error: there is none.
+Result<std::string> ReadModelFile(const std::filesystem::path& path, std::string_view name);
 
-// Loads the weights of the model that IdentifyModel found in `folder`. Errors: see LoadWeights.
+// Finds the Config of the model at `path`, a folder or a packed file. Errors: no config.json there, or one that fits no
+// known Config.
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& path);
+
+// Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.
 Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
-                                                         const std::filesystem::path& folder,
+                                                         const std::filesystem::path& path,
                                                          const LoadOptions& options);
+
+// Loads the weights as LoadLanguageModel does and writes them to the packed file `output`, with the small files of the
+// folder that go with them. Errors: those of LoadWeights and WritePackedFile.
+Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::path& folder, const LoadOptions& options,
+                               const std::filesystem::path& output);
 
 // The names of all Configs that IdentifyModel knows.
 std::vector<std::string_view> KnownModels();

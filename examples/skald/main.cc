@@ -12,6 +12,7 @@
 #include "generate.h"
 #include "language_model.h"
 #include "options.h"
+#include "pack.h"
 #include "store.h"
 
 namespace skald::program {
@@ -30,6 +31,8 @@ Result<int> RunCommand(const Options& options) {
       return RunChat(options);
     case Command::kModels:
       return ListModels();
+    case Command::kPack:
+      return RunPack(options);
     case Command::kStore:
       return RunStore(options);
   }

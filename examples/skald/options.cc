@@ -26,7 +26,8 @@ constexpr const char* kMainFooter = R"(Examples:
   skald chat --model ~/gemma-2-2b-it
 Without --model there is a small demo model that writes like the King James
 Bible. A model is a folder as Hugging Face publishes it: config.json,
-model.safetensors (or its parts and their index) and tokenizer.model.
+model.safetensors (or its parts and their index) and tokenizer.model; or a file
+that 'skald pack' made of one, which starts at once.
 'skald generate --help' and 'skald chat --help' list all options; 'skald store'
 looks after folders in which conversations were saved.)";
 
@@ -50,6 +51,14 @@ context is full the oldest turns are forgotten, but not the very first.
 /fork FILE goes on in a new file and leaves the present one as it is, and
 /sessions lists the files beside it. With --session the file is read at the
 start and written at the end; the same model must be running.)";
+
+constexpr const char* kPackFooter = R"(Examples:
+  skald pack ~/gemma-2-2b-it gemma.packed
+  skald chat --model gemma.packed
+  skald pack --verify gemma.packed
+A packed file holds the weights as they lie in memory, and the tokenizer. It is
+not read at the start but mapped, and processes that run it share its memory.
+It has to be made again when the model or the version of skald changes.)";
 
 constexpr const char* kStoreFooter = R"(Examples:
   skald store ~/.cache/prompts
@@ -101,11 +110,12 @@ LogitBias ParseLogitBias(const std::string& text) {
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
-  command.add_option("-m,--model", options.model, "Folder with the model (default: the demo model)")
-      ->type_name("DIR")
+  command
+      .add_option("-m,--model", options.model, "Folder with the model, or packed file (default: the\ndemo model)")
+      ->type_name("PATH")
       ->group(group);
   command
-      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
+      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in PATH)")
       ->type_name("FILE")
       ->group(group);
   command
@@ -125,10 +135,9 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->group(group);
 }
 
-void AddRuntimeOptions(CLI::App& command, Options& options) {
+void AddLoadOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
-  RuntimeConfig& runtime = options.runtime;
-  command.add_option("-t,--threads", runtime.threads, "Threads that compute; they never change a result")
+  command.add_option("-t,--threads", options.runtime.threads, "Threads that compute; they never change a result")
       ->check(Within(1, kMaxThreads))
       ->capture_default_str()
       ->type_name("N")
@@ -137,6 +146,20 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       .add_flag_callback(
           "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
           "Weights and cache in float32 instead of bfloat16: exact,\nbut slower and twice the memory")
+      ->group(group);
+  command
+      .add_flag("--progress", options.show_progress,
+                "Show how loading proceeds even if stderr is no terminal")
+      ->group(group);
+}
+
+void AddRuntimeOptions(CLI::App& command, Options& options) {
+  const char* const group = "Running";
+  RuntimeConfig& runtime = options.runtime;
+  command
+      .add_option("--packed-cache", options.packed_cache,
+                  "Folder that keeps weights as they lie in memory: the next\nstart with the same model is instant")
+      ->type_name("DIR")
       ->group(group);
   command
       .add_option_function<std::string>(
@@ -154,10 +177,6 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(Within(1, kUnlimited))
       ->type_name("SIZE")
-      ->group(group);
-  command
-      .add_flag("--progress", options.show_progress,
-                "Show how loading proceeds even if stderr is no terminal")
       ->group(group);
 }
 
@@ -224,6 +243,21 @@ void AddPromptOptions(CLI::App& command, Options& options) {
   });
 }
 
+void AddPackOptions(CLI::App& command, Options& options) {
+  CLI::Option* const model =
+      command.add_option("MODEL", options.model, "Folder with the model")->type_name("");
+  CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
+  model->needs(file);
+  command.add_option("--verify", options.packed, "Only read FILE, which was packed before, and check all of it")
+      ->each([&options](const std::string&) { options.verify = true; })
+      ->type_name("FILE")
+      ->excludes(model);
+  AddLoadOptions(command, options);
+  command.parse_complete_callback([&options] {
+    if (options.packed.empty()) throw CLI::RequiredError("MODEL and FILE, or --verify FILE");
+  });
+}
+
 void AddStoreOptions(CLI::App& command, Options& options) {
   command.add_option("DIR", options.store, "Folder with the chunks")->required()->type_name("");
   command.add_flag("--verify", options.verify, "Read every chunk and report the damaged ones");
@@ -262,9 +296,13 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
 
   for (CLI::App* command : {&generate, &chat}) {
     AddSamplingOptions(*command, options);
+    AddLoadOptions(*command, options);
     AddRuntimeOptions(*command, options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
+  AddPackOptions(pack, options);
+  pack.footer(kPackFooter);
   CLI::App& store = *app.add_subcommand("store", "List, check and trim a folder of saved conversations");
   AddStoreOptions(store, options);
   store.footer(kStoreFooter);
@@ -272,7 +310,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models and store");
+      throw CLI::RequiredError("One of the commands generate, chat, models, pack and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -283,6 +321,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   }
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
+  if (pack.parsed()) options.command = Command::kPack;
   if (store.parsed()) options.command = Command::kStore;
   options.sampler.random.seed = options.seed.value_or(std::random_device{}());
   options.show_progress |= isatty(STDERR_FILENO) == 1;

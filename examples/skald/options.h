@@ -24,7 +24,7 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
 
-enum class Command { kGenerate, kChat, kModels, kStore };
+enum class Command { kGenerate, kChat, kModels, kPack, kStore };
 
 struct Options {
   Command command = Command::kGenerate;
@@ -49,11 +49,14 @@ struct Options {
   std::optional<uint64_t> seed;  // unset: a random one. In either case it is in `sampler` too
 
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
-  DType weight_type = DType::kBF16;
+  std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
   RuntimeConfig runtime;  // but for max_tokens
 
+  std::filesystem::path packed_cache;  // folder with weights packed by earlier runs; empty: none
+  std::filesystem::path packed;        // the file to pack into, or to verify
+
   std::filesystem::path store;          // the folder of chunks to look into
-  bool verify = false;                  // read and check all of them
+  bool verify = false;                  // read and check all of them, or of a packed file
   std::optional<uint64_t> prune_bytes;  // unset: drop none of them
 };
 

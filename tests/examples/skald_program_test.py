@@ -320,11 +320,47 @@ class Store(TestCase):
         self.assertFalse(pathlib.Path("no-such-folder").exists())
 
 
+class Pack(TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.packed = self.folder / "demo.packed"
+
+    def test_a_packed_file_is_all_that_a_model_needs(self):
+        arguments = ("--max-tokens", 20, "--seed", 5, "--prompt", "In the beginning")
+        wanted = self.text(*arguments)
+        self.assertRegex(self.run_skald("pack", DEMO, self.packed)[0], r"\A.*demo.packed: demo, \d+ bytes\n\Z")
+        self.assertEqual(self.text("--model", self.packed, *arguments), wanted)
+        self.assertRegex(self.run_skald("pack", "--verify", self.packed)[0], r"\A.*demo.packed: whole; demo as BF16\n\Z")
+        done = skald("generate", "--model", self.packed, "--f32", *arguments)
+        self.assertRegex(done.stderr, r"\Askald: .*demo.packed: packed as BF16, but .* F32\n\Z")
+
+    def test_damage_is_found(self):
+        self.run_skald("pack", DEMO, self.packed)
+        content = bytearray(self.packed.read_bytes())
+        content[-1] ^= 1
+        self.packed.write_bytes(content)
+        done = skald("pack", "--verify", self.packed)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Askald: .*demo.packed: parameter \d+ is damaged; pack it again\n\Z")
+        self.packed.write_bytes(content[:-1])
+        self.assertIn("cut short", skald("chat", "--model", self.packed).stderr)
+
+    def test_a_cache_of_packed_weights_is_filled_once(self):
+        arguments = ("--max-tokens", 20, "--seed", 5, "--packed-cache", self.folder / "cache")
+        first = self.text(*arguments)
+        [file] = (self.folder / "cache").iterdir()
+        written = file.stat()
+        self.assertEqual(self.text(*arguments), first)
+        self.assertEqual((file.stat().st_ino, file.stat().st_mtime_ns), (written.st_ino, written.st_mtime_ns))
+
+
 class Help(TestCase):
     def test_help_mentions_every_flag(self):
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
         self.assertGreater(len(flags), 20)
-        helps = [self.run_skald(*command, "--help")[0] for command in ([], ["generate"], ["chat"], ["store"])]
+        helps = [self.run_skald(*command, "--help")[0] for command in ([], ["generate"], ["chat"], ["pack"], ["store"])]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
             self.assertIn("Examples:", text)
@@ -347,7 +383,7 @@ class Mistakes(TestCase):
             self.assertEqual(lines[1:], ["Try 'skald --help'."] if exit_code == 2 else [])
 
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, models and store is required")
+        self.refused(2, "One of the commands generate, chat, models, pack and store is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (
@@ -380,6 +416,9 @@ class Mistakes(TestCase):
                      "--token-ids", "1")
         self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
         self.refused(2, "DIR is required", "store")
+        self.refused(2, "MODEL and FILE, or --verify FILE is required", "pack")
+        self.refused(2, "MODEL requires FILE", "pack", "model")
+        self.refused(2, "MODEL excludes --verify", "pack", "model", "file", "--verify", "file")
         self.refused(2, "--prune: .*unit", "store", "no-such-folder", "--prune", "5 apples")
         self.refused(2, "--prune: expected 0 to .*", "store", "no-such-folder", "--prune", "-1")
 
@@ -409,7 +448,7 @@ class Mistakes(TestCase):
                      OTHER_TOKENIZER)
         self.refused(1, ".*gemma needs the piece <start_of_turn>", "generate", "--chat-template", "gemma")
         (model / "tokenizer.model").unlink()
-        self.refused(1, ".*tokenizer.model: no such file", "chat", "--model", model)
+        self.refused(1, ".*tokenizer.model: cannot be read", "chat", "--model", model)
         (model / "tokenizer.json").write_text("{}")
         self.refused(1, ".*only SentencePiece tokenizers.*--token-ids", "chat", "--model", model)
 
