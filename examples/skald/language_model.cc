@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "demo_model/demo_config.h"
+#include "skald/base/memory_limit.h"
 #include "skald/cache/create.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
@@ -19,6 +20,7 @@
 #include "skald/weights/packed_file.h"
 #include "skald/weights/packed_source.h"
 #include "skald/weights/packed_writer.h"
+#include "skald/weights/random_weights.h"
 
 namespace skald::program {
 namespace {
@@ -35,6 +37,32 @@ struct Stories260K : LlamaFamily {
 
 using KnownConfigs = PublishedConfigs::With<DemoModel, Stories260K>;
 
+// For one row of activations.
+double FlopsOf(const Matrix& matrix) {
+  return 2.0 * static_cast<double>(matrix.rows) * static_cast<double>(matrix.cols);
+}
+
+ModelCost CostOf(const ModelWeights& weights, const WeightShapes& shapes, int window) {
+  // Multiplying by queries and by probabilities.
+  const double attention_flops = 2.0 * 2.0 * static_cast<double>(shapes.query_dim);
+  ModelCost cost;
+  cost.step_bytes = MemoryBytes(weights) - (weights.head ? weights.embedding.data.size() : 0);
+  cost.flops_per_output = FlopsOf(weights.embedding);
+  struct Adder {
+    ModelCost& cost;
+    void operator()(const Matrix& matrix) const { cost.flops_per_token += FlopsOf(matrix); }
+    void operator()(const std::vector<float>&) const {}
+  };
+  VisitParameters(weights, Adder{cost});
+  cost.flops_per_token -= cost.flops_per_output * (weights.head ? 2 : 1);
+  for (const LayerKind kind : shapes.layers) {
+    if (kind == LayerKind::kFullAttention) cost.attention_flops += attention_flops;
+    if (kind == LayerKind::kSlidingAttention) cost.window_flops += attention_flops;
+  }
+  cost.window = static_cast<uint32_t>(window);
+  return cost;
+}
+
 template <ModelConfig C>
 class LanguageModelOf : public LanguageModel {
  public:
@@ -48,6 +76,11 @@ class LanguageModelOf : public LanguageModel {
                                          Workspace& workspace) const override {
     return model_.Forward(cache, tokens, workspace);
   }
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const override {
+    return model_.Forward(batch, workspace);
+  }
+
+  ModelCost Cost() const override { return CostOf(model_.weights(), WeightShapesOf<C>(), WindowOf<C>()); }
 
  private:
   Model<C> model_;
@@ -75,6 +108,13 @@ ModelInfo InfoOf(size_t config, uint32_t trained_context, DType weight_type) {
   });
 }
 
+Result<size_t> FindByName(std::string_view name) {
+  const auto names = KnownModels();
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  return Fail(ErrorCode::kNotFound, std::string(name) + " is none of the models that 'skald models' lists");
+}
+
 // The small files that a packed file takes along.
 constexpr const char* kAttachedFiles[] = {"config.json", "tokenizer.model", "tokenizer_config.json",
                                           "chat_template.jinja"};
@@ -83,14 +123,10 @@ Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
   const auto file = PackedFile::Open(path);
   if (!file) return Failure(file.error());
   const PackedTable& table = (*file)->table();
-  const auto names = KnownModels();
-  const auto name = std::ranges::find(names, table.config);
-  if (name == names.end()) {
-    return Fail(ErrorCode::kUnsupported, path.string() + ": packed for the Config " + table.config +
-                                             ", which is none of those that 'skald models' lists");
-  }
+  const auto config = FindByName(table.config);
+  if (!config) return Annotate(path.string() + ": packed for another Config", config);
   const auto config_json = (*file)->Attachment(kAttachedFiles[0]);
-  return InfoOf(static_cast<size_t>(name - names.begin()), config_json ? TrainedContext(*config_json) : 0, table.dtype);
+  return InfoOf(*config, config_json ? TrainedContext(*config_json) : 0, table.dtype);
 }
 
 }  // namespace
@@ -130,6 +166,20 @@ Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
     auto weights = LoadWeights<C>(path, options);
     if (!weights) return Failure(weights.error());
     return std::make_unique<LanguageModelOf<C>>(std::move(*weights));
+  });
+}
+
+Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type) {
+  using Made = Result<std::unique_ptr<LanguageModel>>;
+  const auto config = FindByName(name);
+  if (!config) return Failure(config.error());
+  if (weight_type == DType::kF16) {
+    return Fail(ErrorCode::kUnsupported, "F16 is a type of files, not of weights in memory");
+  }
+  return VisitConfig(KnownConfigs{}, *config, [&]<ModelConfig C>() -> Made {
+    return CatchOutOfMemory(std::string(name), [&]() -> Made {
+      return std::make_unique<LanguageModelOf<C>>(RandomWeights<C>(1, weight_type));
+    });
   });
 }
 

@@ -19,6 +19,7 @@
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/runtime_config.h"
+#include "skald/model/batch.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/load.h"
 
@@ -33,6 +34,16 @@ struct ModelInfo {
   DType weight_type = DType::kBF16;  // to load the weights as: of a packed file, the only one
 };
 
+// What computing takes at least, whatever computes it.
+struct ModelCost {
+  uint64_t step_bytes = 0;           // parameters that are read once in a step, however many tokens it has
+  double flops_per_token = 0;        // of multiplications by weights
+  double flops_per_output = 0;       // the same for each row of logits
+  double attention_flops = 0;        // for one token and one position that it looks back at, of all full layers
+  double window_flops = 0;           // the same of the layers that look back at most `window` positions
+  uint32_t window = 0;
+};
+
 class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
@@ -42,6 +53,9 @@ class LanguageModel {
   // See Model::Forward.
   virtual Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                  Workspace& workspace) const = 0;
+  virtual Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const = 0;
+
+  virtual ModelCost Cost() const = 0;
 };
 
 // Returns the content of a small file of the model at `path`, such as its tokenizer, from its folder or from within the
@@ -56,6 +70,10 @@ Result<ModelInfo> IdentifyModel(const std::filesystem::path& path);
 Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
                                                          const std::filesystem::path& path,
                                                          const LoadOptions& options);
+
+// Makes a model of the known Config of that name with random weights. Errors: there is none, or the type is none of
+// weights in memory.
+Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type);
 
 // Loads the weights as LoadLanguageModel does and writes them to the packed file `output`, with the small files of the
 // folder that go with them. Errors: those of LoadWeights and WritePackedFile.

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <variant>
 
+#include "bench.h"
 #include "chat.h"
 #include "generate.h"
 #include "language_model.h"
@@ -31,6 +32,8 @@ Result<int> RunCommand(const Options& options) {
       return RunChat(options);
     case Command::kModels:
       return ListModels();
+    case Command::kBench:
+      return RunBench(options);
     case Command::kPack:
       return RunPack(options);
     case Command::kStore:

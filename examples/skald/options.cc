@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -59,6 +60,16 @@ constexpr const char* kPackFooter = R"(Examples:
 A packed file holds the weights as they lie in memory, and the tokenizer. It is
 not read at the start but mapped, and processes that run it share its memory.
 It has to be made again when the model or the version of skald changes.)";
+
+constexpr const char* kBenchFooter = R"(Examples:
+  skald bench --shape tinyllama-1.1b
+  skald bench --shape tinyllama-1.1b -p 512,2048 -n 64 -d 0,2048 -t 1,2
+  skald bench --model ~/gemma-2-2b -p 0 -n 64 -b 1,4,16,32 --json batches.json
+Every combination of the lists is measured, and printed as a Markdown table: pp
+is a prompt read at once, tg tokens written one after the other, '@ 2048' after
+so many tokens, 'x 16' for so many conversations together. The last column is
+the share of what the machine allows: the time to read all weights and caches
+once a step, or for all multiplications, at the speed measured beside it.)";
 
 constexpr const char* kStoreFooter = R"(Examples:
   skald store ~/.cache/prompts
@@ -258,6 +269,50 @@ void AddPackOptions(CLI::App& command, Options& options) {
   });
 }
 
+// Reads a type by its name in any case.
+DType ParseDType(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
+    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  }
+  throw CLI::ValidationError("--dtype", "there is no element type " + name);
+}
+
+void AddBenchOptions(CLI::App& command, Options& options) {
+  BenchOptions& bench = options.bench;
+  const auto add_list = [&command](const char* name, std::vector<uint32_t>& values, uint32_t least, uint32_t most,
+                                   const char* help) {
+    command.add_option(name, values, help)->delimiter(',')->check(Within(least, most))->capture_default_str();
+  };
+  CLI::Option* const shape = command.add_option("--shape", bench.shape, "Random weights for one of 'skald models'");
+  shape->type_name("NAME");
+  command.add_option("-m,--model", options.model, "Folder with the model, or packed file")
+      ->type_name("PATH")
+      ->excludes(shape);
+  add_list("-p,--prompt-tokens", bench.prompts, 0, kMaxTokens, "Tokens of a prompt; 0 for none");
+  add_list("-n,--generate-tokens", bench.generated, 0, kMaxTokens, "Tokens written one after the other; 0 for none");
+  add_list("-d,--depth", bench.depths, 0, kMaxTokens, "Tokens that are there before");
+  add_list("-b,--batch", bench.sequences, 1, 4096, "Conversations that are written together");
+  add_list("-t,--threads", bench.threads, 1, kMaxThreads, "Threads that compute");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--dtype",
+          [&bench](const std::vector<std::string>& names) {
+            for (const std::string& name : names) bench.weight_types.push_back(ParseDType(name));
+          },
+          "Element types of the weights: bf16, f32, ...")
+      ->delimiter(',')
+      ->type_name("TYPE");
+  command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ...")
+      ->delimiter(',')
+      ->type_name("TARGET");
+  command.add_option("-r,--repetitions", bench.repetitions, "Times that each is measured, after a run to warm up")
+      ->check(Within(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--json", bench.json, "File for the results and the machine's limits")->type_name("FILE");
+}
+
 void AddStoreOptions(CLI::App& command, Options& options) {
   command.add_option("DIR", options.store, "Folder with the chunks")->required()->type_name("");
   command.add_flag("--verify", options.verify, "Read every chunk and report the damaged ones");
@@ -303,6 +358,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);
   pack.footer(kPackFooter);
+  CLI::App& bench = *app.add_subcommand("bench", "Measure the speed of a model");
+  AddBenchOptions(bench, options);
+  bench.footer(kBenchFooter);
   CLI::App& store = *app.add_subcommand("store", "List, check and trim a folder of saved conversations");
   AddStoreOptions(store, options);
   store.footer(kStoreFooter);
@@ -310,7 +368,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models, pack and store");
+      throw CLI::RequiredError("One of the commands generate, chat, models, pack, bench and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -322,6 +380,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
   if (pack.parsed()) options.command = Command::kPack;
+  if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;
   options.sampler.random.seed = options.seed.value_or(std::random_device{}());
   options.show_progress |= isatty(STDERR_FILENO) == 1;
