@@ -8,10 +8,12 @@
 #include <iostream>
 #include <variant>
 
+#include "bench.h"
 #include "chat.h"
 #include "generate.h"
 #include "language_model.h"
 #include "options.h"
+#include "pack.h"
 #include "store.h"
 
 namespace skald::program {
@@ -30,6 +32,10 @@ Result<int> RunCommand(const Options& options) {
       return RunChat(options);
     case Command::kModels:
       return ListModels();
+    case Command::kBench:
+      return RunBench(options);
+    case Command::kPack:
+      return RunPack(options);
     case Command::kStore:
       return RunStore(options);
   }

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +27,8 @@ constexpr const char* kMainFooter = R"(Examples:
   skald chat --model ~/gemma-2-2b-it
 Without --model there is a small demo model that writes like the King James
 Bible. A model is a folder as Hugging Face publishes it: config.json,
-model.safetensors (or its parts and their index) and tokenizer.model.
+model.safetensors (or its parts and their index) and tokenizer.model; or a file
+that 'skald pack' made of one, which starts at once.
 'skald generate --help' and 'skald chat --help' list all options; 'skald store'
 looks after folders in which conversations were saved.)";
 
@@ -50,6 +52,24 @@ context is full the oldest turns are forgotten, but not the very first.
 /fork FILE goes on in a new file and leaves the present one as it is, and
 /sessions lists the files beside it. With --session the file is read at the
 start and written at the end; the same model must be running.)";
+
+constexpr const char* kPackFooter = R"(Examples:
+  skald pack ~/gemma-2-2b-it gemma.packed
+  skald chat --model gemma.packed
+  skald pack --verify gemma.packed
+A packed file holds the weights as they lie in memory, and the tokenizer. It is
+not read at the start but mapped, and processes that run it share its memory.
+It has to be made again when the model or the version of skald changes.)";
+
+constexpr const char* kBenchFooter = R"(Examples:
+  skald bench --shape tinyllama-1.1b
+  skald bench --shape tinyllama-1.1b -p 512,2048 -n 64 -d 0,2048 -t 1,2
+  skald bench --model ~/gemma-2-2b -p 0 -n 64 -b 1,4,16,32 --json batches.json
+Every combination of the lists is measured, and printed as a Markdown table: pp
+is a prompt read at once, tg tokens written one after the other, '@ 2048' after
+so many tokens, 'x 16' for so many conversations together. The last column is
+the share of what the machine allows: the time to read all weights and caches
+once a step, or for all multiplications, at the speed measured beside it.)";
 
 constexpr const char* kStoreFooter = R"(Examples:
   skald store ~/.cache/prompts
@@ -101,11 +121,12 @@ LogitBias ParseLogitBias(const std::string& text) {
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
-  command.add_option("-m,--model", options.model, "Folder with the model (default: the demo model)")
-      ->type_name("DIR")
+  command
+      .add_option("-m,--model", options.model, "Folder with the model, or packed file (default: the\ndemo model)")
+      ->type_name("PATH")
       ->group(group);
   command
-      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
+      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in PATH)")
       ->type_name("FILE")
       ->group(group);
   command
@@ -125,10 +146,9 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->group(group);
 }
 
-void AddRuntimeOptions(CLI::App& command, Options& options) {
+void AddLoadOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
-  RuntimeConfig& runtime = options.runtime;
-  command.add_option("-t,--threads", runtime.threads, "Threads that compute; they never change a result")
+  command.add_option("-t,--threads", options.runtime.threads, "Threads that compute; they never change a result")
       ->check(Within(1, kMaxThreads))
       ->capture_default_str()
       ->type_name("N")
@@ -137,6 +157,20 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       .add_flag_callback(
           "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
           "Weights and cache in float32 instead of bfloat16: exact,\nbut slower and twice the memory")
+      ->group(group);
+  command
+      .add_flag("--progress", options.show_progress,
+                "Show how loading proceeds even if stderr is no terminal")
+      ->group(group);
+}
+
+void AddRuntimeOptions(CLI::App& command, Options& options) {
+  const char* const group = "Running";
+  RuntimeConfig& runtime = options.runtime;
+  command
+      .add_option("--packed-cache", options.packed_cache,
+                  "Folder that keeps weights as they lie in memory: the next\nstart with the same model is instant")
+      ->type_name("DIR")
       ->group(group);
   command
       .add_option_function<std::string>(
@@ -154,10 +188,6 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(Within(1, kUnlimited))
       ->type_name("SIZE")
-      ->group(group);
-  command
-      .add_flag("--progress", options.show_progress,
-                "Show how loading proceeds even if stderr is no terminal")
       ->group(group);
 }
 
@@ -224,6 +254,65 @@ void AddPromptOptions(CLI::App& command, Options& options) {
   });
 }
 
+void AddPackOptions(CLI::App& command, Options& options) {
+  CLI::Option* const model =
+      command.add_option("MODEL", options.model, "Folder with the model")->type_name("");
+  CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
+  model->needs(file);
+  command.add_option("--verify", options.packed, "Only read FILE, which was packed before, and check all of it")
+      ->each([&options](const std::string&) { options.verify = true; })
+      ->type_name("FILE")
+      ->excludes(model);
+  AddLoadOptions(command, options);
+  command.parse_complete_callback([&options] {
+    if (options.packed.empty()) throw CLI::RequiredError("MODEL and FILE, or --verify FILE");
+  });
+}
+
+// Reads a type by its name in any case.
+DType ParseDType(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
+    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  }
+  throw CLI::ValidationError("--dtype", "there is no element type " + name);
+}
+
+void AddBenchOptions(CLI::App& command, Options& options) {
+  BenchOptions& bench = options.bench;
+  const auto add_list = [&command](const char* name, std::vector<uint32_t>& values, uint32_t least, uint32_t most,
+                                   const char* help) {
+    command.add_option(name, values, help)->delimiter(',')->check(Within(least, most))->capture_default_str();
+  };
+  CLI::Option* const shape = command.add_option("--shape", bench.shape, "Random weights for one of 'skald models'");
+  shape->type_name("NAME");
+  command.add_option("-m,--model", options.model, "Folder with the model, or packed file")
+      ->type_name("PATH")
+      ->excludes(shape);
+  add_list("-p,--prompt-tokens", bench.prompts, 0, kMaxTokens, "Tokens of a prompt; 0 for none");
+  add_list("-n,--generate-tokens", bench.generated, 0, kMaxTokens, "Tokens written one after the other; 0 for none");
+  add_list("-d,--depth", bench.depths, 0, kMaxTokens, "Tokens that are there before");
+  add_list("-b,--batch", bench.sequences, 1, 4096, "Conversations that are written together");
+  add_list("-t,--threads", bench.threads, 1, kMaxThreads, "Threads that compute");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--dtype",
+          [&bench](const std::vector<std::string>& names) {
+            for (const std::string& name : names) bench.weight_types.push_back(ParseDType(name));
+          },
+          "Element types of the weights: bf16, f32, ...")
+      ->delimiter(',')
+      ->type_name("TYPE");
+  command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ...")
+      ->delimiter(',')
+      ->type_name("TARGET");
+  command.add_option("-r,--repetitions", bench.repetitions, "Times that each is measured, after a run to warm up")
+      ->check(Within(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--json", bench.json, "File for the results and the machine's limits")->type_name("FILE");
+}
+
 void AddStoreOptions(CLI::App& command, Options& options) {
   command.add_option("DIR", options.store, "Folder with the chunks")->required()->type_name("");
   command.add_flag("--verify", options.verify, "Read every chunk and report the damaged ones");
@@ -262,9 +351,16 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
 
   for (CLI::App* command : {&generate, &chat}) {
     AddSamplingOptions(*command, options);
+    AddLoadOptions(*command, options);
     AddRuntimeOptions(*command, options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
+  AddPackOptions(pack, options);
+  pack.footer(kPackFooter);
+  CLI::App& bench = *app.add_subcommand("bench", "Measure the speed of a model");
+  AddBenchOptions(bench, options);
+  bench.footer(kBenchFooter);
   CLI::App& store = *app.add_subcommand("store", "List, check and trim a folder of saved conversations");
   AddStoreOptions(store, options);
   store.footer(kStoreFooter);
@@ -272,7 +368,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models and store");
+      throw CLI::RequiredError("One of the commands generate, chat, models, pack, bench and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -283,6 +379,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   }
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
+  if (pack.parsed()) options.command = Command::kPack;
+  if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;
   options.sampler.random.seed = options.seed.value_or(std::random_device{}());
   options.show_progress |= isatty(STDERR_FILENO) == 1;

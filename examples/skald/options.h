@@ -24,7 +24,20 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
 
-enum class Command { kGenerate, kChat, kModels, kStore };
+enum class Command { kGenerate, kChat, kModels, kPack, kBench, kStore };
+
+// What is measured: every combination of these.
+struct BenchOptions {
+  std::string shape;  // random weights for the Config of this name; empty: the model of the other options
+  std::vector<uint32_t> prompts = {512}, generated = {64};  // tokens; 0 for none
+  std::vector<uint32_t> depths = {0};                       // tokens before them
+  std::vector<uint32_t> sequences = {1};                    // decoded together
+  std::vector<uint32_t> threads = {RuntimeConfig().threads};
+  std::vector<DType> weight_types;  // empty: Options::weight_type
+  std::vector<std::string> simd;    // targets; empty: the best
+  size_t repetitions = 5;
+  std::filesystem::path json;  // empty: none
+};
 
 struct Options {
   Command command = Command::kGenerate;
@@ -49,11 +62,16 @@ struct Options {
   std::optional<uint64_t> seed;  // unset: a random one. In either case it is in `sampler` too
 
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
-  DType weight_type = DType::kBF16;
+  std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
   RuntimeConfig runtime;  // but for max_tokens
 
+  std::filesystem::path packed_cache;  // folder with weights packed by earlier runs; empty: none
+  std::filesystem::path packed;        // the file to pack into, or to verify
+
+  BenchOptions bench;
+
   std::filesystem::path store;          // the folder of chunks to look into
-  bool verify = false;                  // read and check all of them
+  bool verify = false;                  // read and check all of them, or of a packed file
   std::optional<uint64_t> prune_bytes;  // unset: drop none of them
 };
 

@@ -6,10 +6,10 @@
 #include <utility>
 
 #ifdef SKALD_HAS_STORE
-#include "skald/store/byte_codec.h"
+#include "skald/base/byte_codec.h"
+#include "skald/base/fd_io.h"
 #include "skald/store/cached_digest.h"
 #include "skald/store/directory_store.h"
-#include "skald/store/fd_io.h"
 #include "skald/store/identity.h"
 #include "skald/store/prompt_cache.h"
 #include "skald/store/snapshot.h"
@@ -25,7 +25,7 @@ constexpr uint32_t kChatVersion = 1;
 
 Result<Identity> IdentityOf(const Options& options) {
   Identity identity;
-  identity.weight_type = options.weight_type;
+  identity.weight_type = options.weight_type.value_or(DType::kBF16);
   const auto weights = CachedDigestOfWeights(options.model);
   if (!weights) return Failure(weights.error());
   identity.weights = *weights;

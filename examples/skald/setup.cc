@@ -4,16 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 #include <string>
 #include <system_error>
 #include <utility>
 
-#include "progress_bar.h"
 #include "saved_state.h"
 
 namespace skald::program {
@@ -24,6 +21,14 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
   std::ostringstream text;
   text << " at " << std::fixed << std::setprecision(1) << static_cast<double>(count) / time.count() << "/s";
   return text.str();
+}
+
+Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model) {
+  const auto bytes = ReadModelFile(model, "tokenizer.model");
+  if (!bytes) return Failure(bytes.error());
+  auto tokenizer = Tokenizer::Parse(*bytes);
+  if (!tokenizer) return Annotate((model / "tokenizer.model").string(), tokenizer);
+  return tokenizer;
 }
 
 }  // namespace
@@ -37,7 +42,7 @@ Result<ModelInfo> FindModel(const Options& options) {
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   const auto path = options.tokenizer.value_or(options.model / "tokenizer.model");
-  auto tokenizer = Tokenizer::Load(path);
+  auto tokenizer = options.tokenizer ? Tokenizer::Load(path) : ReadTokenizer(options.model);
   std::error_code ignored;
   if (!tokenizer && !options.tokenizer &&
       std::filesystem::exists(options.model / "tokenizer.json", ignored)) {
@@ -61,8 +66,7 @@ ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokeniz
                                                                   {"<<SYS>>", ChatTemplate::kLlama2},
                                                                   {"[/INST]", ChatTemplate::kMistral}};
   for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
-    std::ifstream file(options.model / name, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::string text = ReadModelFile(options.model, name).value_or("");
     for (const auto& [mark, chat_template] : kMarks) {
       if (text.find(mark) != std::string::npos) return chat_template;
     }
@@ -70,14 +74,16 @@ ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokeniz
   return ChatTemplate::kNone;
 }
 
+LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar) {
+  return {.dtype = options.weight_type.value_or(info.weight_type),
+          .threads = options.runtime.threads,
+          .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
+          .cache_folder = options.packed_cache};
+}
+
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
   const ProgressBar bar("loading " + std::string(info.name), options.show_progress);
-  const LoadOptions load = {.dtype = options.weight_type,
-                            .threads = options.runtime.threads,
-                            .progress = [&bar](const LoadProgress& progress) {
-                              bar.Draw(progress.bytes_done, progress.bytes_total);
-                            }};
-  return LoadLanguageModel(info, options.model, load);
+  return LoadLanguageModel(info, options.model, LoadOptionsOf(options, info, bar));
 }
 
 Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model) {

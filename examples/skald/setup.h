@@ -12,10 +12,12 @@
 
 #include "language_model.h"
 #include "options.h"
+#include "progress_bar.h"
 #include "session.h"
 #include "skald/base/result.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/tokenizer.h"
+#include "skald/weights/load.h"
 
 namespace skald::program {
 
@@ -29,6 +31,9 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
 // Returns the chat template that the user names, else the one that the tokenizer or the files in the model's
 // folder tell of, else kNone.
 ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokenizer);
+
+// What the options say of loading, with `bar`, which must outlive it, to show progress.
+LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);
 
 // Loads the weights, showing progress, and returns a model ready to run.
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info);

@@ -320,11 +320,74 @@ class Store(TestCase):
         self.assertFalse(pathlib.Path("no-such-folder").exists())
 
 
+class Pack(TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.packed = self.folder / "demo.packed"
+
+    def test_a_packed_file_is_all_that_a_model_needs(self):
+        arguments = ("--max-tokens", 20, "--seed", 5, "--prompt", "In the beginning")
+        wanted = self.text(*arguments)
+        self.assertRegex(self.run_skald("pack", DEMO, self.packed)[0], r"\A.*demo.packed: demo, \d+ bytes\n\Z")
+        self.assertEqual(self.text("--model", self.packed, *arguments), wanted)
+        self.assertRegex(self.run_skald("pack", "--verify", self.packed)[0], r"\A.*demo.packed: whole; demo as BF16\n\Z")
+        done = skald("generate", "--model", self.packed, "--f32", *arguments)
+        self.assertRegex(done.stderr, r"\Askald: .*demo.packed: packed as BF16, but .* F32\n\Z")
+
+    def test_damage_is_found(self):
+        self.run_skald("pack", DEMO, self.packed)
+        content = bytearray(self.packed.read_bytes())
+        content[-1] ^= 1
+        self.packed.write_bytes(content)
+        done = skald("pack", "--verify", self.packed)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Askald: .*demo.packed: parameter \d+ is damaged; pack it again\n\Z")
+        self.packed.write_bytes(content[:-1])
+        self.assertIn("cut short", skald("chat", "--model", self.packed).stderr)
+
+    def test_a_cache_of_packed_weights_is_filled_once(self):
+        arguments = ("--max-tokens", 20, "--seed", 5, "--packed-cache", self.folder / "cache")
+        first = self.text(*arguments)
+        [file] = (self.folder / "cache").iterdir()
+        written = file.stat()
+        self.assertEqual(self.text(*arguments), first)
+        self.assertEqual((file.stat().st_ino, file.stat().st_mtime_ns), (written.st_ino, written.st_mtime_ns))
+
+
+class Bench(TestCase):
+    def test_every_combination_is_a_row_of_the_table_and_of_the_json(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        json_file = pathlib.Path(folder.name) / "bench.json"
+        out, _ = self.run_skald("bench", "--shape", "demo", "-p", "8", "-n", "4", "-d", "0,32", "-b", "1,3", "-t", 1,
+                                "-r", 2, "--json", json_file)
+        tests = re.findall(r"^\| demo \| BF16 \| \w+ \| 1 \| ([^|]+) \| [\d.]+ \| [\d.]+ % \| \d+ % \|$", out, re.MULTILINE)
+        self.assertEqual(tests, ["pp8", "tg4", "tg4 x 3", "pp8 @ 32", "tg4 @ 32", "tg4 @ 32 x 3"])
+        self.assertRegex(out, r"\| \w+ \| 1 \| [\d.]+ \| \d+ \| \d+ \| \d+ \|\n\Z")
+        results = json.loads(json_file.read_text())
+        self.assertEqual([(row["test"], row["depth"], row["sequences"]) for row in results["rows"]],
+                         [("prefill", 0, 1), ("decode", 0, 1), ("decode", 0, 3),
+                          ("prefill", 32, 1), ("decode", 32, 1), ("decode", 32, 3)])
+        for row in results["rows"]:
+            self.assertEqual(len(row["samples"]), 2)
+            self.assertGreater(row["limit_tokens_per_second"], 0)
+        [limits] = results["limits"]
+        self.assertGreater(limits["read_bytes_per_second"], 1e8)
+
+    def test_a_model_in_several_types(self):
+        for arguments in ((), ("--dtype", "f32,bf16")):
+            out, _ = self.run_skald("bench", "-p", 4, "-n", 0, "-t", 1, "-r", 1, *arguments)
+            types = re.findall(r"^\| demo \| (\w+) \|", out, re.MULTILINE)
+            self.assertEqual(types, ["F32", "BF16"] if arguments else ["BF16"])
+
+
 class Help(TestCase):
     def test_help_mentions_every_flag(self):
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
         self.assertGreater(len(flags), 20)
-        helps = [self.run_skald(*command, "--help")[0] for command in ([], ["generate"], ["chat"], ["store"])]
+        helps = [self.run_skald(*command, "--help")[0] for command in ([], ["generate"], ["chat"], ["pack"], ["bench"], ["store"])]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
             self.assertIn("Examples:", text)
@@ -347,7 +410,7 @@ class Mistakes(TestCase):
             self.assertEqual(lines[1:], ["Try 'skald --help'."] if exit_code == 2 else [])
 
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, models and store is required")
+        self.refused(2, "One of the commands generate, chat, models, pack, bench and store is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (
@@ -380,8 +443,19 @@ class Mistakes(TestCase):
                      "--token-ids", "1")
         self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
         self.refused(2, "DIR is required", "store")
+        self.refused(2, "--shape excludes --model", "bench", "--shape", "demo", "--model", DEMO)
+        self.refused(2, "--dtype: there is no element type Q9", "bench", "--dtype", "q9")
+        self.refused(2, "--batch: expected 1 to 4096, got 0", "bench", "-b", "1,0")
+        self.refused(2, "MODEL and FILE, or --verify FILE is required", "pack")
+        self.refused(2, "MODEL requires FILE", "pack", "model")
+        self.refused(2, "MODEL excludes --verify", "pack", "model", "file", "--verify", "file")
         self.refused(2, "--prune: .*unit", "store", "no-such-folder", "--prune", "5 apples")
         self.refused(2, "--prune: expected 0 to .*", "store", "no-such-folder", "--prune", "-1")
+
+    def test_benchmarks_of_nothing(self):
+        self.refused(1, "nothing is none of the models that 'skald models' lists", "bench", "--shape", "nothing")
+        self.refused(1, "F16 is a type of files", "bench", "--shape", "demo", "--dtype", "f16")
+        self.refused(1, "there is no SIMD target AVX9 here, only ", "bench", "--simd", "AVX9")
 
     def test_models_that_are_none(self):
         model = self.copy_of_demo()
@@ -409,7 +483,7 @@ class Mistakes(TestCase):
                      OTHER_TOKENIZER)
         self.refused(1, ".*gemma needs the piece <start_of_turn>", "generate", "--chat-template", "gemma")
         (model / "tokenizer.model").unlink()
-        self.refused(1, ".*tokenizer.model: no such file", "chat", "--model", model)
+        self.refused(1, ".*tokenizer.model: cannot be read", "chat", "--model", model)
         (model / "tokenizer.json").write_text("{}")
         self.refused(1, ".*only SentencePiece tokenizers.*--token-ids", "chat", "--model", model)
 

@@ -2,7 +2,7 @@
 //
 // Files and sockets as sinks and sources: files appear whole or not at all, and what goes wrong is said.
 
-#include "skald/store/fd_io.h"
+#include "skald/base/fd_io.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "tests/support/check_error.h"
 #include "skald/store/byte_io.h"
 #include "skald/store/snapshot.h"
+#include "tests/support/check_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/tiny_cache.h"
 

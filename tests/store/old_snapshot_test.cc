@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/fd_io.h"
 #include "skald/configs/llama.h"
-#include "skald/store/fd_io.h"
 #include "skald/store/snapshot.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"

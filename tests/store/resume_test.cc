@@ -16,8 +16,8 @@
 
 #include "doctest/doctest.h"
 #include "hwy/targets.h"
+#include "skald/base/fd_io.h"
 #include "skald/sampling/sampler.h"
-#include "skald/store/fd_io.h"
 #include "skald/store/snapshot.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/small_models.h"

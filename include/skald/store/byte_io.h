@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Sinks and sources: anything that takes bytes one after the other, and anything that gives them. A snapshot goes
-// through either without knowing what it is; memory is here, files and sockets in fd_io.h.
+// through either without knowing what it is; memory is here, files and sockets in base/fd_io.h.
 
 #ifndef SKALD_STORE_BYTE_IO_H_
 #define SKALD_STORE_BYTE_IO_H_

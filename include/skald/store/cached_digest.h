@@ -15,9 +15,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "skald/base/fd_io.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_key.h"
-#include "skald/store/fd_io.h"
 #include "skald/store/identity.h"
 #include "skald/store/sha256.h"
 

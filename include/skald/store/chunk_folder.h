@@ -25,10 +25,10 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/fd_io.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/chunk_store.h"
-#include "skald/store/fd_io.h"
 
 namespace skald {
 

@@ -24,12 +24,12 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/fd_io.h"
 #include "skald/base/memory_limit.h"
 #include "skald/base/result.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/store/chunk_folder.h"
 #include "skald/store/chunk_store.h"
-#include "skald/store/fd_io.h"
 
 namespace skald {
 

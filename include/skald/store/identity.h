@@ -18,11 +18,11 @@
 #include <system_error>
 #include <vector>
 
+#include "skald/base/fd_io.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_frame.h"
 #include "skald/store/chunk_key.h"
-#include "skald/store/fd_io.h"
 #include "skald/store/sha256.h"
 
 namespace skald {

@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/byte_codec.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_table.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/sampling/penalties.h"
 #include "skald/sampling/settings.h"
-#include "skald/store/byte_codec.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/token_chain.h"
 

@@ -23,8 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/fd_io.h"
 #include "skald/base/result.h"
-#include "skald/store/fd_io.h"
 
 namespace skald {
 

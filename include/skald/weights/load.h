@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a Hugging Face checkpoint to ModelWeights, checked against a Config. Everything that a file
+// From a Hugging Face checkpoint, or a packed file, to ModelWeights, checked against a Config. Everything that a file
 // can get wrong is found before the first parameter is packed. Only reading the Config's facts
 // (weight_shapes.h) is a template; the rest compiles once.
 
@@ -21,7 +21,10 @@
 #include "skald/configs/model_config.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/load_plan.h"
+#include "skald/weights/message.h"
 #include "skald/weights/model_weights.h"
+#include "skald/weights/packed_cache.h"
+#include "skald/weights/packed_file.h"
 #include "skald/weights/plan_layer.h"
 #include "skald/weights/tensor_names.h"
 #include "skald/weights/weight_shapes.h"
@@ -37,6 +40,9 @@ struct LoadOptions {
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
   // bytes_total.
   std::function<void(const LoadProgress&)> progress = {};
+  // Folder for packed files (packed_cache.h): the first load of a checkpoint writes one there, later loads map it, in
+  // milliseconds. It is made if need be; empty for none. A file there takes as much of the disk as the weights do.
+  std::filesystem::path cache_folder = {};
 };
 
 namespace internal {
@@ -95,13 +101,37 @@ Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const LoadOptions
   return LoadWeights(checkpoint, WeightShapesOf<C>(), options);
 }
 
-// The same from a folder or file, as Checkpoint::Open takes it.
+namespace internal {
+
+// LoadWeights of a packed file.
+inline Result<ModelWeights> LoadPacked(const std::filesystem::path& path, const WeightShapes& shapes, DType dtype) {
+  const auto file = PackedFile::Open(path);
+  if (!file) return Failure(file.error());
+  if ((*file)->table().dtype == dtype) return MapWeights(*file, shapes);
+  return Fail(ErrorCode::kInvalidArgument,
+              Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype), ", but LoadOptions::dtype is ",
+                      NameOf(dtype)}));
+}
+
+// LoadWeights of any path.
+inline Result<ModelWeights> LoadPath(const CachedCheckpoint& source, const LoadOptions& options) {
+  const auto load = [&]() -> Result<ModelWeights> {
+    const Result<Checkpoint> checkpoint = Checkpoint::Open(source.path);
+    if (!checkpoint) return Failure(checkpoint.error());
+    return LoadWeights(*checkpoint, source.shapes, options);
+  };
+  if (PackedFile::Recognises(source.path)) return LoadPacked(source.path, source.shapes, options.dtype);
+  return options.cache_folder.empty() ? load() : LoadThroughCache(options.cache_folder, source, load);
+}
+
+}  // namespace internal
+
+// The same from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped and must have
+// been packed with the same LoadOptions::dtype.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
                                  const LoadOptions& options = {}) {
-  const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
-  if (!checkpoint) return Fail(checkpoint.error().code, checkpoint.error().message);
-  return LoadWeights<C>(*checkpoint, options);
+  return internal::LoadPath({path, WeightShapesOf<C>(), C::kName, options.dtype}, options);
 }
 
 }  // namespace skald

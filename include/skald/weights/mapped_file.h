@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -22,6 +21,7 @@
 #include <system_error>
 #include <utility>
 
+#include "skald/base/fd_io.h"
 #include "skald/base/result.h"
 #include "skald/weights/message.h"
 
@@ -30,12 +30,18 @@ namespace skald {
 // Owns the mapping. Move-only; the bytes do not move with it. Safe for concurrent reads.
 class MappedFile {
  public:
+  // What the bytes will be used for; tells the system which pages to keep at hand.
+  enum class Use {
+    kReadOnce,  // from front to back
+    kKeep,      // again and again, soon all of it
+  };
+
   // Maps the regular file at `path`. Errors name the path and the system's reason.
-  static Result<MappedFile> Open(const std::filesystem::path& path) {
-    const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (file.value < 0) return FailWithErrno(path, "cannot open");
+  static Result<MappedFile> Open(const std::filesystem::path& path, Use use = Use::kReadOnce) {
+    const internal::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return FailWithErrno(path, "cannot open");
     struct stat status;
-    if (::fstat(file.value, &status) != 0) {
+    if (::fstat(file.get(), &status) != 0) {
       return FailWithErrno(path, "cannot read the size of the file");
     }
     if (!S_ISREG(status.st_mode)) {
@@ -48,10 +54,11 @@ class MappedFile {
       return Fail(ErrorCode::kUnsupported,
                   Concat({path.string(), ": larger than this machine's address space"}));
     }
-    void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file.value, 0);
+    void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (data == MAP_FAILED) return FailWithErrno(path, "cannot map the file into memory");
     // Only advice: what it answers changes nothing but speed.
-    (void)::posix_madvise(data, static_cast<size_t>(size), POSIX_MADV_SEQUENTIAL);
+    const int advice = use == Use::kKeep ? POSIX_MADV_WILLNEED : POSIX_MADV_SEQUENTIAL;
+    (void)::posix_madvise(data, static_cast<size_t>(size), advice);
     return MappedFile(static_cast<const std::byte*>(data), static_cast<size_t>(size));
   }
 
@@ -69,13 +76,6 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
  private:
-  struct Descriptor {
-    int value;
-    ~Descriptor() {
-      if (value >= 0) ::close(value);
-    }
-  };
-
   MappedFile(const std::byte* data, size_t size) : data_(data), size_(size) {}
 
   static Failure FailWithErrno(const std::filesystem::path& path, const char* what) {

@@ -7,11 +7,12 @@
 #define SKALD_WEIGHTS_MATRIX_H_
 
 #include <cstddef>
+#include <utility>
 
 #include "hwy/base.h"
-#include "skald/base/aligned_buffer.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
+#include "skald/weights/matrix_bytes.h"
 
 namespace skald {
 
@@ -21,7 +22,7 @@ struct Matrix {
   size_t rows = 0, cols = 0;
   size_t padded_cols = 0;         // RoundUp(cols, kTile): the `padded_k` of kernels
   DType dtype = DType::kBF16;     // kBF16 or kF32
-  AlignedBuffer<std::byte> data;  // PackedSize(rows, cols) elements
+  MatrixBytes data;               // PackedSize(rows, cols) elements
 
   Matrix() = default;
   Matrix(size_t num_rows, size_t num_cols, DType type)
@@ -29,10 +30,25 @@ struct Matrix {
         cols(num_cols),
         padded_cols(RoundUp(num_cols, kTile)),
         dtype(type),
-        data(PackedSize(num_rows, num_cols) * SizeOf(type)) {}
+        data(BytesOf(num_rows, num_cols, type)) {}
+
+  // The same with the elements where they are. `bytes` must have BytesOf(num_rows, num_cols, type).
+  Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes)
+      : rows(num_rows),
+        cols(num_cols),
+        padded_cols(RoundUp(num_cols, kTile)),
+        dtype(type),
+        data(std::move(bytes)) {
+    HWY_DASSERT(data.size() == BytesOf(rows, cols, dtype));
+  }
+
+  // Returns the bytes of a packed matrix, padding included.
+  static constexpr size_t BytesOf(size_t num_rows, size_t num_cols, DType type) {
+    return PackedSize(num_rows, num_cols) * SizeOf(type);
+  }
 
   // The elements, in the order of PackedIndex<T>(row, col, padded_cols). T is float or bf16, as
-  // `dtype` says.
+  // `dtype` says. They can be changed only where the matrix allocated them.
   template <class T>
   const T* As() const {
     HWY_DASSERT(kDTypeOf<T> == dtype);

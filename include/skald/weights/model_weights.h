@@ -85,17 +85,17 @@ struct ModelWeights {
 
 namespace internal {
 
-template <class Visitor>
-void VisitLayer(const LayerWeights& layer, Visitor& visit) {
-  const AttentionWeights& attention = layer.attention;
-  const RecurrentWeights& recurrent = layer.recurrent;
-  const FeedForwardWeights& feed_forward = layer.feed_forward;
-  for (const Matrix* matrix : {&attention.qkv, &attention.output, &recurrent.input, &recurrent.selection,
+template <class Layer, class Visitor>
+void VisitLayer(Layer& layer, Visitor& visit) {
+  auto& attention = layer.attention;
+  auto& recurrent = layer.recurrent;
+  auto& feed_forward = layer.feed_forward;
+  for (auto* matrix : {&attention.qkv, &attention.output, &recurrent.input, &recurrent.selection,
                                &recurrent.time_step, &recurrent.output, &feed_forward.gate_up, &feed_forward.down}) {
     visit(*matrix);
   }
-  for (const Matrix& gate : recurrent.gates) visit(gate);
-  for (const std::vector<float>* vector :
+  for (auto& gate : recurrent.gates) visit(gate);
+  for (auto* vector :
        {&layer.input_norm, &attention.qkv_bias, &attention.query_norm, &attention.key_norm, &attention.output_bias,
         &recurrent.input_bias, &recurrent.conv, &recurrent.conv_bias, &recurrent.decay, &recurrent.gate_bias,
         &recurrent.time_step_bias, &recurrent.skip, &recurrent.norm, &recurrent.output_bias,
@@ -107,14 +107,14 @@ void VisitLayer(const LayerWeights& layer, Visitor& visit) {
 
 }  // namespace internal
 
-// Calls `visit` with every parameter, a const Matrix& or a const std::vector<float>&, in a fixed order. What a model
-// does not have is visited as an empty one, except for a head.
-template <class Visitor>
-void VisitParameters(const ModelWeights& weights, Visitor visit) {
+// Calls `visit` with every parameter, a Matrix& or a std::vector<float>&, const where the weights are. The order is
+// fixed. What a model does not have is visited as an empty one, except for a head.
+template <class Weights, class Visitor>
+void VisitParameters(Weights& weights, Visitor visit) {
   visit(weights.embedding);
   if (weights.head) visit(*weights.head);
   visit(weights.final_norm);
-  for (const LayerWeights& layer : weights.layers) internal::VisitLayer(layer, visit);
+  for (auto& layer : weights.layers) internal::VisitLayer(layer, visit);
 }
 
 // Returns the bytes of all parameters, padding included.

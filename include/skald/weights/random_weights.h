@@ -14,9 +14,8 @@
 
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/configs/layer.h"
 #include "skald/configs/model_config.h"
-#include "skald/configs/recurrence.h"
+#include "skald/weights/build_weights.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/weight_shapes.h"
@@ -77,108 +76,20 @@ class RandomParameters {
   DType dtype_;
 };
 
-inline AttentionWeights RandomAttention(const WeightShapes& shapes, RandomParameters& random) {
-  const size_t model = shapes.model_dim, query = shapes.query_dim, qkv = query + 2 * shapes.kv_dim;
-  AttentionWeights attention;
-  attention.qkv = random.MakeMatrix(qkv, model);
-  if (shapes.qkv_bias) attention.qkv_bias = random.MakeVector(qkv, 0.0f);
-  if (shapes.qk_norm) {
-    attention.query_norm = random.MakeVector(shapes.head_dim, 1.0f);
-    attention.key_norm = random.MakeVector(shapes.head_dim, 1.0f);
-  }
-  attention.output = random.MakeMatrix(model, query);
-  if (shapes.attention_output_bias) attention.output_bias = random.MakeVector(model, 0.0f);
-  return attention;
-}
-
-// Adds what only an RG-LRU has. Its state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
-inline void AddRgLru(const RecurrenceSpec& spec, size_t model, RandomParameters& random, RecurrentWeights& weights) {
-  const size_t width = spec.width, block = width / spec.heads;
-  weights.input_bias = random.MakeVector(2 * width, 0.0f);
-  weights.output_bias = random.MakeVector(model, 0.0f);
-  weights.decay = random.MakeVector(width, -0.5f, 0.49f);
-  for (int i = 0; i < 2 * spec.heads; ++i) weights.gates.push_back(random.MakeMatrix(block, block));
-  weights.gate_bias = random.MakeVector(2 * width, 0.0f);
-}
-
-// Adds what only the Mamba kinds have. Their state is multiplied by exp(decay * softplus(time step)) at each token;
-// the softplus of these biases lies between 0.01 and 0.1.
-inline void AddStateSpace(const RecurrenceSpec& spec, RandomParameters& random, RecurrentWeights& weights) {
-  const bool is_mamba = spec.kind == LayerKind::kMamba;
-  const size_t width = spec.width, state_dim = spec.state_dim, rank = spec.time_step_rank;
-  const size_t steps = is_mamba ? spec.width : spec.heads;  // channels, or heads, with a time step of their own
-  weights.decay = random.MakeVector(is_mamba ? state_dim * width : steps, -8.5f, 7.5f);
-  weights.time_step_bias = random.MakeVector(steps, -3.43f, 1.15f);
-  weights.skip = random.MakeVector(steps, 1.0f);
-  if (is_mamba) {
-    weights.selection = random.MakeMatrix(rank + 2 * state_dim, width);
-    weights.time_step = random.MakeMatrix(width, rank);
-  } else {
-    weights.norm = random.MakeVector(width, 1.0f);
-  }
-}
-
-inline RecurrentWeights RandomRecurrence(const RecurrenceSpec& spec, size_t model, RandomParameters& random) {
-  const size_t channels = spec.conv_channels(), taps = spec.conv_width;
-  RecurrentWeights weights;
-  weights.input = random.MakeMatrix(spec.projected_dim(), model);
-  weights.conv = random.MakeVector(taps * channels, 0.0f, std::sqrt(3.0f / static_cast<float>(taps)));
-  weights.conv_bias = random.MakeVector(channels, 0.0f);
-  weights.output = random.MakeMatrix(model, spec.width);
-  if (spec.kind == LayerKind::kRgLru) {
-    AddRgLru(spec, model, random, weights);
-  } else {
-    AddStateSpace(spec, random, weights);
-  }
-  return weights;
-}
-
-inline FeedForwardWeights RandomFeedForward(const WeightShapes& shapes, RandomParameters& random) {
-  const size_t model = shapes.model_dim, hidden = shapes.feed_forward_dim;
-  FeedForwardWeights feed_forward;
-  feed_forward.gate_up = random.MakeMatrix(2 * hidden, model);
-  feed_forward.down = random.MakeMatrix(model, hidden);
-  if (shapes.feed_forward_bias) {
-    feed_forward.gate_up_bias = random.MakeVector(2 * hidden, 0.0f);
-    feed_forward.down_bias = random.MakeVector(model, 0.0f);
-  }
-  return feed_forward;
-}
-
-// The order of the parameters decides their values, which recorded results depend on.
-inline LayerWeights RandomLayer(const WeightShapes& shapes, LayerKind kind, RandomParameters& random) {
-  const size_t model = shapes.model_dim;
-  LayerWeights layer;
-  layer.input_norm = random.MakeVector(model, 1.0f);
-  if (IsAttention(kind)) {
-    layer.attention = RandomAttention(shapes, random);
-  } else {
-    layer.recurrent = RandomRecurrence(shapes.recurrences.Of(kind), model, random);
-  }
-  if (shapes.post_norms) layer.post_attention_norm = random.MakeVector(model, 1.0f);
-  if (shapes.feed_forward_dim == 0) return layer;
-  layer.feed_forward_norm = random.MakeVector(model, 1.0f);
-  layer.feed_forward = RandomFeedForward(shapes, random);
-  if (shapes.post_norms) layer.post_feed_forward_norm = random.MakeVector(model, 1.0f);
-  return layer;
-}
-
 }  // namespace internal
 
-// Returns weights for the Config C that are a function of `seed`; the bf16 ones are the rounded f32 ones.
+// Returns weights of these shapes that are a function of `seed`; the bf16 ones are the rounded f32 ones.
+inline ModelWeights RandomWeights(const WeightShapes& shapes, uint64_t seed, DType dtype = DType::kBF16) {
+  internal::RandomParameters random(seed, dtype);
+  ModelWeights weights = BuildWeights(shapes, random);
+  weights.dtype = dtype;
+  return weights;
+}
+
+// The same for the Config C.
 template <ModelConfig C>
 ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
-  constexpr WeightShapes shapes = WeightShapesOf<C>();
-  internal::RandomParameters random(seed, dtype);
-  ModelWeights weights;
-  weights.dtype = dtype;
-  weights.embedding = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
-  if (!shapes.tied_embeddings) {
-    weights.head = random.MakeMatrix(shapes.vocab_size, shapes.model_dim);
-  }
-  weights.final_norm = random.MakeVector(shapes.model_dim, 1.0f);
-  for (const LayerKind kind : shapes.layers) weights.layers.push_back(internal::RandomLayer(shapes, kind, random));
-  return weights;
+  return RandomWeights(WeightShapesOf<C>(), seed, dtype);
 }
 
 }  // namespace skald

@@ -7,8 +7,11 @@
 #define SKALD_WEIGHTS_WEIGHT_SHAPES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
+#include "skald/base/byte_codec.h"
+#include "skald/base/xxh64.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/model_config.h"
 #include "skald/configs/recurrence.h"
@@ -22,6 +25,26 @@ struct WeightShapes {
   Recurrences recurrences;
   bool tied_embeddings, qkv_bias, attention_output_bias, feed_forward_bias, qk_norm, post_norms, unit_offset_norms;
 };
+
+// Returns a number that weights for other shapes do not have, the same on every machine.
+inline uint64_t Fingerprint(const WeightShapes& shapes) {
+  ByteWriter bytes;
+  for (const size_t size : {shapes.model_dim, shapes.feed_forward_dim, shapes.vocab_size, shapes.query_dim,
+                            shapes.kv_dim, shapes.head_dim}) {
+    bytes.Put(uint64_t{size});
+  }
+  for (const bool has : {shapes.tied_embeddings, shapes.qkv_bias, shapes.attention_output_bias,
+                         shapes.feed_forward_bias, shapes.qk_norm, shapes.post_norms, shapes.unit_offset_norms}) {
+    bytes.Put(uint8_t{has});
+  }
+  for (const RecurrenceSpec& spec : {shapes.recurrences.rg_lru, shapes.recurrences.mamba, shapes.recurrences.mamba2}) {
+    for (const int size : {spec.width, spec.conv_width, spec.heads, spec.state_dim, spec.groups, spec.time_step_rank}) {
+      bytes.Put(int32_t{size});
+    }
+  }
+  for (const LayerKind kind : shapes.layers) bytes.Put(static_cast<uint8_t>(kind));
+  return Xxh64(bytes.bytes());
+}
 
 template <ModelConfig C>
 constexpr WeightShapes WeightShapesOf() {

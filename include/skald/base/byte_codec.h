@@ -3,8 +3,8 @@
 // Writes and reads plain data as little-endian bytes. The reader trusts nothing: it never reads past its end, and no
 // length that it reads makes it allocate more than the bytes that are there could fill.
 
-#ifndef SKALD_STORE_BYTE_CODEC_H_
-#define SKALD_STORE_BYTE_CODEC_H_
+#ifndef SKALD_BASE_BYTE_CODEC_H_
+#define SKALD_BASE_BYTE_CODEC_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -93,4 +93,4 @@ class ByteReader {
 
 }  // namespace skald
 
-#endif  // SKALD_STORE_BYTE_CODEC_H_
+#endif  // SKALD_BASE_BYTE_CODEC_H_

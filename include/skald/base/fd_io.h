@@ -2,8 +2,8 @@
 //
 // Sinks and sources over POSIX file descriptors: files, sockets and pipes alike.
 
-#ifndef SKALD_STORE_FD_IO_H_
-#define SKALD_STORE_FD_IO_H_
+#ifndef SKALD_BASE_FD_IO_H_
+#define SKALD_BASE_FD_IO_H_
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -174,4 +174,4 @@ class FileSink {
 
 }  // namespace skald
 
-#endif  // SKALD_STORE_FD_IO_H_
+#endif  // SKALD_BASE_FD_IO_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "pack.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "language_model.h"
+#include "setup.h"
+#include "skald/weights/packed_file.h"
+
+namespace skald::program {
+namespace {
+
+Result<int> Verify(const std::filesystem::path& path) {
+  const auto file = PackedFile::Open(path);
+  if (!file) return Failure(file.error());
+  if (auto whole = (*file)->Verify(); !whole) return Failure(whole.error());
+  const PackedTable& table = (*file)->table();
+  std::printf("%s: whole; %s as %s\n", path.c_str(), table.config.c_str(), std::string(NameOf(table.dtype)).c_str());
+  return 0;
+}
+
+Result<int> Pack(const Options& options) {
+  const auto info = IdentifyModel(options.model);
+  if (!info) return Failure(info.error());
+  const ProgressBar bar("packing " + std::string(info->name), options.show_progress);
+  const auto packed = PackLanguageModel(*info, options.model, LoadOptionsOf(options, *info, bar), options.packed);
+  if (!packed) return Failure(packed.error());
+  std::error_code ignored;
+  std::printf("%s: %s, %ju bytes\n", options.packed.c_str(), std::string(info->name).c_str(),
+              std::filesystem::file_size(options.packed, ignored));
+  return 0;
+}
+
+}  // namespace
+
+Result<int> RunPack(const Options& options) { return options.verify ? Verify(options.packed) : Pack(options); }
+
+}  // namespace skald::program

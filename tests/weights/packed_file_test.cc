@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packed files: what was written is what is mapped, bit for bit, and what was damaged, cut or meant for something else
+// is refused.
+
+#include "skald/weights/packed_file.h"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "doctest/doctest.h"
+#include "skald/weights/load.h"
+#include "skald/weights/packed_writer.h"
+#include "skald/weights/random_weights.h"
+#include "tests/support/check_error.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald {
+namespace {
+
+using testing::CheckError;
+using testing::SameWeights;
+using testing::TemporaryFolder;
+using testing::TinyFull;
+
+template <ModelConfig C>
+PackedOrigin OriginOf() {
+  return {C::kName, Fingerprint(WeightShapesOf<C>()), "source", {{"a.txt", "first"}, {"b.txt", ""}}};
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A packed file of TinyFull, and variations of it.
+struct TinyPacked {
+  TinyPacked() {
+    REQUIRE(WritePackedFile(path, weights, OriginOf<TinyFull>()));
+    image = ReadFile(path);
+  }
+
+  // The file is removed first: others may still have it mapped.
+  Result<ModelWeights> Load(const std::string& changed) const {
+    std::filesystem::remove(path);
+    testing::WriteFile(path, changed);
+    return LoadWeights<TinyFull>(path);
+  }
+
+  // The image with a header changed by `change` and made whole again.
+  template <class Change>
+  std::string WithHeader(Change change) const {
+    PackedHeader header;
+    std::memcpy(&header, image.data(), sizeof(header));
+    change(header);
+    header.checksum = internal::ChecksumOf(header);
+    std::string changed = image;
+    std::memcpy(changed.data(), &header, sizeof(header));
+    return changed;
+  }
+
+  TemporaryFolder folder;
+  std::filesystem::path path = folder.path() / "tiny.packed";
+  ModelWeights weights = RandomWeights<TinyFull>(3);
+  std::string image;
+};
+
+template <ModelConfig C>
+void CheckRoundTrip(DType dtype) {
+  CAPTURE(C::kName);
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "packed";
+  const ModelWeights weights = RandomWeights<C>(1, dtype);
+  REQUIRE(WritePackedFile(path, weights, OriginOf<C>()));
+  const Result<ModelWeights> once = LoadWeights<C>(path, {.dtype = dtype});
+  const Result<ModelWeights> twice = LoadWeights<C>(path, {.dtype = dtype});
+  REQUIRE(once);
+  REQUIRE(twice);
+  CHECK(SameWeights(*once, weights));
+  CHECK(SameWeights(*twice, weights));
+  CHECK((*PackedFile::Open(path))->Verify());
+}
+
+TEST_CASE("what is mapped is what was written, for every kind of layer and element type") {
+  for (const DType dtype : {DType::kBF16, DType::kF32}) {
+    CheckRoundTrip<TinyFull>(dtype);
+    CheckRoundTrip<testing::TinyTied>(dtype);
+    CheckRoundTrip<testing::TinyHybrid>(dtype);
+    CheckRoundTrip<testing::TinyMambaModel>(dtype);
+  }
+}
+
+TEST_CASE("mapped matrices are aligned, and outlive the file's name") {
+  TinyPacked packed;
+  auto weights = LoadWeights<TinyFull>(packed.path);
+  REQUIRE(weights);
+  std::filesystem::remove(packed.path);
+  const Matrix embedding = std::move(weights->embedding);
+  weights = RandomWeights<TinyFull>(9);
+  CHECK(reinterpret_cast<uintptr_t>(embedding.data.data()) % kAlignment == 0);
+  CHECK(testing::SameMatrix(embedding, packed.weights.embedding));
+}
+
+TEST_CASE("attached files come back") {
+  TinyPacked packed;
+  const auto file = PackedFile::Open(packed.path);
+  REQUIRE(file);
+  CHECK((*file)->table().config == TinyFull::kName);
+  CHECK((*file)->table().source == "source");
+  CHECK((*file)->Attachment("a.txt") == "first");
+  CHECK((*file)->Attachment("b.txt") == "");
+  CheckError((*file)->Attachment("c.txt"), ErrorCode::kNotFound, "has no c.txt");
+}
+
+TEST_CASE("a file that is cut short anywhere is refused") {
+  TinyPacked packed;
+  for (size_t size = 0; size < packed.image.size(); ++size) {
+    const auto loaded = packed.Load(packed.image.substr(0, size));
+    REQUIRE_FALSE(loaded);
+    REQUIRE(loaded.error().code == ErrorCode::kDataLoss);
+  }
+  CheckError(packed.Load(packed.image.substr(0, packed.image.size() - 1)), ErrorCode::kDataLoss, "cut short");
+  CheckError(packed.Load(packed.image + "x"), ErrorCode::kDataLoss, "expected");
+  CHECK(packed.Load(packed.image));
+}
+
+TEST_CASE("no byte of the header or the table can change unnoticed, and none of the rest if asked to verify") {
+  TinyPacked packed;
+  PackedHeader header;
+  std::memcpy(&header, packed.image.data(), sizeof(header));
+  const size_t table_end = sizeof(header) + header.table_bytes;
+  const auto file = *PackedFile::Open(packed.path);
+  for (size_t i = 0; i < table_end; ++i) {
+    std::string damaged = packed.image;
+    damaged[i] ^= 4;
+    CAPTURE(i);
+    REQUIRE_FALSE(packed.Load(damaged));
+  }
+  for (const PackedParameter& parameter : file->table().parameters) {
+    if (parameter.range.bytes == 0) continue;
+    std::string damaged = packed.image;
+    damaged[parameter.range.offset + parameter.range.bytes / 2] ^= 4;
+    REQUIRE(packed.Load(damaged));
+    CheckError((*PackedFile::Open(packed.path))->Verify(), ErrorCode::kDataLoss, "is damaged");
+  }
+}
+
+TEST_CASE("files of other versions, CPUs, Configs and element types are refused with the reason") {
+  TinyPacked packed;
+  CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { header.byte_order = 0x04030201; })),
+             ErrorCode::kUnsupported, "another kind of CPU");
+  CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.format_version; })),
+             ErrorCode::kUnsupported, "version 2 of the format of packed files");
+  CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.layout_version; })),
+             ErrorCode::kUnsupported, "layout of matrices");
+  CHECK(packed.Load(packed.image));
+  CheckError(LoadWeights<testing::TinyModel>(packed.path), ErrorCode::kInvalidArgument, "packed for the Config tiny");
+  CheckError(LoadWeights<TinyFull>(packed.path, {.dtype = DType::kF32}), ErrorCode::kInvalidArgument,
+             "packed as BF16, but LoadOptions::dtype is F32");
+}
+
+TEST_CASE("a table that contradicts the Config is refused even where its checksums are right") {
+  TinyPacked packed;
+  const auto rewritten = [&packed](auto change) {
+    PackedTable table = (*PackedFile::Open(packed.path))->table();
+    change(table);
+    const auto bytes = internal::TableBytes(table);
+    std::string changed = packed.WithHeader([&](PackedHeader& header) { header.table_checksum = Xxh64(bytes); });
+    std::memcpy(changed.data() + sizeof(PackedHeader), bytes.data(), bytes.size());
+    auto loaded = packed.Load(changed);
+    REQUIRE(packed.Load(packed.image));
+    return loaded;
+  };
+  const auto check = [&](auto change) { CheckError(rewritten(change), ErrorCode::kDataLoss, "parameters"); };
+  check([](PackedTable& table) { ++table.parameters[0].rows; });
+  check([](PackedTable& table) { --table.parameters[0].cols; });
+  check([](PackedTable& table) { table.parameters[0].range.bytes -= 64; });
+  check([](PackedTable& table) { table.parameters[0].dtype = 200; });
+  check([](PackedTable& table) { table.parameters[0].dtype = 1 << 20; });
+  check([](PackedTable& table) { table.parameters[0].range.offset += 4; });
+  check([](PackedTable& table) { table.parameters[0].range.offset = uint64_t{1} << 62; });
+  check([](PackedTable& table) { table.parameters[0].range.bytes = ~uint64_t{0}; });
+  CHECK(rewritten([](PackedTable&) {}));
+}
+
+}  // namespace
+}  // namespace skald
