@@ -58,8 +58,9 @@ HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const Positions& visibl
   for (size_t first = visible.first_tile() * kTile; first < visible.end_tile() * kTile; first += kLanes) {
     const bool whole = visible.begin <= first && first + kLanes <= visible.end;
     float* const panel = scores + first / kLanes * kSumTile;
+    const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
     SKALD_UNROLL_PARTS
-    for (size_t part = 0; part < NumParts(); ++part) {
+    for (size_t part = 0; part < parts; ++part) {
       const size_t i = part * hn::Lanes(tag);
       FloatVec score = hn::Mul(hn::Load(tag, panel + i), scale);
       if constexpr (kSoftcap) score = Capped(score, cap);
@@ -93,8 +94,9 @@ using FinishFunction = void (*)(const AttentionArgs& args, size_t span, const Po
 // Stores the kTile probabilities of two panels, rounded to T.
 template <class T>
 HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, float* to) {
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) {
+  for (size_t i = 0; i < parts; ++i) {
     const size_t at = i * hn::Lanes(FloatTag());
     hn::Store(Rounded<T>(Part(first, i)), FloatTag(), to + at);
     hn::Store(Rounded<T>(Part(second, i)), FloatTag(), to + kLanes + at);
@@ -112,8 +114,9 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) 
 
 HWY_INLINE Lanes ExpOfDifference(const float* scores, FloatVec max) {
   Lanes result = LoadLanes(scores);
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, ExpNonPositive(hn::Sub(Part(result, i), max)));
+  for (size_t i = 0; i < parts; ++i) SetPart(result, i, ExpNonPositive(hn::Sub(Part(result, i), max)));
   return result;
 }
 

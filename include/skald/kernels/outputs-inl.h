@@ -44,8 +44,9 @@ HWY_INLINE Lanes GatedOutputs(Activation activation, const MatMulArgs<T>& args, 
   const Lanes gate = WithBias(args, panel * kLanes, gate_sum);
   const Lanes up = WithBias(args, args.n / 2 + panel * kLanes, up_sum);
   Lanes result;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
+  for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
   return result;
 }
 
