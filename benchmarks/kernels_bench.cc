@@ -6,15 +6,19 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <span>
+#include <type_traits>
 #include <vector>
 
 #include "benchmarks/memory_bandwidth.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/kernels/kernels.h"
@@ -40,16 +44,47 @@ void ReadMemory(benchmark::State& state) {
 }
 BENCHMARK(ReadMemory)->Unit(benchmark::kMillisecond);
 
+// Random codes, with scales that keep the weights below 1.
+template <class T>
+void FillRandomWeights(AlignedBuffer<T>& weights) {
+  if constexpr (kIsGrouped<T>) {
+    std::minstd_rand generator(1);
+    for (T& pack : std::span(weights.data(), weights.size())) {
+      for (std::byte& byte : std::as_writable_bytes(std::span(&pack, 1))) byte = static_cast<std::byte>(generator());
+      if constexpr (std::is_same_v<T, Q8A>) {
+        for (auto& scales : pack.scales) std::ranges::fill(scales, 0.005f);
+        for (auto& offsets : pack.offsets) std::ranges::fill(offsets, 0.25f);
+      } else {
+        for (auto& scales : pack.scales) std::ranges::fill(scales, ToHalf(0.005f));
+      }
+    }
+  } else {
+    FillRandom(weights.data(), weights.size());
+  }
+}
+
+template <class T>
+float ActivationAt(const T* input, size_t rows, size_t row, size_t k, size_t padded_k) {
+  return ToFloat(input[PreparedIndex(rows, row, k, padded_k)]);
+}
+float ActivationAt(const QuantizedRows& input, size_t, size_t row, size_t k, size_t) {
+  return static_cast<float>(*input.CodesAt(row, k)) * *input.ScaleAt(row, k);
+}
+
 template <class T>
 struct Product {
   Product(size_t rows, size_t n, size_t k)
-      : input(PreparedSize(rows, k)), weights(n * k), output(rows * n),
+      : memory(PreparedBytes<T>(rows, k)), weights(PackedBytes<T>(n, k) / sizeof(T)), output(rows * n),
         partial_sums(PartialSumsSize(rows, n, k)),
-        args{.input = input.data(), .weights = weights.data(), .bias = nullptr, .output = output.data(),
-             .output_stride = n, .rows = rows, .n = n, .padded_k = k, .row_begin = 0, .row_end = rows,
-             .panel_begin = 0, .panel_end = n / kLanes, .partial_sums = partial_sums.data()} {
+        args{.input = PreparedIn<T>(memory.data(), rows, k), .weights = weights.data(), .bias = nullptr,
+             .output = output.data(), .output_stride = n, .rows = rows, .n = n, .padded_k = k, .row_begin = 0,
+             .row_end = rows, .panel_begin = 0, .panel_end = n / kLanes, .partial_sums = partial_sums.data()} {
+    AlignedBuffer<float> input(rows * k);
     FillRandom(input.data(), input.size());
-    FillRandom(weights.data(), weights.size());
+    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k,
+                           .output = PreparedIn<T>(memory.data(), rows, k), .rows = rows, .cols = k,
+                           .row_begin = 0, .row_end = rows});
+    FillRandomWeights(weights);
   }
 
   // Whether the last output of the last row is what the definition says.
@@ -57,27 +92,32 @@ struct Product {
     Kernels<>::MatMul(args);
     double sum = 0;
     for (size_t k = 0; k < args.padded_k; ++k) {
-      const T weight = weights[PackedIndex<T>(args.n - 1, k, args.padded_k)];
-      const T activation = input[PreparedIndex(args.rows, args.rows - 1, k, args.padded_k)];
-      sum += double{ToFloat(activation)} * double{ToFloat(weight)};
+      sum += double{ActivationAt(args.input, args.rows, args.rows - 1, k, args.padded_k)} *
+             double{ElementOf(weights.data(), args.n - 1, k, args.padded_k)};
     }
     return std::abs(output[args.rows * args.n - 1] - sum) <= 1e-7 * static_cast<double>(args.padded_k);
   }
 
-  AlignedBuffer<T> input, weights;
+  AlignedBuffer<std::byte> memory;
+  AlignedBuffer<T> weights;
   AlignedBuffer<float> output, partial_sums;
   MatMulArgs<T> args;
 };
 
 template <class T>
 void MatMulOneRow(benchmark::State& state) {
-  Product<T> product(1, kWeightBytes / sizeof(T) / kModelDim, kModelDim);
+  const size_t bytes_per_panel = PackedBytes<T>(kLanes, kModelDim);
+  Product<T> product(1, kWeightBytes / bytes_per_panel * kLanes, kModelDim);
   if (!product.IsCorrect()) state.SkipWithError("wrong product");
   for (auto _ : state) Kernels<>::MatMul(product.args);
-  state.SetBytesProcessed(static_cast<int64_t>(state.iterations() * kWeightBytes));
+  state.SetBytesProcessed(
+      static_cast<int64_t>(static_cast<size_t>(state.iterations()) * product.weights.size() * sizeof(T)));
 }
 BENCHMARK(MatMulOneRow<bf16>)->Unit(benchmark::kMillisecond);
 BENCHMARK(MatMulOneRow<float>)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulOneRow<Q8_0>)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulOneRow<Q4_0>)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulOneRow<Q8A>)->Unit(benchmark::kMillisecond);
 
 template <class T>
 void MatMulManyRows(benchmark::State& state) {
@@ -91,6 +131,25 @@ void MatMulManyRows(benchmark::State& state) {
 }
 BENCHMARK(MatMulManyRows<bf16>)->Arg(4)->Arg(7)->Arg(256)->Unit(benchmark::kMillisecond);
 BENCHMARK(MatMulManyRows<float>)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulManyRows<Q8_0>)->Arg(4)->Arg(16)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulManyRows<Q4_0>)->Arg(4)->Arg(16)->Arg(512)->Unit(benchmark::kMillisecond);
+BENCHMARK(MatMulManyRows<Q8A>)->Arg(4)->Arg(16)->Arg(512)->Unit(benchmark::kMillisecond);
+
+// Activations of one prompt, before they are multiplied by quantised weights; items are numbers.
+void Quantize(benchmark::State& state) {
+  constexpr size_t kRows = 64;
+  std::vector<float> input(kRows * kModelDim);
+  FillRandom(input.data(), input.size());
+  AlignedBuffer<std::byte> memory(PreparedBytes<Q8_0>(kRows, kModelDim));
+  for (auto _ : state) {
+    Kernels<>::Prepare<Q8_0>({.input = input.data(), .input_stride = kModelDim,
+                              .output = PreparedIn<Q8_0>(memory.data(), kRows, kModelDim), .rows = kRows,
+                              .cols = kModelDim,
+                              .row_begin = 0, .row_end = kRows});
+  }
+  state.SetItemsProcessed(static_cast<int64_t>(static_cast<size_t>(state.iterations()) * input.size()));
+}
+BENCHMARK(Quantize)->Unit(benchmark::kMicrosecond);
 
 // Attention of the last `rows` of `tokens` cached tokens, in one block.
 template <class T>

@@ -174,6 +174,19 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->group(group);
   command
       .add_option_function<std::string>(
+          "--dtype",
+          [&options](const std::string& name) {
+            options.weight_type = name == "f32"    ? DType::kF32
+                                  : name == "q8_0" ? DType::kQ8_0
+                                  : name == "q4_0" ? DType::kQ4_0
+                                                   : DType::kBF16;
+          },
+          "Type of the weights in memory: q8_0 takes about half of bf16's,\nq4_0 a quarter, and both are faster")
+      ->check(CLI::IsMember({"bf16", "f32", "q8_0", "q4_0"}))
+      ->type_name("TYPE")
+      ->group(group);
+  command
+      .add_option_function<std::string>(
           "--kv-type",
           [&runtime](const std::string& name) {
             runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16;

@@ -45,6 +45,10 @@ void ForEachType(Function function) {
       function(Fixture<C>(weights, kv));
     }
   }
+  for (const DType weights : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+    CAPTURE(NameOf(weights));
+    function(Fixture<C>(weights, DType::kBF16));
+  }
 }
 
 TEST_CASE_TEMPLATE("the number of threads changes no bit", C, SKALD_SMALL_MODELS) {

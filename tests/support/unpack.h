@@ -8,17 +8,15 @@
 #include <cstddef>
 #include <vector>
 
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/group_layout.h"
 #include "skald/weights/matrix.h"
 
 namespace skald::testing {
 
 inline float ElementOf(const Matrix& matrix, size_t row, size_t col) {
-  if (matrix.dtype == DType::kF32) {
-    return matrix.As<float>()[PackedIndex<float>(row, col, matrix.padded_cols)];
-  }
-  return ToFloat(matrix.As<bf16>()[PackedIndex<bf16>(row, col, matrix.padded_cols)]);
+  return VisitWeightType(matrix.dtype, [&]<class T>() {
+    return skald::ElementOf(matrix.As<T>(), row, col, matrix.padded_cols);
+  });
 }
 
 // Returns rows [begin, end) of a matrix, row-major.

@@ -271,6 +271,25 @@ TEST_CASE("Options that cannot work are refused") {
   CHECK(no_threads.error().message == "LoadOptions::threads: expected 1 to 1024");
 }
 
+TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are") {
+  const std::vector<NewTensor> tensors = TinyTensors<TinyFull>();
+  const Result<ModelWeights> exact = LoadTensors<TinyFull>(tensors, {.dtype = DType::kF32});
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+    const Result<ModelWeights> weights = LoadTensors<TinyFull>(tensors, {.dtype = dtype});
+    REQUIRE(weights);
+    CHECK(weights->embedding.dtype == dtype);
+    CHECK(weights->final_norm == exact->final_norm);
+    const std::vector<float> expected = testing::Unpack(exact->layers[1].feed_forward.down);
+    const std::vector<float> values = testing::Unpack(weights->layers[1].feed_forward.down);
+    float largest = 0.0f, worst = 0.0f;
+    for (size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(expected[i]));
+      worst = std::max(worst, std::abs(expected[i] - values[i]));
+    }
+    CHECK(worst <= largest / (dtype == DType::kQ4_0 ? 7.9f : 127.0f));
+  }
+}
+
 TEST_CASE("Progress rises tensor by tensor to the total, and a bad checkpoint makes none") {
   std::vector<NewTensor> tensors = TinyTensors<TinyModel>();
   uint64_t total = 0, last = 0;

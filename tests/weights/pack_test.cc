@@ -2,6 +2,7 @@
 
 #include "skald/weights/pack.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -68,6 +69,110 @@ TEST_CASE(
         CHECK(testing::Unpack(matrix) == Rounded(values, dtype));
       }
     }
+  }
+}
+
+// The error of a value that is rounded to a code: half a step, and the rounding of its scale.
+float LargestError(DType dtype, float largest) {
+  return dtype == DType::kQ4_0 ? largest / 8 * 1.01f : largest / 127 * 0.6f + largest * 0x1p-11f;
+}
+
+TEST_CASE("Quantised values are as near as their codes allow, for any shape") {
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+    for (const size_t rows : {1, 16, 17, 50}) {
+      for (const size_t cols : {1, 16, 31, 33, 64, 97, 300}) {
+        CAPTURE(NameOf(dtype));
+        CAPTURE(rows);
+        CAPTURE(cols);
+        const std::vector<float> values = Values(rows * cols, rows * 1000 + cols);
+        const Matrix matrix = Pack({{SourceOf(values, rows)}}, cols, dtype);
+        CHECK(matrix.padded_cols == RoundUp(cols, kGroupPadding));
+        const std::vector<float> unpacked = testing::Unpack(matrix);
+        float worst = 0.0f;
+        for (size_t i = 0; i < values.size(); ++i) worst = std::max(worst, std::abs(values[i] - unpacked[i]));
+        CHECK(worst <= LargestError(dtype, 1.0f));
+      }
+    }
+  }
+}
+
+TEST_CASE("Quantisation follows GGML's rules") {
+  std::vector<float> values(64, 0.0f);  // two groups, the second zero
+  values[3] = -2.0f, values[4] = 1.0f, values[5] = 0.01f, values[31] = 1.99f;
+  const Matrix eight = Pack({{SourceOf(values, 1)}}, 64, DType::kQ8_0);
+  const Q8_0& pack = *eight.As<Q8_0>();
+  CHECK(pack.scales[0][0] == ToHalf(2.0f / 127));
+  CHECK(int{pack.codes[0][0][0][3]} == -127);
+  CHECK(int{pack.codes[0][1][0][0]} == 64);  // 63.5 away from zero
+  CHECK(int{pack.codes[0][1][0][1]} == 1);   // 0.635
+  CHECK(pack.scales[1][0] == 0);
+  const Matrix four = Pack({{SourceOf(values, 1)}}, 64, DType::kQ4_0);
+  const Q4_0& nibbles = *four.As<Q4_0>();
+  CHECK(nibbles.scales[0][0] == ToHalf(0.25f));        // -2 / -8
+  CHECK(int{nibbles.nibbles[0][0][0][3]} == 0x80);     // -2, and value 19, which is 0
+  CHECK(int{nibbles.nibbles[0][3][0][3]} == 0xF8);     // 0, and value 31, which the largest code stands for
+  CHECK(int{nibbles.nibbles[0][1][0][0]} == 0x8C);     // 1 is code 4
+}
+
+TEST_CASE("Values that cannot be quantised do no harm") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> values = {kInfinity, -kInfinity, std::nanf(""), 3e38f, -3e38f, 1e-45f, 0.0f, 1.0f};
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+    Pack({{SourceOf(values, 1)}}, values.size(), dtype);  // for the sanitizers
+    const std::vector<float> tiny(32, 1e-44f);
+    for (const float value : testing::Unpack(Pack({{SourceOf(tiny, 1)}}, 32, dtype))) CHECK(std::abs(value) < 1e-43f);
+  }
+}
+
+// A made-up file type of blocks of 32: for each 16 elements a scale and an offset, then their codes.
+constexpr size_t kBlockBytes = 2 * (8 + kCodeGroup);
+void DecodeBlock(const std::byte* block, CodeGroup* groups) {
+  for (size_t g = 0; g < 2; ++g) {
+    std::memcpy(&groups[g].scale, block + g * 24, 4);
+    std::memcpy(&groups[g].offset, block + g * 24 + 4, 4);
+    std::memcpy(groups[g].codes, block + g * 24 + 8, kCodeGroup);
+  }
+}
+
+// Returns `count` blocks whose groups `packed` holds exactly: equal scales within a block, no offsets but for kQ8A.
+std::vector<std::byte> MakeBlocks(size_t count, DType packed) {
+  std::vector<std::byte> bytes(count * kBlockBytes);
+  for (size_t g = 0; g < 2 * count; ++g) {
+    const size_t source = packed == DType::kQ8A ? g : g / 2;
+    const float scale = FromHalf(ToHalf(0.01f * internal::UniformAt(1, source)));
+    const float offset = packed == DType::kQ8A ? internal::UniformAt(2, source) : 0.0f;
+    std::memcpy(bytes.data() + g * 24, &scale, 4);
+    std::memcpy(bytes.data() + g * 24 + 4, &offset, 4);
+    for (size_t i = 0; i < kCodeGroup; ++i) {
+      const float range = packed == DType::kQ4_0 ? 7.9f : 127.9f;
+      const auto code = static_cast<int8_t>(range * internal::UniformAt(3, g * kCodeGroup + i));
+      bytes[g * 24 + 8 + i] = static_cast<std::byte>(code);
+    }
+  }
+  return bytes;
+}
+
+TEST_CASE("Groups of a file are packed exactly where the type holds them, beside other sources, and else by value") {
+  constexpr size_t kRows = 21, kCols = 320;
+  for (const DType packed : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+    CAPTURE(NameOf(packed));
+    const GroupFormat format = {packed, 32, kBlockBytes, DecodeBlock};
+    const std::vector<std::byte> bytes = MakeBlocks(kRows * kCols / 32, packed);
+    std::vector<float> meant;
+    for (size_t b = 0; b < kRows * kCols / 32; ++b) {
+      CodeGroup groups[2];
+      DecodeBlock(bytes.data() + b * kBlockBytes, groups);
+      for (size_t i = 0; i < 32; ++i) {
+        const CodeGroup& group = groups[i / kCodeGroup];
+        meant.push_back(std::fma(group.scale, static_cast<float>(group.codes[i % kCodeGroup]), group.offset));
+      }
+    }
+    const std::vector<float> other = Values(3 * kCols, 9);
+    const PackSource sources[] = {SourceOf(other, 3), {bytes.data(), DType::kF32, kRows, &format}};
+    CHECK(testing::UnpackRows(Pack(sources, kCols, packed, 2), 3, 3 + kRows) == meant);
+    CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kQ8A), 3, 3 + kRows) == meant);
+    CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kF32), 3, 3 + kRows) == meant);
+    CHECK(testing::UnpackRows(Pack(sources, kCols, DType::kBF16), 3, 3 + kRows) == Rounded(meant, DType::kBF16));
   }
 }
 

@@ -24,7 +24,7 @@
 #include <immintrin.h>
 
 #undef SKALD_AMX
-#define SKALD_AMX __attribute__((target("amx-tile,amx-bf16"))) inline
+#define SKALD_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8"))) inline
 
 HWY_BEFORE_NAMESPACE();
 namespace skald {

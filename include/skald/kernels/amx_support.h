@@ -25,9 +25,9 @@ namespace internal {
 
 // Intel 64 Software Developer's Manual, volume 1, chapter 18; Linux: Documentation/arch/x86/xstate.rst.
 inline bool RequestAmx() {
-  constexpr uint32_t kBF16Bit = 1u << 22, kTileBit = 1u << 24;  // CPUID leaf 7, EDX
+  constexpr uint32_t kNeeded = 1u << 22 | 1u << 24 | 1u << 25;  // CPUID leaf 7, EDX: AMX-BF16, AMX-TILE, AMX-INT8
   uint32_t a, b, c, d;
-  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kBF16Bit) == 0 || (d & kTileBit) == 0) return false;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & kNeeded) != kNeeded) return false;
   constexpr uint32_t kOsSavesBit = 1u << 27;  // CPUID leaf 1, ECX: XGETBV may be used
   if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kOsSavesBit) == 0) return false;
   constexpr uint32_t kTileStateBits = 3u << 17;

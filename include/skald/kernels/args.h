@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "skald/base/group_layout.h"
 #include "skald/base/packed_layout.h"
 
 namespace skald {
@@ -24,12 +25,12 @@ inline constexpr size_t kAttentionSpan = 128;
 // Largest head dimension that the attention kernel's on-stack buffers hold.
 inline constexpr size_t kMaxHeadDim = 512;
 
-// Copies rows of floats to the activation type T of a following matmul, padded with zeros.
+// Copies rows of floats to what a following matmul by weights of type T reads, padded with zeros.
 template <class T>
 struct PrepareArgs {
   const float* input;  // [rows, cols]
   size_t input_stride;
-  T* output;           // [rows, RoundUp(cols, kTile)] in the order of PreparedIndex
+  Prepared<T> output;  // [rows, PaddedK<T>(cols)], in the order of PreparedIndex or QuantizedRows
   size_t rows, cols;
   size_t row_begin, row_end;
 };
@@ -38,7 +39,8 @@ struct PrepareArgs {
 // core's second-level cache while the weights pass by.
 inline constexpr size_t kMatMulGroup = 256, kMatMulDepth = 2048;
 
-// Returns the floats that a matmul of so many rows needs for sums over a part of K; 0 where all of K is done at once.
+// Returns the floats that a matmul of so many rows needs for sums over a part of K; 0 where all of K is done at once,
+// as it always is for group-quantised weights.
 constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
   const size_t group = std::min(kMatMulGroup, RoundUp(rows, 2 * kRowBlock));
   return group * padded_k <= kMatMulGroup * kMatMulDepth ? 0 : RoundUp(rows, 2 * kRowBlock) * RoundUp(n, kLanes);
@@ -47,19 +49,20 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
 // The activation of a gated feed-forward layer (Shazeer 2020, arXiv:2002.05202).
 enum class GateFunction : uint8_t { kSilu, kGeluTanh, kGeluErf };
 
-// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says. MatMulGated takes the first
+// output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says, or as R2 for
+// group-quantised weights. MatMulGated takes the first
 // half of these n sums as gates and the second as what they let pass, output[r, i] = Gate(sum[r, i]) * sum[r, n/2 + i]:
 // n is a multiple of 2 * kLanes, and panels are counted over the first half.
 template <class T>
 struct MatMulArgs {
-  const T* input;      // [rows, padded_k], from Prepare, PreparedSize elements of memory
-  const T* weights;    // packed [n, padded_k], see base/packed_layout.h
+  Prepared<const T> input;  // [rows, padded_k], from Prepare, in PreparedBytes of memory
+  const T* weights;    // packed [n, padded_k], see base/packed_layout.h and base/group_layout.h
   const float* bias;   // [n] or null
   float* output;       // [rows, n]
   size_t output_stride;
   size_t rows;
   size_t n;            // outputs; the last panel may be partly padding, which is not written
-  size_t padded_k;     // a multiple of kTile
+  size_t padded_k;     // PaddedK<T>(k)
   size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
   float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks up rows of a packed embedding table. A row is scattered in its panel, two bytes or four at a time, so there is
+// Looks up rows of a packed embedding table. A row is scattered in its panel, one to four bytes at a time, so there is
 // nothing to gain from vectors; the panel keeps one table for embedding and output projection.
 
 #if defined(SKALD_KERNELS_EMBED_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
@@ -14,8 +14,7 @@
 #include <cstdint>
 
 #include "hwy/highway.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/group_layout.h"
 #include "skald/kernels/args.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -28,7 +27,7 @@ void Embed(const EmbedArgs<T>& args) {
     const size_t token = static_cast<size_t>(args.tokens[row]);
     float* output = args.output + row * args.output_stride;
     for (size_t k = 0; k < args.cols; ++k) {
-      output[k] = ToFloat(args.table[PackedIndex<T>(token, k, args.padded_k)]) * args.scale;
+      output[k] = ElementOf(args.table, token, k, args.padded_k) * args.scale;
     }
   }
 }

@@ -6,6 +6,7 @@
 #ifndef SKALD_KERNELS_INSTANTIATE_H_
 #define SKALD_KERNELS_INSTANTIATE_H_
 
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/dispatch.h"
@@ -14,11 +15,20 @@ namespace skald {
 
 template struct Kernels<HWY_TARGETS>;
 
+#define SKALD_INSTANTIATE(T)                                             \
+  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&); \
+  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);   \
+  template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&)
+
+SKALD_INSTANTIATE(float);
+SKALD_INSTANTIATE(bf16);
+SKALD_INSTANTIATE(Q8_0);
+SKALD_INSTANTIATE(Q4_0);
+SKALD_INSTANTIATE(Q8A);
+
+#undef SKALD_INSTANTIATE
 #define SKALD_INSTANTIATE(T)                                                     \
-  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&);         \
-  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);           \
   template void Kernels<HWY_TARGETS>::MatMulGated<T>(const MatMulArgs<T>&);      \
-  template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&);             \
   template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&);            \
   template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);              \
   template void Kernels<HWY_TARGETS>::Attention<T, false>(const AttentionArgs&); \

@@ -30,7 +30,8 @@
 
 namespace skald {
 
-// Each function is documented at its arguments (args.h). T is float or bf16, the type of weights and cache.
+// Each function is documented at its arguments (args.h). T is the type of weights (float, bf16 or one of
+// base/group_layout.h) or of the cache (float or bf16).
 // kTargets only makes the names of instances differ between sources compiled for different sets of targets.
 template <int64_t kTargets = HWY_TARGETS>
 struct Kernels {

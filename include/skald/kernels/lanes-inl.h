@@ -38,29 +38,41 @@ using FloatVec = hn::Vec<FloatTag>;
 
 #if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
 
-struct Lanes {
-  alignas(kAlignment) float memory[kLanes];
+template <class Tag>
+struct LanesOf {
+  alignas(kAlignment) hn::TFromD<Tag> memory[kLanes];
 };
 HWY_INLINE size_t NumParts() { return kLanes / hn::Lanes(FloatTag()); }
-HWY_INLINE FloatVec Part(const Lanes& lanes, size_t i) {
-  return hn::Load(FloatTag(), lanes.memory + i * hn::Lanes(FloatTag()));
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> Part(const LanesOf<Tag>& lanes, size_t i) {
+  return hn::Load(Tag(), lanes.memory + i * hn::Lanes(Tag()));
 }
-HWY_INLINE void SetPart(Lanes& lanes, size_t i, FloatVec v) {
-  hn::Store(v, FloatTag(), lanes.memory + i * hn::Lanes(FloatTag()));
+template <class Tag>
+HWY_INLINE void SetPart(LanesOf<Tag>& lanes, size_t i, hn::Vec<Tag> v) {
+  hn::Store(v, Tag(), lanes.memory + i * hn::Lanes(Tag()));
 }
 
 #else
 
-struct Lanes {
+template <class Tag>
+struct LanesOf {
   // Spelled out because g++ compiles an implicit constructor without the attributes of this target.
-  HWY_INLINE Lanes() {}
-  FloatVec part[kLanes / hn::MaxLanes(FloatTag())];
+  HWY_INLINE LanesOf() {}
+  hn::Vec<Tag> part[kLanes / hn::MaxLanes(Tag())];
 };
 HWY_INLINE constexpr size_t NumParts() { return kLanes / hn::MaxLanes(FloatTag()); }
-HWY_INLINE FloatVec Part(const Lanes& lanes, size_t i) { return lanes.part[i]; }
-HWY_INLINE void SetPart(Lanes& lanes, size_t i, FloatVec v) { lanes.part[i] = v; }
+template <class Tag>
+HWY_INLINE hn::Vec<Tag> Part(const LanesOf<Tag>& lanes, size_t i) {
+  return lanes.part[i];
+}
+template <class Tag>
+HWY_INLINE void SetPart(LanesOf<Tag>& lanes, size_t i, hn::Vec<Tag> v) {
+  lanes.part[i] = v;
+}
 
 #endif
+
+using Lanes = LanesOf<FloatTag>;
 
 HWY_INLINE Lanes ZeroLanes() {
   Lanes result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies activations to the type that a matmul multiplies by: rounded to bfloat16 or unchanged, rows padded with
-// zeros to whole tiles.
+// Copies activations to the type that a matmul multiplies by: rounded to bfloat16, unchanged, or quantised; rows padded
+// with zeros to whole tiles.
 
 #if defined(SKALD_KERNELS_PREPARE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_PREPARE_INL_TOGGLE
@@ -13,9 +13,11 @@
 #include <cstddef>
 
 #include "hwy/highway.h"
+#include "skald/base/group_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/bf16-inl.h"
 #include "skald/kernels/lanes-inl.h"
+#include "skald/kernels/quantize-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace skald {
@@ -33,12 +35,15 @@ HWY_INLINE void PrepareTile(const float* input, size_t size, T* output) {
 
 template <class T>
 void Prepare(const PrepareArgs<T>& args) {
-  const size_t padded = RoundUp(args.cols, kTile);
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
     const float* const input = args.input + row * args.input_stride;
-    T* const output = args.output + PreparedIndex(args.rows, row, 0, padded);
-    const size_t height = RowBlockHeight(args.rows, row);
-    for (size_t k = 0; k < args.cols; k += kTile) PrepareTile(input + k, args.cols - k, output + k * height);
+    if constexpr (kIsGrouped<T>) {
+      QuantizeRow(input, args.cols, args.output, row);
+    } else {
+      T* const output = args.output + PreparedIndex(args.rows, row, 0, PaddedK<T>(args.cols));
+      const size_t height = RowBlockHeight(args.rows, row);
+      for (size_t k = 0; k < args.cols; k += kTile) PrepareTile(input + k, args.cols - k, output + k * height);
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "skald/base/executor.h"
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/configs/layer.h"
@@ -24,9 +25,9 @@
 
 namespace skald {
 
-// Calls `function.template operator()<T>()` with the C++ type of `type`, which is kF32 or kBF16.
+// Calls `function.template operator()<T>()` with the C++ type of a cache's elements, which is kF32 or kBF16.
 template <class Function>
-decltype(auto) VisitDType(DType type, Function&& function) {
+decltype(auto) VisitCacheType(DType type, Function&& function) {
   return type == DType::kF32 ? function.template operator()<float>() : function.template operator()<bf16>();
 }
 
@@ -49,17 +50,17 @@ class Operations {
   }
 
   // output[rows, weights.rows / 2] = Gate(first half) * second half of what MatMul returns. Those sums are written to
-  // `scratch` [rows, weights.rows] only where the halves do not begin with a panel.
+  // `scratch` [rows, weights.rows] only where the halves do not begin with a panel, or the weights are group-quantised.
   void GatedMatMul(GateFunction gate, const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias,
                    float* scratch, float* output) {
     const size_t cols = weights.rows / 2;
-    if (cols % kLanes != 0) {
+    if (cols % kLanes != 0 || IsGrouped(weights.dtype)) {
       MatMul(weights, input, rows, bias, {scratch, weights.rows});
       return Gate(gate, scratch, rows, cols, output);
     }
     MultiplyBy(weights, input, rows, bias, {output, cols}, cols / kLanes, [gate]<class T>(MatMulArgs<T> args) {
       args.gate = gate;
-      Kernels<>::template MatMulGated<T>(args);
+      if constexpr (!kIsGrouped<T>) Kernels<>::template MatMulGated<T>(args);
     });
   }
 
@@ -69,16 +70,19 @@ class Operations {
                    const std::vector<float>& bias, Rows output) {
     const size_t n = blocks.front().rows, k = blocks.front().cols, padded_k = blocks.front().padded_cols;
     const size_t parts = cols / k, panels = blocks.front().NumPanels();
-    VisitDType(blocks.front().dtype, [&]<class T>() {
-      const size_t prepared_size = PreparedSize(rows, padded_k), partial_size = PartialSumsSize(rows, n, padded_k);
-      Reserve(scratch_, parts * prepared_size * sizeof(T) + blocks.size() * partial_size * sizeof(float));
-      T* const prepared = reinterpret_cast<T*>(scratch_.data());
-      float* const partial_sums = reinterpret_cast<float*>(prepared + parts * prepared_size);
+    VisitWeightType(blocks.front().dtype, [&]<class T>() {
+      const size_t part_bytes = PreparedBytes<T>(rows, padded_k);
+      const size_t partial_size = kIsGrouped<T> ? 0 : PartialSumsSize(rows, n, padded_k);
+      Reserve(scratch_, parts * part_bytes + blocks.size() * partial_size * sizeof(float));
+      float* const partial_sums = reinterpret_cast<float*>(scratch_.data() + parts * part_bytes);
+      const auto prepared = [&](size_t part) {
+        return PreparedIn<T>(scratch_.data() + part * part_bytes, rows, padded_k);
+      };
       ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
         for (size_t part = begin; part < end; ++part) {
           Kernels<>::template Prepare<T>({.input = input.data + part * k,
                                           .input_stride = input.stride,
-                                          .output = prepared + part * prepared_size,
+                                          .output = prepared(part),
                                           .rows = rows,
                                           .cols = k,
                                           .row_begin = 0,
@@ -87,7 +91,7 @@ class Operations {
       });
       ParallelFor(executor_, blocks.size(), rows * n * padded_k, [&](size_t begin, size_t end) {
         for (size_t block = begin; block < end; ++block) {
-          Kernels<>::template MatMul<T>({.input = prepared + block % parts * prepared_size,
+          Kernels<>::template MatMul<T>({.input = prepared(block % parts),
                                          .weights = blocks[block].As<T>(),
                                          .bias = bias.data() + block * n,
                                          .output = output.data + block * n,
@@ -107,7 +111,7 @@ class Operations {
 
   // output[r, :] = scale * embedding[tokens[r], :].
   void Embed(const Matrix& embedding, const std::vector<int32_t>& tokens, float scale, Rows output) {
-    VisitDType(embedding.dtype, [&]<class T>() {
+    VisitWeightType(embedding.dtype, [&]<class T>() {
       ParallelFor(executor_, tokens.size(), embedding.cols, [&](size_t begin, size_t end) {
         Kernels<>::template Embed<T>({.table = embedding.As<T>(),
                                       .tokens = tokens.data(),
@@ -174,7 +178,7 @@ class Operations {
 
   void StoreKV(DType type, StoreKVArgs args, size_t rows) {
     const size_t work = 2 * args.geometry.kv_heads * args.geometry.head_dim;
-    VisitDType(type, [&]<class T>() {
+    VisitCacheType(type, [&]<class T>() {
       ParallelFor(executor_, rows, work, [&](size_t begin, size_t end) {
         StoreKVArgs part = args;
         part.row_begin = begin, part.row_end = end;
@@ -192,7 +196,7 @@ class Operations {
     const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
     const size_t part_size = (group + parts - 1) / parts, units = groups * group;
     const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
-    VisitDType(type, [&]<class T>() {
+    VisitCacheType(type, [&]<class T>() {
       ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
         // Backwards: later rows see more, and large pieces are better dealt out first.
         AttentionArgs part = args;
@@ -226,12 +230,12 @@ class Operations {
   template <class Kernel>
   void MultiplyBy(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output,
                   size_t panels, Kernel kernel) {
-    VisitDType(weights.dtype, [&]<class T>() {
-      const size_t prepared_size = PreparedSize(rows, weights.padded_cols);
-      const size_t partial_size = PartialSumsSize(rows, weights.rows, weights.padded_cols);
-      Reserve(scratch_, prepared_size * sizeof(T) + partial_size * sizeof(float));
-      T* const prepared = reinterpret_cast<T*>(scratch_.data());
-      float* const partial_sums = reinterpret_cast<float*>(prepared + prepared_size);
+    VisitWeightType(weights.dtype, [&]<class T>() {
+      const size_t prepared_bytes = PreparedBytes<T>(rows, weights.padded_cols);
+      const size_t partial_size = kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols);
+      Reserve(scratch_, prepared_bytes + partial_size * sizeof(float));
+      const Prepared<T> prepared = PreparedIn<T>(scratch_.data(), rows, weights.padded_cols);
+      float* const partial_sums = reinterpret_cast<float*>(scratch_.data() + prepared_bytes);
       ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
         Kernels<>::template Prepare<T>({.input = input.data,
                                         .input_stride = input.stride,

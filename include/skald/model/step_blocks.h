@@ -96,7 +96,7 @@ class StepBlocks {
       const BlockGeometry& geometry = pools_[s]->geometry(move.group);
       const std::byte* const source = Block(s, move.group, move.source);
       std::byte* const target = Block(s, move.group, move.target);
-      VisitDType(pools_[s]->runtime().kv_type, [&]<class T>() {
+      VisitCacheType(pools_[s]->runtime().kv_type, [&]<class T>() {
         ParallelFor(executor, geometry.layers, geometry.block_bytes() / geometry.layers, [&](size_t begin, size_t end) {
           for (size_t layer = begin; layer < end; ++layer) {
             Kernels<>::template MoveKV<T>({.source = source,

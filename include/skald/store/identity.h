@@ -38,10 +38,21 @@ struct Identity {
   std::string salt = {};
 };
 
+// Returns the number by which formats know a type of weights: its ChunkElement, or for group-quantised types, which are
+// never content of chunks, a number from 16 on.
+constexpr uint32_t WeightTypeCode(DType type) {
+  switch (type) {
+    case DType::kQ8_0: return 16;
+    case DType::kQ4_0: return 17;
+    case DType::kQ8A: return 18;
+    default: return static_cast<uint32_t>(ChunkElementOf(type));
+  }
+}
+
 // An identity as it is written down.
 struct IdentityDigests {
   Sha256Digest weights{}, adapter{}, tokenizer{}, salt{};
-  uint32_t weight_type = 0;  // a ChunkElement
+  uint32_t weight_type = 0;  // a WeightTypeCode
 
   friend bool operator==(const IdentityDigests&, const IdentityDigests&) = default;
 
@@ -49,7 +60,7 @@ struct IdentityDigests {
     auto salt = Sha256().Update("skald salt").Update(identity.salt).Finish();
     if (!salt) return Failure(salt.error());
     return IdentityDigests{identity.weights, identity.adapter, identity.tokenizer, *salt,
-                           static_cast<uint32_t>(ChunkElementOf(identity.weight_type))};
+                           WeightTypeCode(identity.weight_type)};
   }
 
   // Refuses state of another identity, and says what differs.

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "skald/base/numeric.h"
+
 namespace skald {
 
 // Weights per CodeGroup: the finest grouping among the file types (Q2_K, Q6_K).
@@ -20,6 +22,13 @@ struct CodeGroup {
   float scale;
   float offset;  // 0 for types without a minimum
   int8_t codes[kCodeGroup];
+};
+
+// How a group-quantised file type stores a row: blocks of so many elements in so many bytes.
+struct GroupFormat {
+  DType packed;  // the packed type that means exactly the same: kQ8_0, kQ4_0 or kQ8A
+  size_t block_elements, block_bytes;  // of which the first is a divisor of 256 and a multiple of kCodeGroup
+  void (*decode)(const std::byte* block, CodeGroup* groups);  // one block, of any alignment
 };
 
 }  // namespace skald

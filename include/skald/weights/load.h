@@ -32,9 +32,10 @@
 namespace skald {
 
 struct LoadOptions {
-  // Element type of matrices in memory: kBF16, or kF32 for exact comparison. F32 and F16
-  // checkpoints lose bits as bf16 (rounded to nearest even, as activations are). Vectors (norms,
-  // biases) are always float.
+  // Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
+  // kQ4_0 at about a quarter of bf16's size (base/group_layout.h says what they are, benchmarks/README.md what they
+  // cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are). Vectors
+  // (norms, biases) are always float.
   DType dtype = DType::kBF16;
   unsigned threads = 1;  // that pack; 1 to kMaxThreads
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
@@ -74,9 +75,9 @@ inline Result<void> PlanModel(const WeightShapes& shapes, const TensorNames& nam
 // it is a copy of the embedding.
 inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const WeightShapes& shapes,
                                         const LoadOptions& options = {}) {
-  if (options.dtype != DType::kBF16 && options.dtype != DType::kF32) {
+  if (options.dtype == DType::kF16) {
     return Fail(ErrorCode::kUnsupported,
-                "LoadOptions::dtype: expected kBF16 or kF32; F16 is a file format only");
+                "LoadOptions::dtype: expected any type but kF16, which is a file format only");
   }
   if (options.threads == 0 || options.threads > kMaxThreads) {
     return Fail(ErrorCode::kInvalidArgument,

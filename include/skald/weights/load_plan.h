@@ -224,7 +224,7 @@ class LoadPlan {
     *step.target = PackMatrix(sources, step.cols, dtype, executor, [&](size_t rows) {
       while (rows != 0) {
         const size_t here = std::min(rows, sources[part].rows - row);
-        Report(*step.tensors[part], uint64_t{here} * step.cols * SizeOf(sources[part].dtype),
+        Report(*step.tensors[part], uint64_t{here} * RowBytes(sources[part], step.cols),
                progress);
         rows -= here;
         row += here;

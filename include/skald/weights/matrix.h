@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters of one matrix multiplication, in the packed layout that kernels read
-// (base/packed_layout.h).
+// The parameters of one matrix multiplication, in the packed layout that kernels read (base/packed_layout.h,
+// base/group_layout.h).
 
 #ifndef SKALD_WEIGHTS_MATRIX_H_
 #define SKALD_WEIGHTS_MATRIX_H_
@@ -10,25 +10,26 @@
 #include <utility>
 
 #include "hwy/base.h"
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/weights/matrix_bytes.h"
 
 namespace skald {
 
-// A [rows, cols] matrix: `rows` outputs (N), each a sum over `cols` terms (K). Rows are padded to
-// kLanes and columns to kTile, with zeros. Move-only; safe for concurrent reads.
+// A [rows, cols] matrix: `rows` outputs (N), each a sum over `cols` terms (K). Rows are padded to kLanes and columns as
+// PaddedK says, with zeros. Move-only; safe for concurrent reads.
 struct Matrix {
   size_t rows = 0, cols = 0;
-  size_t padded_cols = 0;         // RoundUp(cols, kTile): the `padded_k` of kernels
-  DType dtype = DType::kBF16;     // kBF16 or kF32
-  MatrixBytes data;               // PackedSize(rows, cols) elements
+  size_t padded_cols = 0;      // PaddedK: the `padded_k` of kernels
+  DType dtype = DType::kBF16;  // any but kF16
+  MatrixBytes data;            // PackedBytes
 
   Matrix() = default;
   Matrix(size_t num_rows, size_t num_cols, DType type)
       : rows(num_rows),
         cols(num_cols),
-        padded_cols(RoundUp(num_cols, kTile)),
+        padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
         dtype(type),
         data(BytesOf(num_rows, num_cols, type)) {}
 
@@ -36,19 +37,18 @@ struct Matrix {
   Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes)
       : rows(num_rows),
         cols(num_cols),
-        padded_cols(RoundUp(num_cols, kTile)),
+        padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
         dtype(type),
         data(std::move(bytes)) {
     HWY_DASSERT(data.size() == BytesOf(rows, cols, dtype));
   }
 
   // Returns the bytes of a packed matrix, padding included.
-  static constexpr size_t BytesOf(size_t num_rows, size_t num_cols, DType type) {
-    return PackedSize(num_rows, num_cols) * SizeOf(type);
+  static size_t BytesOf(size_t num_rows, size_t num_cols, DType type) {
+    return VisitWeightType(type, [=]<class T>() { return PackedBytes<T>(num_rows, num_cols); });
   }
 
-  // The elements, in the order of PackedIndex<T>(row, col, padded_cols). T is float or bf16, as
-  // `dtype` says. They can be changed only where the matrix allocated them.
+  // The packed elements. T is what `dtype` says. They can be changed only where the matrix allocated them.
   template <class T>
   const T* As() const {
     HWY_DASSERT(kDTypeOf<T> == dtype);

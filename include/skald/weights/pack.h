@@ -1,114 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Packing: from row-major tensors of a file to the layout of base/packed_layout.h. Several tensors
-// with the same number of columns can be stacked into one matrix, so that one multiplication
-// computes q, k and v, or gate and up. Conversions: F16 and BF16 to f32 are exact, BF16 to bf16
-// copies; F32 and F16 to bf16 round to nearest even and so lose bits. The result does not depend on
+// Packing: from row-major tensors of a file to the layout of base/packed_layout.h or base/group_layout.h. Several
+// tensors with the same number of columns can be stacked into one matrix, so that one multiplication computes q, k and
+// v, or gate and up. What a conversion loses is said in pack_rows.h and pack_groups.h. The result does not depend on
 // the executor.
 
 #ifndef SKALD_WEIGHTS_PACK_H_
 #define SKALD_WEIGHTS_PACK_H_
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <span>
 #include <vector>
 
-#include "hwy/base.h"
 #include "skald/base/executor.h"
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/weights/matrix.h"
+#include "skald/weights/pack_groups.h"
+#include "skald/weights/pack_rows.h"
 
 namespace skald {
 
-// A row-major [rows, cols] tensor that becomes the next `rows` rows of a stacked matrix.
-struct PackSource {
-  const std::byte* bytes;  // of any alignment
-  DType dtype;
-  size_t rows;
-};
-
 namespace internal {
-
-// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it
-// vectorise, and without arithmetic on subnormal numbers, which a caller may have told the CPU to
-// flush to zero.
-inline float FromHalf(uint16_t bits) {
-  constexpr uint32_t kRebias = (127u - 15u) << 23;      // between the exponents of the two formats
-  constexpr uint32_t kSmallest = kRebias + (1u << 23);  // 2^-14, the smallest normal half
-  const uint32_t magnitude = (bits & 0x7FFFu) << 13;
-  const uint32_t rebiased =
-      magnitude + kRebias + (magnitude >= 0x0F800000u ? kRebias : 0u);  // keeps infinity, NaN
-  const float subnormal =
-      std::bit_cast<float>(magnitude + kSmallest) - std::bit_cast<float>(kSmallest);
-  const uint32_t value = magnitude < (1u << 23) ? std::bit_cast<uint32_t>(subnormal) : rebiased;
-  return std::bit_cast<float>(value | (bits & 0x8000u) << 16);
-}
-
-// Converts the kTile elements at `source` to T. The fixed count lets compilers vectorise each loop.
-template <class T>
-void ConvertTile(const std::byte* source, DType dtype, T* HWY_RESTRICT output) {
-  if (dtype == kDTypeOf<T>) {
-    std::memcpy(output, source, kTile * sizeof(T));
-  } else if (dtype == DType::kF32) {
-    float values[kTile];
-    std::memcpy(values, source, sizeof(values));
-    for (size_t i = 0; i < kTile; ++i) output[i] = FromFloat<T>(values[i]);
-  } else if (dtype == DType::kBF16) {
-    bf16 values[kTile];
-    std::memcpy(values, source, sizeof(values));
-    for (size_t i = 0; i < kTile; ++i) output[i] = FromFloat<T>(ToFloat(values[i]));
-  } else {
-    uint16_t values[kTile];
-    std::memcpy(values, source, sizeof(values));
-    for (size_t i = 0; i < kTile; ++i) output[i] = FromFloat<T>(FromHalf(values[i]));
-  }
-}
-
-// Converts the first `count` <= kTile elements at `source`, and nothing after them, to T; the rest
-// becomes zero.
-template <class T>
-void ConvertElements(const std::byte* source, DType dtype, size_t count, T* HWY_RESTRICT output) {
-  if (count == kTile) return ConvertTile(source, dtype, output);
-  std::byte padded[kTile * sizeof(float)] = {};
-  std::memcpy(padded, source, count * SizeOf(dtype));
-  ConvertTile(padded, dtype, output);
-}
-
-// One source row of a panel; `bytes` is null for the padding below the last row.
-struct PackRow {
-  const std::byte* bytes = nullptr;
-  DType dtype = DType::kF32;
-};
-
-// Writes the columns [tile * kTile, tile * kTile + count) of one panel to `output`, kTile * kLanes
-// elements.
-template <class T>
-void PackTile(const PackRow (&rows)[kLanes], size_t tile, size_t count, T* HWY_RESTRICT output) {
-  alignas(64) T values[kLanes][kTile] = {};
-  for (size_t r = 0; r < kLanes; ++r) {
-    if (rows[r].bytes == nullptr) continue;
-    const std::byte* source = rows[r].bytes + tile * kTile * SizeOf(rows[r].dtype);
-    ConvertElements(source, rows[r].dtype, count, values[r]);
-  }
-  // A transposition of 32-bit words, each of which holds a pair; writes are sequential.
-  for (size_t k = 0; k < kTile; k += kPair<T>) {
-    for (size_t r = 0; r < kLanes; ++r) {
-      std::memcpy(output + k * kLanes + r * kPair<T>, &values[r][k], sizeof(uint32_t));
-    }
-  }
-}
 
 // Packs panels [panel_begin, panel_end) of `matrix`.
 template <class T>
-void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end,
-                Matrix& matrix) {
-  const size_t cols = matrix.cols;
+void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end, Matrix& matrix) {
   for (size_t panel = panel_begin; panel < panel_end; ++panel) {
     PackRow rows[kLanes];
     size_t first = 0;  // row of the matrix at which the source begins
@@ -116,14 +37,11 @@ void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t 
       const size_t begin = std::max(first, panel * kLanes);
       const size_t end = std::min(first + source.rows, (panel + 1) * kLanes);
       for (size_t n = begin; n < end; ++n) {
-        rows[n % kLanes] = {source.bytes + (n - first) * cols * SizeOf(source.dtype), source.dtype};
+        rows[n % kLanes] = {source.bytes + (n - first) * RowBytes(source, matrix.cols), source.dtype, source.format};
       }
       first += source.rows;
     }
-    T* output = matrix.As<T>() + panel * kLanes * matrix.padded_cols;
-    for (size_t tile = 0; tile * kTile < cols; ++tile) {
-      PackTile(rows, tile, std::min(kTile, cols - tile * kTile), output + tile * kTile * kLanes);
-    }
+    PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
   }
 }
 
@@ -135,11 +53,7 @@ inline void PackShares(std::span<const PackSource> sources, size_t panel_begin, 
   const auto pack = [&](size_t task) {
     const size_t begin = std::min(panel_begin + task * share, panel_end);
     const size_t end = std::min(begin + share, panel_end);
-    if (matrix.dtype == DType::kF32) {
-      PackPanels<float>(sources, begin, end, matrix);
-    } else {
-      PackPanels<bf16>(sources, begin, end, matrix);
-    }
+    VisitWeightType(matrix.dtype, [&]<class T>() { PackPanels<T>(sources, begin, end, matrix); });
   };
   executor.Run(executor.num_workers(), pack);
 }
@@ -157,8 +71,8 @@ inline void AppendFloats(const std::byte* source, DType dtype, size_t count,
   }
 }
 
-// Returns the sources stacked to a packed matrix of element type `dtype` (kBF16 or kF32). Calls
-// `packed(rows)`, if given, from this thread each time that further `rows` rows are done.
+// Returns the sources stacked to a packed matrix of type `dtype`, any but kF16. Calls `packed(rows)`, if given, from
+// this thread each time that further `rows` rows are done.
 inline Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, DType dtype,
                          ExecutorRef executor,
                          const std::function<void(size_t rows)>& packed = {}) {

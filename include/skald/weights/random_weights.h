@@ -12,12 +12,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/configs/model_config.h"
 #include "skald/weights/build_weights.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
+#include "skald/weights/pack_groups.h"
+#include "skald/weights/pack_rows.h"
 #include "skald/weights/weight_shapes.h"
 
 namespace skald {
@@ -37,14 +40,16 @@ template <class T>
 void FillMatrix(uint64_t seed, Matrix& matrix) {
   const float scale =
       std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
-  T* data = matrix.As<T>();
+  std::vector<float> values(kLanes * matrix.cols);
+  T* output = matrix.As<T>();
   for (size_t panel = 0; panel < matrix.rows; panel += kLanes) {
-    for (size_t k = 0; k < matrix.cols; ++k) {
-      for (size_t n = panel; n < std::min(panel + kLanes, matrix.rows); ++n) {
-        data[PackedIndex<T>(n, k, matrix.padded_cols)] =
-            FromFloat<T>(scale * UniformAt(seed, n * matrix.cols + k));
-      }
+    for (size_t i = 0; i < values.size(); ++i) values[i] = scale * UniformAt(seed, panel * matrix.cols + i);
+    PackRow rows[kLanes];
+    for (size_t n = 0; n < std::min(kLanes, matrix.rows - panel); ++n) {
+      rows[n] = {reinterpret_cast<const std::byte*>(values.data() + n * matrix.cols), DType::kF32};
     }
+    PackPanel(rows, matrix.cols, output);
+    output += PackedBytes<T>(kLanes, matrix.cols) / sizeof(T);
   }
 }
 
@@ -55,11 +60,7 @@ class RandomParameters {
 
   Matrix MakeMatrix(size_t rows, size_t cols) {
     Matrix matrix(rows, cols, dtype_);
-    if (dtype_ == DType::kF32) {
-      FillMatrix<float>(++seed_, matrix);
-    } else {
-      FillMatrix<bf16>(++seed_, matrix);
-    }
+    VisitWeightType(dtype_, [&]<class T>() { FillMatrix<T>(++seed_, matrix); });
     return matrix;
   }
 
@@ -78,7 +79,7 @@ class RandomParameters {
 
 }  // namespace internal
 
-// Returns weights of these shapes that are a function of `seed`; the bf16 ones are the rounded f32 ones.
+// Returns weights of these shapes that are a function of `seed`; those of other types are the rounded f32 ones.
 inline ModelWeights RandomWeights(const WeightShapes& shapes, uint64_t seed, DType dtype = DType::kBF16) {
   internal::RandomParameters random(seed, dtype);
   ModelWeights weights = BuildWeights(shapes, random);

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each type of weights costs in quality: the perplexity of the demo model on a text of one document per line.
+//
+//   perplexity FILE [FOLDER OF THE MODEL]
+//
+// The chapters that the demo model was not trained on, every 40th from the 21st, from Debian's package bible-kjv:
+//
+//   bible -f ge1:1-re22:21 | sed -E 's/^([0-9]?[A-Za-z]+[0-9]+):[0-9]+ +/\1\t/' | awk -F'\t' '
+//     $1 != last { if (n % 40 == 21) print text; text = ""; last = $1; ++n }
+//     { sub(/ +$/, "", $2); text = text (text == "" ? "" : " ") $2 }
+//     END { if (n % 40 == 21) print text }' > held_out.txt
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "examples/demo_model/demo_config.h"
+#include "skald/skald.h"
+#include "skald/text/tokenizer.h"
+
+namespace skald {
+namespace {
+
+// Documents as tokens, cut into windows no longer than those of the training, each begun with <bos>.
+Result<std::vector<std::vector<int32_t>>> ReadWindows(const char* path, const Tokenizer& tokenizer) {
+  constexpr size_t kWindow = 512;
+  std::ifstream file(path);
+  if (!file) return Fail(ErrorCode::kNotFound, std::string(path) + ": cannot be read");
+  std::vector<std::vector<int32_t>> windows;
+  for (std::string line; std::getline(file, line);) {
+    const auto tokens = tokenizer.Encode(line);
+    if (!tokens) return Failure(tokens.error());
+    for (size_t begin = 0; begin < tokens->size(); begin += kWindow - 1) {
+      windows.push_back({tokenizer.bos_id().value()});
+      const size_t end = std::min(begin + kWindow - 1, tokens->size());
+      windows.back().insert(windows.back().end(), tokens->begin() + begin, tokens->begin() + end);
+    }
+  }
+  return windows;
+}
+
+double NegativeLogLikelihood(std::span<const float> logits, int32_t token) {
+  double sum = 0.0;
+  const double largest = *std::max_element(logits.begin(), logits.end());
+  for (const float logit : logits) sum += std::exp(logit - largest);
+  return std::log(sum) + largest - logits[static_cast<size_t>(token)];
+}
+
+Result<void> Report(const std::filesystem::path& folder, DType type,
+                    const std::vector<std::vector<int32_t>>& windows) {
+  const auto model = LoadModel<DemoModel>(folder, {.dtype = type});
+  if (!model) return Failure(model.error());
+  auto workspace = CreateWorkspace();
+  if (!workspace) return Failure(workspace.error());
+  double sum = 0.0;
+  size_t count = 0;
+  for (const std::vector<int32_t>& tokens : windows) {
+    auto cache = CreateKVCache<DemoModel>();
+    if (!cache) return Failure(cache.error());
+    const std::vector<Want> wants(tokens.size(), Want::kLogits);
+    const auto outputs = model->Forward(Batch().Add(*cache, tokens, wants), *workspace);
+    if (!outputs) return Failure(outputs.error());
+    for (size_t i = 0; i + 1 < tokens.size(); ++i, ++count) sum += NegativeLogLikelihood((*outputs)[i], tokens[i + 1]);
+  }
+  std::cout << NameOf(type) << ": perplexity " << std::exp(sum / static_cast<double>(count)) << " over " << count
+            << " tokens\n";
+  return {};
+}
+
+Result<void> ReportAll(const char* text, const std::filesystem::path& folder) {
+  const auto tokenizer = Tokenizer::Load(folder / "tokenizer.model");
+  if (!tokenizer) return Failure(tokenizer.error());
+  const auto windows = ReadWindows(text, *tokenizer);
+  if (!windows) return Failure(windows.error());
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ4_0}) {
+    if (auto reported = Report(folder, type, *windows); !reported) return reported;
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace skald
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::cerr << "usage: perplexity FILE [FOLDER OF THE MODEL]\n";
+    return 2;
+  }
+  const auto reported = skald::ReportAll(argv[1], argc > 2 ? argv[2] : "examples/demo_model");
+  if (!reported) std::cerr << reported.error().message << '\n';
+  return reported ? 0 : 1;
+}

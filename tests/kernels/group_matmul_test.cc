@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multiplication by group-quantised weights on the target in use, bit for bit what the scalar reference says.
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "skald/kernels/kernels.h"
+#include "tests/reference/group_matmul.h"
+#include "tests/support/kernel_data.h"
+
+namespace skald::testing {
+namespace {
+
+using reference::WeightGroup;
+
+// The scale of T that is about `value`, and how T stores it.
+template <class T>
+float RepresentableScale(float value) {
+  return std::is_same_v<T, Q8A> ? value : FromHalf(ToHalf(value));
+}
+
+// Groups of one output with all codes that T can hold, the extreme ones often.
+template <class T>
+std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
+  const int low = std::is_same_v<T, Q4_0> ? -8 : -128, high = std::is_same_v<T, Q4_0> ? 7 : 127;
+  const auto uniform = [&] { return static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f; };
+  std::vector<WeightGroup> groups(RoundUp(k, T::kGroup) / T::kGroup);
+  for (WeightGroup& group : groups) {
+    group.scale = RepresentableScale<T>(uniform() * 0.01f);
+    if (std::is_same_v<T, Q8A>) group.offset = uniform();
+    for (size_t i = 0; i < T::kGroup; ++i) {
+      const uint32_t choice = random() % 8;
+      const int any = low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+      group.codes.push_back(choice == 0 ? low : choice == 1 ? high : any);
+    }
+  }
+  return groups;
+}
+
+void SetCode(Q8_0& pack, size_t g, size_t lane, size_t i, int code) {
+  pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(code);
+}
+void SetCode(Q8A& pack, size_t g, size_t lane, size_t i, int code) {
+  pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(code);
+}
+void SetCode(Q4_0& pack, size_t g, size_t lane, size_t i, int code) {
+  pack.nibbles[g][i % 16 / 4][lane][i % 4] |= static_cast<uint8_t>((code + 8) << (i < 16 ? 0 : 4));
+}
+void SetScale(Q8A& pack, size_t g, size_t lane, const WeightGroup& group) {
+  pack.scales[g][lane] = group.scale;
+  pack.offsets[g][lane] = group.offset;
+}
+template <class T>
+void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
+  pack.scales[g][lane] = ToHalf(group.scale);
+}
+
+// A multiplication and everything it needs. Output rows lie `kGap` floats apart; the gaps hold NaN.
+template <class T>
+struct GroupCase {
+  static constexpr size_t kGap = 3;
+
+  GroupCase(size_t rows, size_t n, size_t k, bool with_bias, uint32_t seed = 1)
+      : rows(rows), n(n), k(k), input(RandomFloats(seed, rows * k)),
+        bias(with_bias ? RandomFloats(seed + 2, n) : std::vector<float>()), packed(PackedBytes<T>(n, k) / sizeof(T)) {
+    std::mt19937 random(seed);
+    for (size_t i = 0; i < n; ++i) {
+      weights.push_back(RandomGroups<T>(random, k));
+      for (size_t g = 0; g < weights[i].size(); ++g) {
+        T& pack = packed[i / kLanes * (PaddedK<T>(k) / kGroupPadding) + g / T::kGroups];
+        SetScale(pack, g % T::kGroups, i % kLanes, weights[i][g]);
+        const std::vector<int>& codes = weights[i][g].codes;
+        for (size_t t = 0; t < codes.size(); ++t) SetCode(pack, g % T::kGroups, i % kLanes, t, codes[t]);
+      }
+    }
+  }
+
+  std::vector<float> Run(const std::vector<size_t>& ends) const {
+    const size_t padded_k = PaddedK<T>(k);
+    AlignedBuffer<std::byte> memory(PreparedBytes<T>(rows, padded_k));
+    const Prepared<T> prepared = PreparedIn<T>(memory.data(), rows, padded_k);
+    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k, .output = prepared, .rows = rows, .cols = k,
+                           .row_begin = 0, .row_end = rows});
+    std::vector<float> output(rows * (n + kGap), kNaN);
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      Kernels<>::MatMul<T>({.input = prepared, .weights = packed.data(), .bias = bias.empty() ? nullptr : bias.data(),
+                            .output = output.data(), .output_stride = n + kGap, .rows = rows, .n = n,
+                            .padded_k = padded_k, .row_begin = 0, .row_end = rows, .panel_begin = begin,
+                            .panel_end = end, .partial_sums = nullptr});
+      begin = end;
+    }
+    return output;
+  }
+  std::vector<float> Run() const { return Run({num_panels()}); }
+
+  size_t num_panels() const { return RoundUp(n, kLanes) / kLanes; }
+
+  std::vector<float> Reference() const {
+    std::vector<float> expected(rows * (n + kGap), kNaN);
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t i = 0; i < n; ++i) {
+        const float sum = reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i],
+                                                    std::is_same_v<T, Q8A>);
+        expected[row * (n + kGap) + i] = bias.empty() ? sum : sum + bias[i];
+      }
+    }
+    return expected;
+  }
+
+  // Sums of at most k terms below 3.5, each of them rounded where there is no FMA.
+  double tolerance() const { return 4 * kEpsilon * static_cast<double>((k + 2) * (k + 2)); }
+
+  size_t rows, n, k;
+  std::vector<float> input, bias;
+  std::vector<std::vector<WeightGroup>> weights;
+  AlignedBuffer<T> packed;
+};
+
+TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference for any number of rows", T, Q8_0, Q4_0,
+                   Q8A) {
+  for (size_t rows = 1; rows <= 40; ++rows) {
+    CAPTURE(rows);
+    const GroupCase<T> c(rows, 67, 320, rows % 2 == 0);
+    CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference for odd shapes", T, Q8_0, Q4_0, Q8A) {
+  for (const size_t rows : {1, 3, 17}) {
+    for (const size_t n : {1, 15, 16, 17, 35, 80, 145}) {
+      for (const size_t k : {1, 16, 31, 32, 33, 64, 67, 96, 255, 256, 257, 700}) {
+        CAPTURE(rows);
+        CAPTURE(n);
+        CAPTURE(k);
+        const GroupCase<T> c(rows, n, k, (n + k) % 2 == 0);
+        CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("a product by quantised weights of a model's size equals the scalar reference", T, Q8_0, Q4_0,
+                   Q8A) {
+  for (const size_t rows : {1, 6, 70}) {
+    const GroupCase<T> c(rows, 96, 2304, false);
+    CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+  }
+  const GroupCase<T> many(530, 33, 128, true);
+  CHECK(Difference(many.Run(), many.Reference(), many.tolerance()) == "");
+}
+
+TEST_CASE_TEMPLATE("quantised panels computed in pieces equal all panels computed at once", T, Q8_0, Q4_0, Q8A) {
+  for (const size_t rows : {1, 5}) {
+    const GroupCase<T> c(rows, 200, 96, true);
+    const std::vector<float> whole = c.Run();
+    CHECK(Difference(c.Run({1, 4, 4, 9, c.num_panels()}), whole, 0) == "");
+    CHECK(Difference(c.Run({5, 12, c.num_panels()}), whole, 0) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A) {
+  for (const size_t rows : {1, 20}) {
+    GroupCase<T> c(rows, 33, 600, false);
+    for (size_t i = 0; i < 256; ++i) c.input[i] = 0.0f;                                // a block of zeros
+    for (size_t i = 256; i < 512; ++i) c.input[i] = i % 2 == 0 ? 0x1p-120f : -0.0f;    // counts as zero
+    for (size_t i = 512; i < 600; ++i) c.input[i] = i % 3 == 0 ? -3.0e38f : 3.0e38f;   // extreme codes
+    CHECK(Difference(c.Run(), c.Reference(), c.tolerance() * 1e36) == "");
+    if (rows == 1) continue;
+    c.input[1 * c.k + 5] = kNaN;
+    c.input[2 * c.k + 300] = kInfinity;
+    c.input[19 * c.k + 599] = -kInfinity;
+    CHECK(Difference(c.Run(), c.Reference(), c.tolerance() * 1e36) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, Q8_0, Q4_0, Q8A) {
+  const GroupCase<T> c(1, 37, 83, false);
+  const std::vector<int32_t> tokens = {36, 0, 15, 16};
+  std::vector<float> output(tokens.size() * c.k), expected;
+  Kernels<>::Embed<T>({.table = c.packed.data(), .tokens = tokens.data(), .output = output.data(),
+                       .output_stride = c.k, .cols = c.k, .padded_k = PaddedK<T>(c.k), .scale = 1.5f,
+                       .row_begin = 0, .row_end = tokens.size()});
+  for (const int32_t token : tokens) {
+    for (size_t k = 0; k < c.k; ++k) {
+      const WeightGroup& group = c.weights[static_cast<size_t>(token)][k / T::kGroup];
+      const auto code = static_cast<float>(group.codes[k % T::kGroup]);
+      const float weight = group.scale * code;
+      expected.push_back((group.offset == 0 ? weight : std::fma(group.scale, code, group.offset)) * 1.5f);
+    }
+  }
+  CHECK(BitDifference(output, expected) == "");
+}
+
+}  // namespace
+}  // namespace skald::testing

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multiplication by group-quantised weights (arithmetic contract, R2), one output at a time, and the quantisation of
+// activations before it.
+
+#ifndef SKALD_TESTS_REFERENCE_GROUP_MATMUL_H_
+#define SKALD_TESTS_REFERENCE_GROUP_MATMUL_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "skald/base/group_layout.h"
+
+namespace skald::reference {
+
+// Neighbouring weights of one output: weight = scale * code + offset.
+struct WeightGroup {
+  float scale = 0.0f, offset = 0.0f;
+  std::vector<int> codes;
+};
+
+// Activations that share a scale: value = scale * code.
+struct ActivationBlock {
+  float scale = 0.0f;
+  std::vector<int> codes;
+};
+
+inline ActivationBlock QuantizeBlock(std::span<const float> values) {
+  float largest = 0.0f;
+  for (const float value : values) {
+    if (!std::isfinite(value)) return {std::numeric_limits<float>::quiet_NaN(), std::vector<int>(values.size())};
+    largest = std::max(largest, std::abs(value));
+  }
+  if (largest < 0x1p-100f) return {0.0f, std::vector<int>(values.size())};
+  ActivationBlock block{largest / 127.0f, {}};
+  const float inverse = 127.0f / largest;
+  for (const float value : values) block.codes.push_back(static_cast<int>(std::nearbyint(value * inverse)));
+  return block;
+}
+
+// The inner product of activations and the groups of one output. The last group may reach beyond the activations.
+inline float GroupedElement(std::span<const float> input, std::span<const WeightGroup> groups, bool with_offset) {
+  const size_t group_size = groups.front().codes.size(), groups_per_block = kActivationBlock / group_size;
+  float total = 0.0f;
+  for (size_t k = 0; k < input.size(); k += kActivationBlock) {
+    const ActivationBlock block = QuantizeBlock(input.subspan(k, std::min(kActivationBlock, input.size() - k)));
+    const size_t first = k / group_size, end = std::min(first + groups_per_block, groups.size());
+    float sum = 0.0f;
+    for (size_t g = first; g < end; ++g) {
+      int dot = 0, codes = 0;
+      for (size_t i = 0; i < group_size; ++i) {
+        const size_t at = (g - first) * group_size + i;
+        if (at >= block.codes.size()) break;
+        dot += groups[g].codes[i] * block.codes[at];
+        codes += block.codes[at];
+      }
+      sum = std::fma(static_cast<float>(dot), groups[g].scale, sum);
+      if (with_offset) sum = std::fma(static_cast<float>(codes), groups[g].offset, sum);
+    }
+    total = std::fma(sum, block.scale, total);
+  }
+  return total;
+}
+
+}  // namespace skald::reference
+
+#endif  // SKALD_TESTS_REFERENCE_GROUP_MATMUL_H_
