@@ -49,30 +49,40 @@ HWY_INLINE FloatVec Masked(FloatVec score, size_t first, const Positions& visibl
   return hn::IfThenElse(hn::RebindMask(tag, mask), score, hn::Set(tag, -std::numeric_limits<float>::infinity()));
 }
 
-// Turns the dot products of one query into scores, in every tile of the span that has visible positions: scaled,
-// capped, and minus infinity where invisible. `scores` is the row in the span's first panel. Returns the maximum.
-template <bool kSoftcap>
-HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const Positions& visible, float* scores) {
+// Turns the dot products of one query in `panels` panels into scores: scaled, capped, and with kMasked minus infinity
+// where invisible. `scores` is the row in the first of the panels, which begins at position `first` of the span.
+// Returns the maximum.
+template <bool kSoftcap, bool kMasked>
+HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& visible, size_t first, size_t panels,
+                              float* scores) {
   const FloatTag tag;
   FloatVec max = hn::Set(tag, -std::numeric_limits<float>::infinity());
-  for (size_t first = visible.first_tile() * kTile; first < visible.end_tile() * kTile; first += kLanes) {
-    const bool whole = visible.begin <= first && first + kLanes <= visible.end;
-    float* const panel = scores + first / kLanes * kSumTile;
-    const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  for (size_t panel = 0; panel < panels; ++panel) {
     SKALD_UNROLL_PARTS
     for (size_t part = 0; part < parts; ++part) {
       const size_t i = part * hn::Lanes(tag);
-      FloatVec score = hn::Mul(hn::Load(tag, panel + i), scale);
+      FloatVec score = hn::Mul(hn::Load(tag, scores + panel * kSumTile + i), scale);
       if constexpr (kSoftcap) score = Capped(score, cap);
-      if (!whole) score = Masked(score, first + i, visible);
+      if constexpr (kMasked) score = Masked(score, first + panel * kLanes + i, visible);
       max = hn::Max(max, score);
-      hn::Store(score, tag, panel + i);
+      hn::Store(score, tag, scores + panel * kSumTile + i);
     }
   }
   return hn::ReduceMax(tag, max);
 }
 
-// The same for the first `rows` rows: max[r] becomes the larger of before[r] and the row's maximum. visible[r] are
+// The same for every tile of a span that has visible positions. `scores` is the row in the span's first panel.
+template <bool kSoftcap>
+HWY_INLINE float FinishRow(FloatVec scale, FloatVec cap, const Positions& visible, float* scores) {
+  if (visible.end - visible.begin == kAttentionSpan) {
+    return FinishPanels<kSoftcap, false>(scale, cap, visible, 0, kAttentionSpan / kLanes, scores);
+  }
+  const size_t first = visible.first_tile() * kTile, panels = (visible.end_tile() * kTile - first) / kLanes;
+  return FinishPanels<kSoftcap, true>(scale, cap, visible, first, panels, scores + first / kLanes * kSumTile);
+}
+
+// The same for rows [0, rows): max[r] becomes the larger of before[r] and the row's maximum. visible[r] are
 // absolute positions, `span` is where the span begins.
 template <bool kSoftcap>
 void FinishScores(const AttentionArgs& args, size_t span, const Positions* visible, size_t rows, const Sums& scores,

@@ -32,6 +32,8 @@ namespace HWY_NAMESPACE {
 template <bool kGated, size_t kRows, size_t kPanels>
 struct TileSums {
   static constexpr size_t kParts = kGated ? 2 : 1;
+  // Spelled out because g++ compiles an implicit constructor without the attributes of this target.
+  HWY_INLINE TileSums() {}
   Lanes sums[kParts][kRows][kPanels];
 };
 
