@@ -56,7 +56,7 @@ class AttentionKernel {
     args_ = {.queries = queries_.data(), .query_stride = stride, .output = output_.data(), .output_stride = stride,
              .positions = positions_.data(), .sequences = sequences_.data(), .tables = &cache_.table,
              .geometry = cache_.geometry, .rows = rows, .heads = shape.heads, .window = 0, .scale = 0.1f,
-             .softcap = shape.softcap, .unit_begin = 0, .unit_end = rows * shape.kv_heads};
+             .softcap = shape.softcap, .unit_begin = 0, .unit_end = rows * shape.heads};
   }
 
   void Run() { shape_.softcap != 0 ? Kernels<>::Attention<T, true>(args_) : Kernels<>::Attention<T, false>(args_); }

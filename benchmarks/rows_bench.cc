@@ -74,15 +74,15 @@ struct RopeKernel {
 };
 
 struct GateKernel {
-  using Gate = void (*)(const GateArgs&);
   using Reference = float (*)(float);
 
-  GateKernel(Gate gate, Reference reference, size_t rows, size_t cols)
+  GateKernel(GateFunction gate, Reference reference, size_t rows, size_t cols)
       : gate(gate), reference(reference), rows(rows), cols(cols), gate_up(RandomFloats(1, rows * 2 * cols, 3.0f)),
         output(rows * cols) {}
 
   void Run() {
-    gate({.gate_up = gate_up.data(), .output = output.data(), .cols = cols, .row_begin = 0, .row_end = rows});
+    Kernels<>::Gate({.gate = gate, .gate_up = gate_up.data(), .output = output.data(), .cols = cols, .row_begin = 0,
+                     .row_end = rows});
   }
   bool IsCorrect() const {
     const float* const row = gate_up.data() + (rows - 1) * 2 * cols;
@@ -92,7 +92,7 @@ struct GateKernel {
   }
   KernelWork work() const { return {.bytes = BytesOf({gate_up.size(), output.size()})}; }
 
-  Gate gate;
+  GateFunction gate;
   Reference reference;
   size_t rows, cols;
   std::vector<float> gate_up, output;
@@ -128,9 +128,9 @@ const bool kRegistered = [] {
     RegisterKernel("Norm/2048" + count, [=] { return NormKernel(rows, 2048); });
     RegisterKernel("Rope/32x64" + count, [=] { return RopeKernel(rows, 32, 64); });
     RegisterKernel("GateSilu/5632" + count,
-                   [=] { return GateKernel(Kernels<>::GateSilu, reference::Silu, rows, 5632); });
+                   [=] { return GateKernel(GateFunction::kSilu, reference::Silu, rows, 5632); });
     RegisterKernel("GateGeluTanh/9216" + count,
-                   [=] { return GateKernel(Kernels<>::GateGeluTanh, reference::GeluTanh, rows, 9216); });
+                   [=] { return GateKernel(GateFunction::kGeluTanh, reference::GeluTanh, rows, 9216); });
     RegisterKernel("Add/2048" + count, [=] { return AddKernel(2048 * rows); });
   }
   RegisterKernel("Softcap/256000/1", [] { return SoftcapKernel(256000); });
