@@ -15,7 +15,6 @@
 #define HWY_TARGET_INCLUDE "benchmarks/machine_limits.cc"
 #include "hwy/foreach_target.h"
 // clang-format on
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/kernels/amx-inl.h"
 
@@ -70,7 +69,7 @@ double MultiplyInt8InVectors(size_t rounds, float& result) {
 
 // Zeros everywhere: the unit takes as long for any numbers.
 SKALD_AMX void SetTilesToZero() {
-  SetTileShapes(2 * kTileHeight);
+  SetTileShapes();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
@@ -122,12 +121,10 @@ double MultiplyInt8(size_t rounds, float& result) { return MultiplyInt8InVectors
 // Reads `size` floats, a multiple of 4 * kStream. Four streams are read side by side, as a product of one row does with
 // its panels: a single one leaves the processor's prefetchers idle at every page boundary.
 double ReadFloats(const float* data, size_t size, float& result) {
-  constexpr size_t kAhead = 1024;
   const hn::ScalableTag<float> d;
   auto s0 = hn::Zero(d), s1 = hn::Zero(d), s2 = hn::Zero(d), s3 = hn::Zero(d);
   for (size_t begin = 0; begin < size; begin += 4 * kStream) {
     for (size_t i = begin; i < begin + kStream; i += hn::Lanes(d)) {
-      for (size_t stream = 0; stream < 4; ++stream) hwy::Prefetch(data + i + stream * kStream + kAhead);
       s0 = hn::Or(s0, hn::Load(d, data + i));
       s1 = hn::Or(s1, hn::Load(d, data + i + kStream));
       s2 = hn::Or(s2, hn::Load(d, data + i + 2 * kStream));
@@ -178,7 +175,7 @@ constexpr size_t kRounds = 200'000;  // some milliseconds
 
 double MeasureReadBytes(const ExecutorRef& executor) {
   constexpr size_t kFloats = size_t{1} << 28;  // 1 GiB: more than any cache
-  const AlignedBuffer<float> buffer(kFloats + 4 * kStream);  // prefetching goes a little beyond
+  const AlignedBuffer<float> buffer(kFloats);
   const size_t share = kFloats / executor.num_workers() / (4 * kStream) * (4 * kStream);
   return BestRate(executor, [&](size_t worker, float& result) {
     return HWY_DYNAMIC_DISPATCH(ReadFloats)(buffer.data() + worker * share, share, result);

@@ -105,6 +105,7 @@ class Bench {
 Result<int> RunBench(const Options& options) {
   std::vector<std::string> targets = options.bench.simd;
   if (targets.empty()) targets.push_back(SimdTarget());
+  if (targets == std::vector<std::string>{"all"}) targets = SimdTargets();
   for (const std::string& target : targets) {
     if (auto there = UseSimdTarget(target); !there) return Failure(there.error());
   }

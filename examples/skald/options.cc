@@ -316,7 +316,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
           "Element types of the weights: bf16, f32, ...")
       ->delimiter(',')
       ->type_name("TYPE");
-  command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ...")
+  command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")
       ->delimiter(',')
       ->type_name("TARGET");
   command.add_option("-r,--repetitions", bench.repetitions, "Times that each is measured, after a run to warm up")

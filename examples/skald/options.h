@@ -34,7 +34,7 @@ struct BenchOptions {
   std::vector<uint32_t> sequences = {1};                    // decoded together
   std::vector<uint32_t> threads = {RuntimeConfig().threads};
   std::vector<DType> weight_types;  // empty: Options::weight_type
-  std::vector<std::string> simd;    // targets; empty: the best
+  std::vector<std::string> simd;    // targets, or "all"; empty: the best
   size_t repetitions = 5;
   std::filesystem::path json;  // empty: none
 };

@@ -19,16 +19,21 @@ int64_t Best(int64_t targets) { return targets & -targets; }
 
 }  // namespace
 
+std::vector<std::string> SimdTargets() {
+  std::vector<std::string> names;
+  for (int64_t rest = Available(); rest != 0; rest &= rest - 1) names.emplace_back(hwy::TargetName(Best(rest)));
+  return names;
+}
+
 std::string SimdTarget() { return hwy::TargetName(Best(Available() & hwy::SupportedTargets())); }
 
 Result<void> UseSimdTarget(const std::string& name) {
   std::string names;
   for (int64_t rest = Available(); rest != 0; rest &= rest - 1) {
-    if (name != hwy::TargetName(Best(rest))) {
-      names += (names.empty() ? "" : ", ") + std::string(hwy::TargetName(Best(rest)));
-      continue;
-    }
-    hwy::SetSupportedTargetsForTest(Best(rest));
+    const int64_t target = Best(rest);
+    names += (names.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
+    if (name != hwy::TargetName(target)) continue;
+    hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return {};
   }

@@ -6,10 +6,14 @@
 #define SKALD_EXAMPLES_SKALD_SIMD_H_
 
 #include <string>
+#include <vector>
 
 #include "skald/base/result.h"
 
 namespace skald::program {
+
+// The names of all targets that this build and this CPU have, the best one first.
+std::vector<std::string> SimdTargets();
 
 // The name of the target that kernels run on.
 std::string SimdTarget();

@@ -379,8 +379,7 @@ class Bench(TestCase):
     def test_a_model_in_several_types(self):
         for arguments in ((), ("--dtype", "f32,bf16")):
             out, _ = self.run_skald("bench", "-p", 4, "-n", 0, "-t", 1, "-r", 1, *arguments)
-            types = re.findall(r"^\| demo \| (\w+) \|", out, re.MULTILINE)
-            self.assertEqual(types, ["F32", "BF16"] if arguments else ["BF16"])
+            self.assertEqual(re.findall(r"^\| demo \| (\w+) \|", out, re.MULTILINE), ["F32", "BF16"] if arguments else ["BF16"])
 
 
 class Help(TestCase):

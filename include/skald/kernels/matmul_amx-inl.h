@@ -138,11 +138,7 @@ HWY_INLINE void StorePair(const MatMulArgs<bf16>& args, size_t row, size_t rows,
   for (size_t r = 0; r < rows; ++r) {
     for (size_t p = panel; p < panel + panels; ++p) {
       const Lanes sum = LoadLanes(LeftSums(sums, r) + (p - panel) * kTileSums);
-      if (stream) {
-        StreamLanes(WithBias(args, p * kLanes, sum), args.output + (row + r) * args.output_stride + p * kLanes);
-      } else {
-        StoreOutputs(args, row + r, p, sum);
-      }
+      stream ? StreamOutputs(args, row + r, p, sum) : StoreOutputs(args, row + r, p, sum);
     }
   }
 }

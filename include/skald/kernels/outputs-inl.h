@@ -37,6 +37,13 @@ HWY_INLINE void StoreOutputs(const MatMulArgs<T>& args, size_t row, size_t panel
   StoreLanes(WithBias(args, column, sum), output, HWY_MIN(kLanes, args.n - column));
 }
 
+// The same past the caches, for a panel without padding; only if StreamsOutputs.
+template <class T>
+HWY_INLINE void StreamOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& sum) {
+  const size_t column = panel * kLanes;
+  StreamLanes(WithBias(args, column, sum), args.output + row * args.output_stride + column);
+}
+
 // Returns the outputs of one row and one panel of a gated multiplication.
 template <class Activation, class T>
 HWY_INLINE Lanes GatedOutputs(Activation activation, const MatMulArgs<T>& args, size_t panel, const Lanes& gate_sum,
