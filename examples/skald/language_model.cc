@@ -15,6 +15,8 @@
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
 #include "skald/model/model.h"
+#include "skald/weights/checkpoint.h"
+#include "skald/weights/gguf_config.h"
 
 namespace skald::program {
 namespace {
@@ -50,14 +52,42 @@ class LanguageModelOf : public LanguageModel {
 };
 
 // How long the texts were that the model learned from, which no Config says: it changes no logit.
-uint32_t TrainedContext(const std::string& config_json) {
-  const auto json = nlohmann::json::parse(config_json, nullptr, /*allow_exceptions=*/false);
-  for (const char* text_model : {"", "/text_config"}) {
-    const nlohmann::json::json_pointer field(std::string(text_model) + "/max_position_embeddings");
-    if (!json.contains(field) || !json[field].is_number_unsigned()) continue;
-    return static_cast<uint32_t>(std::min<uint64_t>(json[field].get<uint64_t>(), kMaxTokens));
-  }
-  return 0;
+uint32_t TrainedContext(const nlohmann::json& json, const std::string& field) {
+  const nlohmann::json::json_pointer pointer(field);
+  if (!json.contains(pointer) || !json[pointer].is_number_unsigned()) return 0;
+  return static_cast<uint32_t>(std::min<uint64_t>(json[pointer].get<uint64_t>(), kMaxTokens));
+}
+
+ModelInfo InfoOf(size_t config, uint32_t trained_context) {
+  return VisitConfig(KnownConfigs{}, config, [&]<ModelConfig C>() {
+    return ModelInfo{config, C::kName, size_t{C::kVocabSize}, trained_context, nullptr};
+  });
+}
+
+Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read, but says what the model is");
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+
+  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, text);
+  if (!config) return Annotate(folder.string(), config);
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const uint32_t of_text_model = TrainedContext(json, "/text_config/max_position_embeddings");
+  return InfoOf(*config, of_text_model != 0 ? of_text_model : TrainedContext(json, "/max_position_embeddings"));
+}
+
+Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
+  const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
+  if (!checkpoint) return Failure(checkpoint.error());
+  const GgufFile& file = *checkpoint->gguf();
+  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, file);
+  if (!config) return Annotate(path.string(), config);
+  const auto& architecture = file.metadata()["general.architecture"].get_ref<const std::string&>();
+  ModelInfo info = InfoOf(*config, TrainedContext(file.metadata(), "/" + architecture + ".context_length"));
+  info.metadata = std::make_shared<const nlohmann::json>(file.metadata());
+  return info;
 }
 
 template <ModelConfig... Configs>
@@ -67,30 +97,19 @@ std::vector<std::string_view> NamesOf(ConfigList<Configs...>) {
 
 }  // namespace
 
-Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder) {
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
   std::error_code ignored;  // what cannot be asked is no folder
-  if (!std::filesystem::is_directory(folder, ignored)) {
-    return Fail(ErrorCode::kNotFound, folder.string() + ": no such folder, expected one with a model");
-  }
-  const std::filesystem::path path = folder / "config.json";
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read, but says what the model is");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-
-  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, text);
-  if (!config) return Annotate(folder.string(), config);
-  return VisitConfig(KnownConfigs{}, *config, [&]<ModelConfig C>() {
-    return ModelInfo{*config, C::kName, size_t{C::kVocabSize}, TrainedContext(text)};
-  });
+  if (std::filesystem::is_directory(path, ignored)) return IdentifyFolder(path);
+  if (IsGgufFile(path)) return IdentifyGguf(path);
+  return Fail(ErrorCode::kNotFound, path.string() + ": no such folder or GGUF file, expected one with a model");
 }
 
 Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
-                                                         const std::filesystem::path& folder,
+                                                         const std::filesystem::path& path,
                                                          const LoadOptions& options) {
   using Loaded = Result<std::unique_ptr<LanguageModel>>;
   return VisitConfig(KnownConfigs{}, info.config, [&]<ModelConfig C>() -> Loaded {
-    auto weights = LoadWeights<C>(folder, options);
+    auto weights = LoadWeights<C>(path, options);
     if (!weights) return Failure(weights.error());
     return std::make_unique<LanguageModelOf<C>>(std::move(*weights));
   });

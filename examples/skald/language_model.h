@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,12 +25,13 @@
 
 namespace skald::program {
 
-// What config.json says, before any weights are read.
+// What config.json, or a GGUF file's metadata, say, before any weights are read.
 struct ModelInfo {
   size_t config;  // index into the list of Configs
   std::string_view name;
   size_t vocab_size;
   uint32_t trained_context;  // tokens; 0 if the file does not say
+  std::shared_ptr<const nlohmann::json> metadata;  // of a GGUF file, else null
 };
 
 class LanguageModel {
@@ -43,12 +45,12 @@ class LanguageModel {
                                                  Workspace& workspace) const = 0;
 };
 
-// Finds the Config of the model in `folder`. Errors: no config.json there, or one that fits no known Config.
-Result<ModelInfo> IdentifyModel(const std::filesystem::path& folder);
+// Finds the Config of the model at `path`, a folder or a GGUF file. Errors: no config.json there, or nothing that fits
+// a known Config.
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& path);
 
-// Loads the weights of the model that IdentifyModel found in `folder`. Errors: see LoadWeights.
-Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info,
-                                                         const std::filesystem::path& folder,
+// Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,
                                                          const LoadOptions& options);
 
 // The names of all Configs that IdentifyModel knows.

@@ -15,6 +15,7 @@
 
 #include "progress_bar.h"
 #include "saved_state.h"
+#include "skald/text/gguf_tokenizer.h"
 
 namespace skald::program {
 namespace {
@@ -36,8 +37,10 @@ Result<ModelInfo> FindModel(const Options& options) {
 }
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
-  const auto path = options.tokenizer.value_or(options.model / "tokenizer.model");
-  auto tokenizer = Tokenizer::Load(path);
+  const bool inside = info.metadata && !options.tokenizer;
+  const auto path = options.tokenizer.value_or(inside ? options.model : options.model / "tokenizer.model");
+  auto tokenizer = inside ? TokenizerFromGguf(*info.metadata) : Tokenizer::Load(path);
+  if (!tokenizer && inside) return Annotate(path.string(), tokenizer);
   std::error_code ignored;
   if (!tokenizer && !options.tokenizer &&
       std::filesystem::exists(options.model / "tokenizer.json", ignored)) {
@@ -51,21 +54,16 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   return tokenizer;
 }
 
-ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokenizer) {
+ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {
   if (options.chat_template) return *options.chat_template;
   const ChatTemplate guess = GuessChatTemplate(tokenizer);
   if (guess != ChatTemplate::kNone) return guess;
-  // Models with the pieces of Llama 2 publish their template as a program in the Jinja language. A mark that
-  // stands in it, and in no other template, is enough to know it by.
-  constexpr std::pair<std::string_view, ChatTemplate> kMarks[] = {{"<|assistant|>", ChatTemplate::kZephyr},
-                                                                  {"<<SYS>>", ChatTemplate::kLlama2},
-                                                                  {"[/INST]", ChatTemplate::kMistral}};
+  if (info.metadata) return ChatTemplateFromGguf(*info.metadata);
   for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
     std::ifstream file(options.model / name, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    for (const auto& [mark, chat_template] : kMarks) {
-      if (text.find(mark) != std::string::npos) return chat_template;
-    }
+    const ChatTemplate published = ChatTemplateFromJinja(text);
+    if (published != ChatTemplate::kNone) return published;
   }
   return ChatTemplate::kNone;
 }

@@ -26,9 +26,9 @@ Result<ModelInfo> FindModel(const Options& options);
 // done.
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
 
-// Returns the chat template that the user names, else the one that the tokenizer or the files in the model's
-// folder tell of, else kNone.
-ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokenizer);
+// Returns the chat template that the user names, else the one that the tokenizer, the metadata or the files in the
+// model's folder tell of, else kNone.
+ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
 
 // Loads the weights, showing progress, and returns a model ready to run.
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info);
