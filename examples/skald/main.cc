@@ -10,6 +10,7 @@
 
 #include "chat.h"
 #include "generate.h"
+#include "inspect.h"
 #include "language_model.h"
 #include "options.h"
 #include "store.h"
@@ -30,6 +31,8 @@ Result<int> RunCommand(const Options& options) {
       return RunChat(options);
     case Command::kModels:
       return ListModels();
+    case Command::kInspect:
+      return RunInspect(options);
     case Command::kStore:
       return RunStore(options);
   }

@@ -24,11 +24,13 @@ constexpr const char* kMainFooter = R"(Examples:
   skald generate
   skald generate --model ~/gemma-2-2b --prompt "Once upon a time"
   skald chat --model ~/gemma-2-2b-it
+  skald chat --model tinyllama-1.1b-chat.gguf
 Without --model there is a small demo model that writes like the King James
 Bible. A model is a folder as Hugging Face publishes it: config.json,
-model.safetensors (or its parts and their index) and tokenizer.model.
-'skald generate --help' and 'skald chat --help' list all options; 'skald store'
-looks after folders in which conversations were saved.)";
+model.safetensors (or its parts and their index) and tokenizer.model; or a GGUF
+file. 'skald generate --help' and 'skald chat --help' list all options; 'skald
+inspect' tells what a model's files hold; 'skald store' looks after folders in
+which conversations were saved.)";
 
 constexpr const char* kGenerateFooter = R"(Examples:
   skald generate --prompt "And it came to pass" --max-tokens 100
@@ -60,6 +62,12 @@ longest time. Their columns: key, kind, bytes in the folder, bytes of content,
 codec. A chunk with key abcd... is the file ab/abcd...; a damaged one may be
 deleted, and is written again when it is next saved. The folder may be in use
 meanwhile. Exit status: 1 if --verify finds damage.)";
+
+constexpr const char* kInspectFooter = R"(Examples:
+  skald inspect tinyllama-1.1b-chat.gguf
+  skald inspect ~/gemma-2-2b-it
+It prints the metadata, the Config that the model runs with or why there is
+none, and the name, type, shape and size of every tensor. No weights are read.)";
 
 // Reads all of `text` as a whole number.
 template <class T>
@@ -101,11 +109,12 @@ LogitBias ParseLogitBias(const std::string& text) {
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
-  command.add_option("-m,--model", options.model, "Folder with the model (default: the demo model)")
-      ->type_name("DIR")
+  command.add_option("-m,--model", options.model, "Folder or GGUF file with the model (default: the demo model)")
+      ->type_name("PATH")
       ->group(group);
   command
-      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in DIR)")
+      .add_option("--tokenizer", options.tokenizer,
+                  "SentencePiece model (default: tokenizer.model in the\nfolder, or what the GGUF file holds)")
       ->type_name("FILE")
       ->group(group);
   command
@@ -265,6 +274,11 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     AddRuntimeOptions(*command, options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  CLI::App& inspect = *app.add_subcommand("inspect", "Tell what the files of a model hold");
+  inspect.add_option("PATH", options.model, "Folder, safetensors file, index of shards or GGUF file")
+      ->required()
+      ->type_name("");
+  inspect.footer(kInspectFooter);
   CLI::App& store = *app.add_subcommand("store", "List, check and trim a folder of saved conversations");
   AddStoreOptions(store, options);
   store.footer(kStoreFooter);
@@ -272,7 +286,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models and store");
+      throw CLI::RequiredError("One of the commands generate, chat, models, inspect and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -283,6 +297,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   }
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
+  if (inspect.parsed()) options.command = Command::kInspect;
   if (store.parsed()) options.command = Command::kStore;
   options.sampler.random.seed = options.seed.value_or(std::random_device{}());
   options.show_progress |= isatty(STDERR_FILENO) == 1;

@@ -24,7 +24,7 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
 
-enum class Command { kGenerate, kChat, kModels, kStore };
+enum class Command { kGenerate, kChat, kModels, kInspect, kStore };
 
 struct Options {
   Command command = Command::kGenerate;

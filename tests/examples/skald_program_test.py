@@ -324,7 +324,7 @@ class Help(TestCase):
     def test_help_mentions_every_flag(self):
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
         self.assertGreater(len(flags), 20)
-        helps = [self.run_skald(*command, "--help")[0] for command in ([], ["generate"], ["chat"], ["store"])]
+        helps = [self.run_skald(*command, "--help")[0] for command in ([], ["generate"], ["chat"], ["inspect"], ["store"])]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
             self.assertIn("Examples:", text)
@@ -347,7 +347,7 @@ class Mistakes(TestCase):
             self.assertEqual(lines[1:], ["Try 'skald --help'."] if exit_code == 2 else [])
 
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, models and store is required")
+        self.refused(2, "One of the commands generate, chat, models, inspect and store is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (

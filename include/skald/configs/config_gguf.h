@@ -84,12 +84,14 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
   return scaled.value_or(rope);
 }
 
-// Returns `count` layers, of which all but each nth are sliding if nth is not 0.
-inline std::vector<LayerKind> GgufLayers(const FamilyRules& family, size_t count) {
-  std::vector<LayerKind> layers(count, LayerKind::kFullAttention);
+// Returns the model's layers. In families with a window all but each nth are sliding.
+inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyRules& family) {
+  std::vector<LayerKind> layers(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)),
+                                LayerKind::kFullAttention);
   if (family.layers != LayerRule::kAllButNth) return layers;
-  for (size_t i = 0; i < count; ++i) {
-    if ((i + 1) % static_cast<size_t>(family.nth) != 0) layers[i] = LayerKind::kSlidingAttention;
+  const auto nth = static_cast<size_t>(fields.Size("attention.sliding_window_pattern", family.nth));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if ((i + 1) % nth != 0) layers[i] = LayerKind::kSlidingAttention;
   }
   return layers;
 }
@@ -115,7 +117,7 @@ inline Architecture ReadGgufArchitecture(const JsonFields& fields, const FamilyR
   a.head_dim = fields.Size("attention.key_length", std::max(1, a.model_dim / a.heads));
   a.rotary_dim = fields.Size("rope.dimension_count", a.head_dim);
   RefuseUnsupportedGguf(fields, a.head_dim);
-  a.layers = GgufLayers(family, static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)));
+  a.layers = GgufLayers(fields, family);
   const bool is_gemma2 = a.model_type == Gemma2Family::kModelType, is_gemma3 = a.model_type == Gemma3Family::kModelType;
   if (is_gemma2) a.window = fields.Size("attention.sliding_window", kGemma2Window);
   if (is_gemma3) a.window = fields.Size("attention.sliding_window");
