@@ -12,8 +12,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "skald/base/numeric.h"
 #include "skald/weights/code_group.h"
-#include "skald/weights/half.h"
 #include "skald/weights/iq2_xxs.h"
 
 namespace skald {

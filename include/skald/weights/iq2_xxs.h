@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "skald/base/numeric.h"
 #include "skald/weights/code_group.h"
-#include "skald/weights/half.h"
 
 namespace skald::internal {
 

@@ -21,7 +21,6 @@
 #include "skald/base/executor.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/weights/half.h"
 #include "skald/weights/matrix.h"
 
 namespace skald {
