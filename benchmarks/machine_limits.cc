@@ -70,7 +70,7 @@ double MultiplyInt8InVectors(size_t rounds, float& result) {
 
 // Zeros everywhere: the unit takes as long for any numbers.
 SKALD_AMX void SetTilesToZero() {
-  SetTileShapes(2 * kTileHeight);
+  SetTileShapes();
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
