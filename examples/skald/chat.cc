@@ -36,11 +36,11 @@ void Note(const std::string& text) { std::cerr << '[' << text << "]\n"; }
 // turn but the first can be taken out and what is left is still a well-formed chat.
 class Chat {
  public:
-  Chat(const Options& options, const Tokenizer& tokenizer, Session& session)
+  Chat(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer, Session& session)
       : options_(options),
         tokenizer_(tokenizer),
         session_(session),
-        template_(ChooseChatTemplate(options, tokenizer)),
+        template_(ChooseChatTemplate(options, info, tokenizer)),
         sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens},
         file_(options.session) {}
 
@@ -233,7 +233,7 @@ Result<int> RunChat(const Options& options) {
   auto session = StartSession(options, *info, **model);
   if (!session) return Failure(session.error());
 
-  Chat chat(options, *tokenizer, *session);
+  Chat chat(options, *info, *tokenizer, *session);
   const bool terminal = isatty(STDIN_FILENO) == 1;
   if (chat.chat_template() == ChatTemplate::kNone) {
     Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");

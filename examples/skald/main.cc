@@ -11,7 +11,8 @@
 #include "bench.h"
 #include "chat.h"
 #include "generate.h"
-#include "language_model.h"
+#include "identify_model.h"
+#include "inspect.h"
 #include "options.h"
 #include "pack.h"
 #include "store.h"
@@ -36,6 +37,8 @@ Result<int> RunCommand(const Options& options) {
       return RunBench(options);
     case Command::kPack:
       return RunPack(options);
+    case Command::kInspect:
+      return RunInspect(options);
     case Command::kStore:
       return RunStore(options);
   }

@@ -15,71 +15,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "help_footers.h"
 #include "skald/base/version.h"
 
 namespace skald::program {
 namespace {
-
-// Lines short enough for every version of CLI11 to leave them as they are.
-constexpr const char* kMainFooter = R"(Examples:
-  skald generate
-  skald generate --model ~/gemma-2-2b --prompt "Once upon a time"
-  skald chat --model ~/gemma-2-2b-it
-Without --model there is a small demo model that writes like the King James
-Bible. A model is a folder as Hugging Face publishes it: config.json,
-model.safetensors (or its parts and their index) and tokenizer.model; or a file
-that 'skald pack' made of one, which starts at once.
-'skald generate --help' and 'skald chat --help' list all options; 'skald store'
-looks after folders in which conversations were saved.)";
-
-constexpr const char* kGenerateFooter = R"(Examples:
-  skald generate --prompt "And it came to pass" --max-tokens 100
-  skald generate --prompt-file story.txt --temperature 0 --no-echo
-  skald generate --prompt-file manual.txt --prompt-cache ~/.cache/skald
-  skald generate --model ~/llama-3.2-1b --token-ids 128000,9906
-The text goes to stdout, all else to stderr. Ctrl-C ends the text. The closing
-line tells the seed: with it, the same model and the same options, the same
-text comes again, whatever the number of threads.)";
-
-constexpr const char* kChatFooter = R"(Examples:
-  skald chat --model ~/gemma-2-2b-it --system "Answer in one sentence."
-  skald chat --model ~/tinyllama-chat --chat-template zephyr
-  skald chat --session today.skald
-In the chat, /undo takes back your last message and its answer, /clear forgets
-everything, and /quit or Ctrl-D ends the chat. Ctrl-C ends an answer. When the
-context is full the oldest turns are forgotten, but not the very first.
-/save FILE writes the conversation to a file, /load FILE goes on from one,
-/fork FILE goes on in a new file and leaves the present one as it is, and
-/sessions lists the files beside it. With --session the file is read at the
-start and written at the end; the same model must be running.)";
-
-constexpr const char* kPackFooter = R"(Examples:
-  skald pack ~/gemma-2-2b-it gemma.packed
-  skald chat --model gemma.packed
-  skald pack --verify gemma.packed
-A packed file holds the weights as they lie in memory, and the tokenizer. It is
-not read at the start but mapped, and processes that run it share its memory.
-It has to be made again when the model or the version of skald changes.)";
-
-constexpr const char* kBenchFooter = R"(Examples:
-  skald bench --shape tinyllama-1.1b
-  skald bench --shape tinyllama-1.1b -p 512,2048 -n 64 -d 0,2048 -t 1,2
-  skald bench --model ~/gemma-2-2b -p 0 -n 64 -b 1,4,16,32 --json batches.json
-Every combination of the lists is measured, and printed as a Markdown table: pp
-is a prompt read at once, tg tokens written one after the other, '@ 2048' after
-so many tokens, 'x 16' for so many conversations together. The last column is
-the share of what the machine allows: the time to read all weights and caches
-once a step, or for all multiplications, at the speed measured beside it.)";
-
-constexpr const char* kStoreFooter = R"(Examples:
-  skald store ~/.cache/prompts
-  skald store ~/.cache/prompts --verify
-  skald store ~/.cache/prompts --prune 10GB
-Without an option it lists the chunks, those first that were not used for the
-longest time. Their columns: key, kind, bytes in the folder, bytes of content,
-codec. A chunk with key abcd... is the file ab/abcd...; a damaged one may be
-deleted, and is written again when it is next saved. The folder may be in use
-meanwhile. Exit status: 1 if --verify finds damage.)";
 
 // Reads all of `text` as a whole number.
 template <class T>
@@ -121,12 +61,12 @@ LogitBias ParseLogitBias(const std::string& text) {
 
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
-  command
-      .add_option("-m,--model", options.model, "Folder with the model, or packed file (default: the\ndemo model)")
+  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
       ->type_name("PATH")
       ->group(group);
   command
-      .add_option("--tokenizer", options.tokenizer, "SentencePiece model (default: tokenizer.model in PATH)")
+      .add_option("--tokenizer", options.tokenizer,
+                  "SentencePiece model (default: tokenizer.model in the\nfolder, or what the file holds)")
       ->type_name("FILE")
       ->group(group);
   command
@@ -269,7 +209,7 @@ void AddPromptOptions(CLI::App& command, Options& options) {
 
 void AddPackOptions(CLI::App& command, Options& options) {
   CLI::Option* const model =
-      command.add_option("MODEL", options.model, "Folder with the model")->type_name("");
+      command.add_option("MODEL", options.model, "Folder or file with the model")->type_name("");
   CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
   model->needs(file);
   command.add_option("--verify", options.packed, "Only read FILE, which was packed before, and check all of it")
@@ -299,7 +239,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
   };
   CLI::Option* const shape = command.add_option("--shape", bench.shape, "Random weights for one of 'skald models'");
   shape->type_name("NAME");
-  command.add_option("-m,--model", options.model, "Folder with the model, or packed file")
+  command.add_option("-m,--model", options.model, "Folder or file with the model")
       ->type_name("PATH")
       ->excludes(shape);
   add_list("-p,--prompt-tokens", bench.prompts, 0, kMaxTokens, "Tokens of a prompt; 0 for none");
@@ -368,6 +308,11 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     AddRuntimeOptions(*command, options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  CLI::App& inspect = *app.add_subcommand("inspect", "Tell what the files of a model hold");
+  inspect.add_option("PATH", options.model, "Folder, safetensors file, index of shards, GGUF file or packed file")
+      ->required()
+      ->type_name("");
+  inspect.footer(kInspectFooter);
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);
   pack.footer(kPackFooter);
@@ -381,7 +326,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models, pack, bench and store");
+      throw CLI::RequiredError("One of the commands generate, chat, models, inspect, pack, bench and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -392,6 +337,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   }
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
+  if (inspect.parsed()) options.command = Command::kInspect;
   if (pack.parsed()) options.command = Command::kPack;
   if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;

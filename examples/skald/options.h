@@ -24,7 +24,7 @@ inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
 
-enum class Command { kGenerate, kChat, kModels, kPack, kBench, kStore };
+enum class Command { kGenerate, kChat, kModels, kInspect, kPack, kBench, kStore };
 
 // What is measured: every combination of these.
 struct BenchOptions {
@@ -43,7 +43,7 @@ struct Options {
   Command command = Command::kGenerate;
 
   std::filesystem::path model = SKALD_DEMO_MODEL;
-  std::optional<std::filesystem::path> tokenizer;  // unset: tokenizer.model in the model's folder
+  std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
   std::optional<ChatTemplate> chat_template;       // unset: none to generate, guessed to chat
   bool show_progress = false;
 

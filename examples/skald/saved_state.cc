@@ -6,6 +6,7 @@
 #include <utility>
 
 #ifdef SKALD_HAS_STORE
+#include "identify_model.h"
 #include "skald/base/byte_codec.h"
 #include "skald/base/fd_io.h"
 #include "skald/store/cached_digest.h"
@@ -29,7 +30,7 @@ Result<Identity> IdentityOf(const Options& options) {
   const auto weights = CachedDigestOfWeights(options.model);
   if (!weights) return Failure(weights.error());
   identity.weights = *weights;
-  const auto tokenizer = options.tokenizer.value_or(options.model / "tokenizer.model");
+  const auto tokenizer = options.tokenizer.value_or(FolderOfModel(options.model) / "tokenizer.model");
   if (std::error_code ignored; std::filesystem::exists(tokenizer, ignored)) {
     const auto digest = DigestOfFile(tokenizer);
     if (!digest) return Failure(digest.error());

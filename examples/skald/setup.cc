@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "saved_state.h"
@@ -23,12 +23,18 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
   return text.str();
 }
 
-Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model) {
-  const auto bytes = ReadModelFile(model, "tokenizer.model");
-  if (!bytes) return Failure(bytes.error());
-  auto tokenizer = Tokenizer::Parse(*bytes);
-  if (!tokenizer) return Annotate((model / "tokenizer.model").string(), tokenizer);
-  return tokenizer;
+// The tokenizer that comes with the model.
+Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model, const ModelInfo& info) {
+  const auto bytes = info.read_file("tokenizer.model");
+  if (bytes) {
+    auto tokenizer = Tokenizer::Parse(*bytes);
+    if (!tokenizer) return Annotate(model.string() + ": tokenizer.model", tokenizer);
+    return tokenizer;
+  }
+  if (!info.read_file("tokenizer.json")) return Failure(bytes.error());
+  return Fail(bytes.error().code,
+              model.string() + " has no tokenizer.model: only SentencePiece tokenizers can be read, not " +
+                  "tokenizer.json; 'skald generate --token-ids' runs the model without a tokenizer");
 }
 
 }  // namespace
@@ -41,35 +47,20 @@ Result<ModelInfo> FindModel(const Options& options) {
 }
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
-  const auto path = options.tokenizer.value_or(options.model / "tokenizer.model");
-  auto tokenizer = options.tokenizer ? Tokenizer::Load(path) : ReadTokenizer(options.model);
-  std::error_code ignored;
-  if (!tokenizer && !options.tokenizer &&
-      std::filesystem::exists(options.model / "tokenizer.json", ignored)) {
-    return Fail(tokenizer.error().code,
-                options.model.string() +
-                    " has no tokenizer.model: only SentencePiece tokenizers can be read, not " +
-                    "tokenizer.json; 'skald generate --token-ids' runs the model without a tokenizer");
-  }
+  auto tokenizer = options.tokenizer ? Tokenizer::Load(*options.tokenizer) : ReadTokenizer(options.model, info);
   if (!tokenizer) return tokenizer;
+  const auto path = options.tokenizer.value_or(options.model);
   if (auto fits = CheckVocabulary(*tokenizer, info.vocab_size); !fits) return Annotate(path.string(), fits);
   return tokenizer;
 }
 
-ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokenizer) {
+ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {
   if (options.chat_template) return *options.chat_template;
   const ChatTemplate guess = GuessChatTemplate(tokenizer);
   if (guess != ChatTemplate::kNone) return guess;
-  // Models with the pieces of Llama 2 publish their template as a program in the Jinja language. A mark that
-  // stands in it, and in no other template, is enough to know it by.
-  constexpr std::pair<std::string_view, ChatTemplate> kMarks[] = {{"<|assistant|>", ChatTemplate::kZephyr},
-                                                                  {"<<SYS>>", ChatTemplate::kLlama2},
-                                                                  {"[/INST]", ChatTemplate::kMistral}};
   for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
-    const std::string text = ReadModelFile(options.model, name).value_or("");
-    for (const auto& [mark, chat_template] : kMarks) {
-      if (text.find(mark) != std::string::npos) return chat_template;
-    }
+    const ChatTemplate published = ChatTemplateFromJinja(info.read_file(name).value_or(""));
+    if (published != ChatTemplate::kNone) return published;
   }
   return ChatTemplate::kNone;
 }

@@ -28,9 +28,9 @@ Result<ModelInfo> FindModel(const Options& options);
 // done.
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
 
-// Returns the chat template that the user names, else the one that the tokenizer or the files in the model's
-// folder tell of, else kNone.
-ChatTemplate ChooseChatTemplate(const Options& options, const Tokenizer& tokenizer);
+// Returns the chat template that the user names, else the one that the tokenizer or the files that go with the model
+// tell of, else kNone.
+ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
 
 // What the options say of loading, with `bar`, which must outlive it, to show progress.
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);

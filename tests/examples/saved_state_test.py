@@ -6,37 +6,19 @@ usage: saved_state_test.py FOLDER
 
 FOLDER is where the examples are built. Runs in the repository's root.
 """
-import pathlib
 import re
-import shutil
-import subprocess
-import sys
-import tempfile
 import unittest
 
-PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() / "skald" / "skald"
-DEMO = pathlib.Path("examples/demo_model").resolve()
-TIMEOUT = 120  # seconds
+import skald_program
+
 PROMPT = "And it came to pass in those days, that the king of Israel went up to the house of the LORD, " * 3
 
 
-class TestCase(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class TestCase(skald_program.TestCase):
     def skald(self, *arguments, stdin="", status=0):
-        done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT)
+        done = skald_program.skald(*arguments, stdin=stdin)
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout, done.stderr
-
-    def copy_of_demo(self):
-        path = self.folder / "model"
-        path.mkdir()
-        for name in ("config.json", "model.safetensors", "tokenizer.model"):
-            shutil.copy(DEMO / name, path / name)
-        return path
 
 
 class PromptCache(TestCase):

@@ -13,12 +13,12 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/json_fields.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/config_json_recurrent.h"
 #include "skald/configs/config_json_transformer.h"
 #include "skald/configs/gemma3.h"
-#include "skald/configs/json_fields.h"
 #include "skald/configs/python_json.h"
 
 namespace skald {

@@ -19,11 +19,12 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/json_fields.h"
 #include "skald/configs/architecture.h"
-#include "skald/configs/json_fields.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/mamba.h"
 #include "skald/configs/mamba2.h"
+#include "skald/configs/model_fields.h"
 #include "skald/configs/recurrent_gemma.h"
 
 namespace skald::internal {

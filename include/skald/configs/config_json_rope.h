@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "skald/base/json_fields.h"
 #include "skald/configs/architecture.h"
-#include "skald/configs/json_fields.h"
 #include "skald/configs/layer.h"
 
 namespace skald::internal {

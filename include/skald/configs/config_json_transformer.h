@@ -12,15 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "skald/base/json_fields.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/config_json_rope.h"
 #include "skald/configs/gemma.h"
 #include "skald/configs/gemma2.h"
 #include "skald/configs/gemma3.h"
-#include "skald/configs/json_fields.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/llama.h"
 #include "skald/configs/mistral.h"
+#include "skald/configs/model_fields.h"
 #include "skald/configs/qwen2.h"
 #include "skald/configs/qwen3.h"
 

@@ -78,6 +78,18 @@ inline ChatTemplate GuessChatTemplate(const Tokenizer& tokenizer) {
   return ChatTemplate::kNone;
 }
 
+// Returns the template that a program in the Jinja language, as models publish it, writes, or kNone. For models that
+// cannot be told apart by their pieces: a mark that stands in it, and in no other template, is enough to know it by.
+inline ChatTemplate ChatTemplateFromJinja(std::string_view jinja) {
+  constexpr std::pair<std::string_view, ChatTemplate> kMarks[] = {{"<|assistant|>", ChatTemplate::kZephyr},
+                                                                  {"<<SYS>>", ChatTemplate::kLlama2},
+                                                                  {"[/INST]", ChatTemplate::kMistral}};
+  for (const auto& [mark, chat_template] : kMarks) {
+    if (jinja.find(mark) != jinja.npos) return chat_template;
+  }
+  return ChatTemplate::kNone;
+}
+
 // Returns the ids that end the model's turn. Stop when one is sampled, and do not feed it to the
 // model: EncodeNextTurn begins with it.
 inline std::vector<int32_t> StopIds(const Tokenizer& tokenizer, ChatTemplate chat_template) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A checkpoint: all tensors of one model, in one safetensors file or in several shards that
-// model.safetensors.index.json lists. Immutable once open; safe for concurrent reads.
+// A checkpoint: all tensors of one model, in one safetensors file, in several shards that model.safetensors.index.json
+// lists, or in one GGUF file. Immutable once open; safe for concurrent reads.
 
 #ifndef SKALD_WEIGHTS_CHECKPOINT_H_
 #define SKALD_WEIGHTS_CHECKPOINT_H_
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 
 #include "skald/base/memory_limit.h"
 #include "skald/base/result.h"
+#include "skald/weights/gguf.h"
 #include "skald/weights/message.h"
 #include "skald/weights/safetensors.h"
 #include "skald/weights/shard_index.h"
@@ -29,7 +31,8 @@ namespace skald {
 class Checkpoint {
  public:
   // Opens a folder that holds model.safetensors or model.safetensors.index.json, or one such file
-  // by its path. A folder with both is read as the single file.
+  // by its path. A folder with both is read as the single file. A file that begins as GGUF files do
+  // is read as one, whatever its name.
   static Result<Checkpoint> Open(const std::filesystem::path& path) {
     return CatchOutOfMemory(path.string(), [&path] { return OpenFolderOrFile(path); });
   }
@@ -43,6 +46,9 @@ class Checkpoint {
   // All tensors, sorted by name.
   std::span<const TensorView> tensors() const { return tensors_; }
 
+  // The GGUF file, which holds metadata too, or null.
+  const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }
+
   // The file that was opened: the single one, or the index of the shards.
   const std::filesystem::path& path() const { return path_; }
 
@@ -52,6 +58,15 @@ class Checkpoint {
     for (const SafetensorsFile& file : files_) {
       for (size_t i = 0; i < file.size(); ++i) tensors_.push_back(file[i]);
     }
+    SortByName();
+  }
+
+  Checkpoint(std::filesystem::path path, GgufFile file) : path_(std::move(path)), gguf_(std::move(file)) {
+    for (size_t i = 0; i < gguf_->size(); ++i) tensors_.push_back((*gguf_)[i]);
+    SortByName();
+  }
+
+  void SortByName() {
     std::sort(tensors_.begin(), tensors_.end(),
               [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
   }
@@ -59,6 +74,7 @@ class Checkpoint {
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path) {
     std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
     if (!std::filesystem::is_directory(path, ignored)) {
+      if (IsGgufFile(path)) return OpenGguf(path);
       return path.extension() == ".json" ? OpenSharded(path) : OpenSingle(path);
     }
     if (const auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored)) {
@@ -82,6 +98,12 @@ class Checkpoint {
     std::vector<SafetensorsFile> files;
     files.push_back(std::move(*file));
     return Checkpoint(path, std::move(files));
+  }
+
+  static Result<Checkpoint> OpenGguf(const std::filesystem::path& path) {
+    Result<GgufFile> file = GgufFile::Open(path);
+    if (!file) return Failure(std::move(file.error()));
+    return Checkpoint(path, std::move(*file));
   }
 
   static Result<Checkpoint> OpenSharded(const std::filesystem::path& index) {
@@ -127,8 +149,9 @@ class Checkpoint {
   }
 
   std::filesystem::path path_;
-  std::vector<SafetensorsFile> files_;
-  std::vector<TensorView> tensors_;  // point into files_
+  std::vector<SafetensorsFile> files_;  // either these
+  std::optional<GgufFile> gguf_;        // or this
+  std::vector<TensorView> tensors_;     // point into them
 };
 
 }  // namespace skald

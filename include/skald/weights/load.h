@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a Hugging Face checkpoint, or a packed file, to ModelWeights, checked against a Config. Everything that a file
-// can get wrong is found before the first parameter is packed. Only reading the Config's facts
+// From a Hugging Face checkpoint, a GGUF file or a packed file to ModelWeights, checked against a Config. Everything
+// that a file can get wrong is found before the first parameter is packed. Only reading the Config's facts
 // (weight_shapes.h) is a template; the rest compiles once.
 
 #ifndef SKALD_WEIGHTS_LOAD_H_
@@ -55,8 +55,7 @@ inline Result<void> PlanModel(const WeightShapes& shapes, const TensorNames& nam
   plan.AddMatrix(weights.embedding, model, {{names.Embedding(), vocab}});
   weights.layers.resize(shapes.layers.size());
   for (size_t i = 0; i < shapes.layers.size(); ++i) PlanLayer(shapes, names, i, plan, weights.layers[i]);
-  plan.AddVector(weights.final_norm, {{names.FinalNorm(), model}},
-                 shapes.unit_offset_norms ? 1.0f : 0.0f);
+  plan.AddVector(weights.final_norm, {{names.FinalNorm(), model}}, NormOffset(shapes, names));
   if (shapes.tied_embeddings) {
     plan.AllowCopy(names.Head(), names.Embedding());
   } else {

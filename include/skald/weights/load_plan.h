@@ -27,6 +27,7 @@
 #include "skald/weights/message.h"
 #include "skald/weights/pack.h"
 #include "skald/weights/recurrent_transforms.h"
+#include "skald/weights/rope_rows.h"
 #include "skald/weights/tensor_names.h"
 #include "skald/weights/tensor_view.h"
 
@@ -44,6 +45,7 @@ namespace internal {
 struct Part {
   std::string name;
   size_t rows;
+  size_t head_dim = 0;  // rows of each head, if RoPE turns them
 };
 
 // A tensor of floats with any number of axes.
@@ -62,10 +64,11 @@ class LoadPlan {
 
   // Plans `target` as the matrices [rows, cols] of `parts`, stacked.
   void AddMatrix(Matrix& target, size_t cols, const std::vector<Part>& parts) {
-    MatrixStep step{&target, cols, {}};
+    MatrixStep step{&target, cols, {}, {}};
     for (const Part& part : parts) {
       const uint64_t shape[] = {part.rows, cols};
       step.tensors.push_back(Require(part.name, shape));
+      step.head_dims.push_back(part.head_dim);
     }
     matrices_.push_back(std::move(step));
   }
@@ -84,7 +87,13 @@ class LoadPlan {
   // Plans `target` as the elements of `parts`, row-major, joined and then converted.
   void AddArray(std::vector<float>& target, const std::vector<ArrayPart>& parts, Conversion convert = {}) {
     VectorStep step{&target, {}, std::move(convert)};
-    for (const ArrayPart& part : parts) step.tensors.push_back(Require(part.name, part.shape));
+    for (const ArrayPart& part : parts) {
+      const TensorView* tensor = Require(part.name, part.shape);
+      step.tensors.push_back(tensor);
+      if (tensor == nullptr || !tensor->rope_pairs_adjacent) continue;
+      Complain(ErrorCode::kUnsupported, Concat({part.name, ": biases of queries and keys cannot be read from a GGUF "
+                                                           "file of the architecture llama"}));
+    }
     vectors_.push_back(std::move(step));
   }
 
@@ -146,6 +155,7 @@ class LoadPlan {
     Matrix* target;
     size_t cols;
     std::vector<const TensorView*> tensors;
+    std::vector<size_t> head_dims;  // of each tensor; see Part
   };
   struct TransposedStep {
     std::vector<Matrix>* targets;
@@ -216,9 +226,15 @@ class LoadPlan {
   void ReadMatrix(const MatrixStep& step, DType dtype, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress) {
     std::vector<PackSource> sources;
-    for (const TensorView* tensor : step.tensors) {
-      sources.push_back(
-          {tensor->bytes.data(), *tensor->dtype, static_cast<size_t>(tensor->shape[0])});
+    std::vector<std::vector<std::byte>> moved(step.tensors.size());  // what cannot be used as it lies
+    for (size_t i = 0; i < step.tensors.size(); ++i) {
+      const TensorView& tensor = *step.tensors[i];
+      const std::byte* bytes = tensor.bytes.data();
+      if (tensor.rope_pairs_adjacent) {
+        moved[i] = WithRopePairsApart(tensor.bytes, static_cast<size_t>(tensor.shape[0]), step.head_dims[i]);
+        bytes = moved[i].data();
+      }
+      sources.push_back({bytes, *tensor.dtype, static_cast<size_t>(tensor.shape[0])});
     }
     size_t part = 0, row = 0;  // the row of step.tensors[part] that is packed next
     *step.target = PackMatrix(sources, step.cols, dtype, executor, [&](size_t rows) {

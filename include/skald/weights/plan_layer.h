@@ -22,6 +22,11 @@
 
 namespace skald::internal {
 
+// What is added to the parameters of norms that the file holds.
+inline float NormOffset(const WeightShapes& shapes, const TensorNames& names) {
+  return shapes.unit_offset_norms && !names.norms_with_offset ? 1.0f : 0.0f;
+}
+
 // What the functions below plan with, for one layer.
 struct LayerPlanner {
   const WeightShapes& shapes;
@@ -35,41 +40,53 @@ struct LayerPlanner {
   }
 
   void AddNorm(std::vector<float>& norm, std::string_view part, size_t size) const {
-    plan.AddVector(norm, {In("", part, size)}, shapes.unit_offset_norms ? 1.0f : 0.0f);
+    plan.AddVector(norm, {In("", part, size)}, NormOffset(shapes, names));
   }
 };
 
 inline void PlanAttention(const LayerPlanner& planner, AttentionWeights& attention) {
   const WeightShapes& shapes = planner.shapes;
+  const TensorNames& names = planner.names;
   LoadPlan& plan = planner.plan;
-  const auto part = [&](std::string_view name, size_t rows) { return planner.In(planner.names.attention, name, rows); };
+  const auto part = [&](std::string_view projection, std::string_view what, size_t rows) {
+    return planner.In(names.attention, Concat({projection, what}), rows);
+  };
+  const auto rotated = [&](std::string_view projection, size_t rows) {
+    Part heads = part(projection, "weight", rows);
+    heads.head_dim = shapes.head_dim;
+    return heads;
+  };
   const size_t model = shapes.model_dim, query = shapes.query_dim, kv = shapes.kv_dim;
   plan.AddMatrix(attention.qkv, model,
-                 {part("q_proj.weight", query), part("k_proj.weight", kv), part("v_proj.weight", kv)});
+                 {rotated(names.query, query), rotated(names.key, kv), part(names.value, "weight", kv)});
   if (shapes.qkv_bias) {
     plan.AddVector(attention.qkv_bias,
-                   {part("q_proj.bias", query), part("k_proj.bias", kv), part("v_proj.bias", kv)});
+                   {part(names.query, "bias", query), part(names.key, "bias", kv), part(names.value, "bias", kv)});
   }
   if (shapes.qk_norm) {
-    const auto norm = [&](std::string_view name) { return Concat({planner.names.attention, name}); };
-    planner.AddNorm(attention.query_norm, norm("q_norm.weight"), shapes.head_dim);
-    planner.AddNorm(attention.key_norm, norm("k_norm.weight"), shapes.head_dim);
+    const auto norm = [&](std::string_view name) { return Concat({names.attention, name, "weight"}); };
+    planner.AddNorm(attention.query_norm, norm(names.query_norm), shapes.head_dim);
+    planner.AddNorm(attention.key_norm, norm(names.key_norm), shapes.head_dim);
   }
-  plan.AddMatrix(attention.output, query, {part("o_proj.weight", model)});
-  if (shapes.attention_output_bias) plan.AddVector(attention.output_bias, {part("o_proj.bias", model)});
+  plan.AddMatrix(attention.output, query, {part(names.attention_output, "weight", model)});
+  if (shapes.attention_output_bias) {
+    plan.AddVector(attention.output_bias, {part(names.attention_output, "bias", model)});
+  }
 }
 
 inline void PlanFeedForward(const LayerPlanner& planner, FeedForwardWeights& feed_forward) {
+  const TensorNames& names = planner.names;
   LoadPlan& plan = planner.plan;
-  const auto part = [&](std::string_view name, size_t rows) {
-    return planner.In(planner.names.feed_forward, name, rows);
+  const auto part = [&](std::string_view projection, std::string_view what, size_t rows) {
+    return planner.In(names.feed_forward, Concat({projection, what}), rows);
   };
   const size_t model = planner.shapes.model_dim, hidden = planner.shapes.feed_forward_dim;
-  plan.AddMatrix(feed_forward.gate_up, model, {part("gate_proj.weight", hidden), part("up_proj.weight", hidden)});
-  plan.AddMatrix(feed_forward.down, hidden, {part("down_proj.weight", model)});
+  plan.AddMatrix(feed_forward.gate_up, model,
+                 {part(names.gate, "weight", hidden), part(names.up, "weight", hidden)});
+  plan.AddMatrix(feed_forward.down, hidden, {part(names.down, "weight", model)});
   if (!planner.shapes.feed_forward_bias) return;
-  plan.AddVector(feed_forward.gate_up_bias, {part("gate_proj.bias", hidden), part("up_proj.bias", hidden)});
-  plan.AddVector(feed_forward.down_bias, {part("down_proj.bias", model)});
+  plan.AddVector(feed_forward.gate_up_bias, {part(names.gate, "bias", hidden), part(names.up, "bias", hidden)});
+  plan.AddVector(feed_forward.down_bias, {part(names.down, "bias", model)});
 }
 
 // The parts of one recurrent layer.

@@ -60,13 +60,6 @@ inline std::optional<uint64_t> SafetensorsBits(std::string_view dtype) {
   return std::nullopt;
 }
 
-inline std::optional<DType> ParameterType(std::string_view dtype) {
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
-    if (NameOf(type) == dtype) return type;
-  }
-  return std::nullopt;
-}
-
 // Returns bits * product(shape), or nothing when that does not fit into 64 bits.
 inline std::optional<uint64_t> TotalBits(std::span<const uint64_t> shape, uint64_t bits) {
   uint64_t total = bits;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names that Hugging Face checkpoints give their tensors. Each family of checkpoints is one row of a table; which
-// row a checkpoint follows is seen from the names in it, so any Config can be loaded from any of them.
+// The names that Hugging Face checkpoints and GGUF files give their tensors. Each family of checkpoints is one row of a
+// table; which row a checkpoint follows is seen from the names in it, so any Config can be loaded from any of them.
 //
 // The parts of a recurrent layer have the names of the family that the layer's kind comes from, in every row. So a
 // Config of one's own that mixes attention with recurrent layers is loaded from a checkpoint with the names of the
@@ -34,12 +34,16 @@ struct TensorNames {
   std::string_view head;  // in front of the output head's "weight"
   std::string_view embedding = "embed_tokens.weight";
   std::string_view final_norm = "norm.weight";
+  std::string_view layers = "layers.";
 
-  // Within a layer. The ones with a dot at their end stand in front of "q_proj.weight", "gate_proj.weight" and so on.
+  // Within a layer. The first part of a name, and the parts between it and "weight" or "bias".
   std::string_view input_norm = "input_layernorm.weight";
   std::string_view feed_forward_norm = "post_attention_layernorm.weight";
   std::string_view attention = "self_attn.";
+  std::string_view query = "q_proj.", key = "k_proj.", value = "v_proj.", attention_output = "o_proj.";
+  std::string_view query_norm = "q_norm.", key_norm = "k_norm.";
   std::string_view feed_forward = "mlp.";
+  std::string_view gate = "gate_proj.", up = "up_proj.", down = "down_proj.";
 
   // The norms of models that have one after each block too. The name post_attention_layernorm means two things: the
   // norm before the feed-forward block in models without post-norms, the norm of the mixer's output in models with
@@ -48,13 +52,16 @@ struct TensorNames {
   std::string_view pre_feed_forward_norm = "pre_feedforward_layernorm.weight";
   std::string_view post_feed_forward_norm = "post_feedforward_layernorm.weight";
 
+  // Norms that multiply by one plus their parameter (kUnitOffsetNorms) are stored with the one added.
+  bool norms_with_offset = false;
+
   std::string Embedding() const { return Concat({body, embedding}); }
   std::string FinalNorm() const { return Concat({body, final_norm}); }
   std::string Head() const { return Concat({head, "weight"}); }
 
   // `part` as in "self_attn.q_proj.weight".
   std::string Layer(size_t layer, std::string_view part) const {
-    return Concat({body, "layers.", std::to_string(layer), ".", part});
+    return Concat({body, layers, std::to_string(layer), ".", part});
   }
 
   // True when this tensor belongs to the language model, so that a Config has to account for it.
@@ -88,6 +95,27 @@ inline constexpr std::array kTensorNames = {
                 .embedding = "embedding.weight",
                 .final_norm = "norm_f.weight",
                 .input_norm = "norm.weight"},
+    // GGUF (https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py): one language model and nothing else.
+    TensorNames{.body = "",
+                .head = "output.",
+                .embedding = "token_embd.weight",
+                .final_norm = "output_norm.weight",
+                .layers = "blk.",
+                .input_norm = "attn_norm.weight",
+                .feed_forward_norm = "ffn_norm.weight",
+                .attention = "attn_",
+                .query = "q.",
+                .key = "k.",
+                .value = "v.",
+                .attention_output = "output.",
+                .feed_forward = "ffn_",
+                .gate = "gate.",
+                .up = "up.",
+                .down = "down.",
+                .post_attention_norm = "post_attention_norm.weight",
+                .pre_feed_forward_norm = "ffn_norm.weight",
+                .post_feed_forward_norm = "post_ffw_norm.weight",
+                .norms_with_offset = true},
 };
 
 // What stands in front of the names of a recurrent layer's parts.
@@ -112,10 +140,10 @@ inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
   return *best;
 }
 
-// True for tensors that hold no parameters: older exporters saved the RoPE frequencies, which a
-// Config computes.
+// True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold what scales
+// them, which a Config computes.
 inline bool IsDerivedTensor(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq");
+  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight";
 }
 
 }  // namespace skald

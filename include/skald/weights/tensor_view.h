@@ -22,7 +22,21 @@ struct TensorView {
   std::optional<DType> dtype;        // absent when parameters are never of that type
   std::span<const uint64_t> shape;   // outermost axis first; [] is a scalar
   std::span<const std::byte> bytes;  // little-endian, last axis contiguous; of any alignment
+  // The two rows that RoPE turns together lie side by side, not half a head apart.
+  bool rope_pairs_adjacent = false;
 };
+
+namespace internal {
+
+// Returns the type of parameters that a file spells so.
+inline std::optional<DType> ParameterType(std::string_view dtype) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    if (NameOf(type) == dtype) return type;
+  }
+  return std::nullopt;
+}
+
+}  // namespace internal
 
 }  // namespace skald
 

@@ -4,8 +4,8 @@
 // fails leaves its sentence in an Error that objects inside each other share, and reading goes on with
 // harmless values, so that a caller checks for an error once, at the end. Nothing throws.
 
-#ifndef SKALD_CONFIGS_JSON_FIELDS_H_
-#define SKALD_CONFIGS_JSON_FIELDS_H_
+#ifndef SKALD_BASE_JSON_FIELDS_H_
+#define SKALD_BASE_JSON_FIELDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +17,6 @@
 #include "skald/base/result.h"
 
 namespace skald::internal {
-
-inline constexpr int kMaxLayers = 1 << 12;  // beyond every model there is
 
 // A view of a JSON object; refers to all that it is made from.
 class JsonFields {
@@ -135,16 +133,6 @@ class JsonFields {
   std::optional<Error>* error_;
 };
 
-// How many layers the model has.
-inline size_t LayerCount(const JsonFields& fields) {
-  return static_cast<size_t>(fields.Integer("num_hidden_layers", 1, kMaxLayers));
-}
-
-// A soft cap that is absent is the family's; one that is null is off.
-inline float ReadSoftcap(const JsonFields& fields, const char* name, float standard) {
-  return static_cast<float>(fields.Positive(name, fields.Contains(name) ? 0.0f : standard));
-}
-
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_JSON_FIELDS_H_
+#endif  // SKALD_BASE_JSON_FIELDS_H_

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "identify_model.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "known_configs.h"
+#include "skald/cache/runtime_config.h"
+#include "skald/configs/identify.h"
+#include "skald/text/gguf_tokenizer.h"
+#include "skald/weights/checkpoint.h"
+#include "skald/weights/gguf_config.h"
+#include "skald/weights/packed_file.h"
+
+namespace skald::program {
+namespace {
+
+using nlohmann::json;
+
+// How long the texts were that the model learned from, which no Config says: it changes no logit.
+uint32_t TrainedContext(const ReadModelFile& read_file) {
+  const auto config = json::parse(read_file("config.json").value_or(""), nullptr, /*allow_exceptions=*/false);
+  for (const char* text_model : {"", "/text_config"}) {
+    const json::json_pointer field(std::string(text_model) + "/max_position_embeddings");
+    if (!config.contains(field) || !config[field].is_number_unsigned()) continue;
+    return static_cast<uint32_t>(std::min<uint64_t>(config[field].get<uint64_t>(), kMaxTokens));
+  }
+  return 0;
+}
+
+ModelInfo InfoOf(size_t config, DType weight_type, ReadModelFile read_file) {
+  const uint32_t trained_context = TrainedContext(read_file);
+  return VisitConfig(KnownConfigs{}, config, [&]<ModelConfig C>() {
+    return ModelInfo{config, C::kName, size_t{C::kVocabSize}, trained_context, weight_type, std::move(read_file)};
+  });
+}
+
+Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
+  const ReadModelFile read_file = [folder](std::string_view name) -> Result<std::string> {
+    const std::filesystem::path path = folder / name;
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read");
+    return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  };
+  const auto text = read_file("config.json");
+  if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");
+  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, *text);
+  if (!config) return Annotate(folder.string(), config);
+  return InfoOf(*config, DType::kBF16, read_file);
+}
+
+Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
+  const auto file = PackedFile::Open(path);
+  if (!file) return Failure(file.error());
+  const PackedTable& table = (*file)->table();
+  const auto config = FindModelByName(table.config);
+  if (!config) return Annotate(path.string() + ": packed for another Config", config);
+  const ReadModelFile read_file = [file = *file](std::string_view name) -> Result<std::string> {
+    const auto content = file->Attachment(name);
+    if (!content) return Failure(content.error());
+    return std::string(*content);
+  };
+  return InfoOf(*config, table.dtype, read_file);
+}
+
+// What the metadata of a GGUF file tell, as the files that tell it in a folder.
+Result<std::string> FileFromGguf(const json& metadata, std::string_view name) {
+  if (name == "tokenizer.model") return SentencePieceFromGguf(metadata);
+  if (name == "chat_template.jinja" && !JinjaFromGguf(metadata).empty()) return std::string(JinjaFromGguf(metadata));
+  if (name == "config.json") {
+    const auto& architecture = metadata["general.architecture"].get_ref<const std::string&>();
+    const auto context = metadata.find(architecture + ".context_length");
+    if (context != metadata.end()) return json{{"max_position_embeddings", *context}}.dump();
+  }
+  return Fail(ErrorCode::kNotFound, "its metadata do not stand for " + std::string(name));
+}
+
+Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
+  const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
+  if (!checkpoint) return Failure(checkpoint.error());
+  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, *checkpoint->gguf());
+  if (!config) return Annotate(path.string(), config);
+  const auto metadata = std::make_shared<const json>(checkpoint->gguf()->metadata());
+  return InfoOf(*config, DType::kBF16, [path, metadata](std::string_view name) -> Result<std::string> {
+    auto content = FileFromGguf(*metadata, name);
+    if (!content) return Annotate(path.string(), content);
+    return content;
+  });
+}
+
+template <ModelConfig... Configs>
+std::vector<std::string_view> NamesOf(ConfigList<Configs...>) {
+  return {Configs::kName...};
+}
+
+}  // namespace
+
+std::filesystem::path FolderOfModel(const std::filesystem::path& path) {
+  std::error_code ignored;  // what cannot be asked is no folder
+  const bool is_whole =
+      std::filesystem::is_directory(path, ignored) || PackedFile::Recognises(path) || IsGgufFile(path);
+  return is_whole ? path : std::filesystem::absolute(path, ignored).parent_path();
+}
+
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) {
+    return Fail(ErrorCode::kNotFound, path.string() + ": no such folder or file, expected one with a model");
+  }
+  if (PackedFile::Recognises(path)) return IdentifyPacked(path);
+  if (IsGgufFile(path)) return IdentifyGguf(path);
+  return IdentifyFolder(FolderOfModel(path));
+}
+
+Result<size_t> FindModelByName(std::string_view name) {
+  const auto names = KnownModels();
+  const auto found = std::ranges::find(names, name);
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  return Fail(ErrorCode::kNotFound, std::string(name) + " is none of the models that 'skald models' lists");
+}
+
+std::vector<std::string_view> KnownModels() { return NamesOf(KnownConfigs{}); }
+
+}  // namespace skald::program

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which of a list of Configs the model in a GGUF file is:
+//
+//   const Result<size_t> index = IdentifyConfig(PublishedConfigs{}, *checkpoint.gguf());
+
+#ifndef SKALD_WEIGHTS_GGUF_CONFIG_H_
+#define SKALD_WEIGHTS_GGUF_CONFIG_H_
+
+#include <cstddef>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/configs/config_gguf.h"
+#include "skald/configs/config_list.h"
+#include "skald/configs/identify.h"
+#include "skald/weights/gguf.h"
+#include "skald/weights/pack.h"
+#include "skald/weights/tensor_view.h"
+
+namespace skald {
+namespace internal {
+
+inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
+  GgufTensorFacts facts;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const TensorView tensor = file[i];
+    if (tensor.name == "output.weight") facts.has_head = true;
+    if (tensor.name == "token_embd.weight" && tensor.shape[0] <= std::numeric_limits<int>::max()) {
+      facts.vocab_size = static_cast<int>(tensor.shape[0]);
+    }
+    if (tensor.name != "rope_freqs.weight") continue;
+    if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, "rope_freqs.weight: expected type F32");
+    AppendFloats(tensor.bytes.data(), DType::kF32, tensor.bytes.size() / sizeof(float), facts.rope_divisors);
+  }
+  if (facts.vocab_size > 0) return facts;
+  return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
+}
+
+}  // namespace internal
+
+// Returns the architectures that the model in `file` can have, the likeliest first. Errors: see ParseConfigGguf.
+inline Result<std::vector<Architecture>> ArchitecturesOf(const GgufFile& file) {
+  const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
+  if (!facts) return Failure(facts.error());
+  return ParseConfigGguf(file.metadata(), *facts);
+}
+
+// Returns the index of the first Config of the list that the model in `file` is. Fails as FindConfig and
+// ParseConfigGguf do.
+template <ModelConfig... Configs>
+Result<size_t> IdentifyConfig(ConfigList<Configs...> list, const GgufFile& file) {
+  const Result<std::vector<Architecture>> models = ArchitecturesOf(file);
+  if (!models) return Failure(models.error());
+  for (const Architecture& model : *models) {
+    if (const Result<size_t> index = FindConfig(list, model)) return index;
+  }
+  return FindConfig(list, models->front());  // to say why not
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_GGUF_CONFIG_H_

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the metadata of GGUF files to a Config.
+
+#include "skald/configs/config_gguf.h"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/configs/identify.h"
+#include "skald/configs/published.h"
+#include "tests/support/check_error.h"
+#include "tests/support/golden_configs.h"
+
+namespace skald::testing {
+namespace {
+
+using nlohmann::json;
+
+// What GGUF files call the architecture of a Config of this type, or "" for families that are none of theirs here.
+std::string GgufArchitecture(std::string_view model_type) {
+  if (model_type == "mistral") return "llama";
+  if (model_type == "gemma3_text") return "gemma3";
+  for (const char* name : {"llama", "qwen2", "qwen3", "gemma", "gemma2"}) {
+    if (model_type == name) return name;
+  }
+  return "";
+}
+
+struct Described {
+  json metadata;
+  GgufTensorFacts facts;
+};
+
+// Returns what a file of a model of Config C says.
+template <ModelConfig C>
+Described Describe() {
+  const Architecture a = DescribeConfig<C>();
+  const std::string architecture = GgufArchitecture(a.model_type), prefix = architecture + ".";
+  Described file;
+  json& metadata = file.metadata;
+  metadata["general.architecture"] = architecture;
+  metadata[prefix + "block_count"] = a.layers.size();
+  metadata[prefix + "embedding_length"] = a.model_dim;
+  metadata[prefix + "feed_forward_length"] = a.feed_forward_dim;
+  metadata[prefix + "attention.head_count"] = a.heads;
+  metadata[prefix + "attention.head_count_kv"] = a.kv_heads;
+  metadata[prefix + "attention.key_length"] = a.head_dim;
+  metadata[prefix + "attention.value_length"] = a.head_dim;
+  metadata[prefix + "attention.layer_norm_rms_epsilon"] = a.norm_epsilon;
+  metadata[prefix + "rope.freq_base"] = a.rope.base;
+  if (a.window > 0 && architecture != "llama") metadata[prefix + "attention.sliding_window"] = a.window;
+  if (a.attention_softcap > 0) metadata[prefix + "attn_logit_softcapping"] = a.attention_softcap;
+  if (a.final_softcap > 0) metadata[prefix + "final_logit_softcapping"] = a.final_softcap;
+  if (a.rope.scaling == RopeScaling::kLinear) {
+    metadata[prefix + "rope.scaling.type"] = "linear";
+    metadata[prefix + "rope.scaling.factor"] = a.rope.factor;
+  }
+  file.facts = {.vocab_size = a.vocab_size, .has_head = !a.tied_embeddings};
+  if (a.rope.scaling == RopeScaling::kLlama3) {
+    for (int i = 0; i < a.head_dim / 2; ++i) {
+      const double plain = RopeFrequency({.base = a.rope.base}, i, a.head_dim);
+      file.facts.rope_divisors.push_back(static_cast<float>(plain / RopeFrequency(a.rope, i, a.head_dim)));
+    }
+  }
+  return file;
+}
+
+// Returns the name of the first Config of the list that fits, or the error.
+template <class List = PublishedConfigs>
+std::string Identified(const Described& file) {
+  const auto models = ParseConfigGguf(file.metadata, file.facts);
+  if (!models) return models.error().message;
+  for (const Architecture& model : *models) {
+    const Result<size_t> index = FindConfig(List{}, model);
+    if (index) return std::string(VisitConfig(List{}, *index, []<ModelConfig C>() { return C::kName; }));
+  }
+  return FindConfig(List{}, models->front()).error().message;
+}
+
+template <ModelConfig... Configs>
+size_t CountIdentified(ConfigList<Configs...>) {
+  size_t count = 0;
+  const auto check = [&]<ModelConfig C>() {
+    if (GgufArchitecture(C::kModelType).empty()) return;
+    CHECK(Identified(Describe<C>()) == C::kName);
+    ++count;
+  };
+  (check.template operator()<Configs>(), ...);
+  return count;
+}
+
+TEST_CASE("The metadata of every published model of attention layers name its Config") {
+  CHECK(CountIdentified(PublishedConfigs{}) == 22);
+}
+
+TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers to") {
+  CHECK(Identified<PublishedConfigs::With<GoldenLlama>>(Describe<GoldenLlama>()) == "golden-llama");
+  Described file = Describe<Llama3_1_8B>();
+  file.facts.rope_divisors[20] *= 1.1f;
+  CHECK(Identified(file) ==
+        "metadata: llama.rope is \"scaled by rope_freqs.weight\"; what Skald supports is the scaling of Llama 3");
+  file.facts.rope_divisors.pop_back();
+  CHECK(Identified(file).find("scaled by rope_freqs.weight") != std::string::npos);
+  file.facts.rope_divisors.clear();
+  CHECK(Identified(file).find("rope_type (default, expected llama3)") != std::string::npos);
+}
+
+TEST_CASE("What older files leave out has the format's defaults") {
+  Described file = Describe<Llama2_7B>();
+  for (const char* name : {"rope.freq_base", "attention.head_count_kv", "attention.key_length",
+                           "attention.value_length"}) {
+    file.metadata.erase("llama." + std::string(name));
+  }
+  CHECK(Identified(file) == "llama2-7b");
+  Described gemma = Describe<Gemma2_9B>();
+  for (const char* name : {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping",
+                           "rope.freq_base"}) {
+    gemma.metadata.erase("gemma2." + std::string(name));
+  }
+  CHECK(Identified(gemma) == "gemma2-9b");
+  Described scaled = Describe<Llama2_7B>();
+  scaled.metadata["llama.rope.scale_linear"] = 4.0;
+  CHECK(Identified(scaled).find("rope_type (linear, expected default)") != std::string::npos);
+}
+
+TEST_CASE("A value that is missing or cannot be right is named") {
+  const auto error_of = [](const char* name, const json& value) {
+    Described file = Describe<Llama2_7B>();
+    if (value.is_null()) {
+      file.metadata.erase(name);
+    } else {
+      file.metadata[name] = value;
+    }
+    return Identified(file);
+  };
+  CHECK(error_of("general.architecture", nullptr) == "metadata: general.architecture is missing or null");
+  CHECK(error_of("general.architecture", 3) == "metadata: general.architecture must be a string, but is 3");
+  CHECK(error_of("general.architecture", "mamba") ==
+        "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, gemma, gemma2, "
+        "gemma3");
+  CHECK(error_of("llama.block_count", nullptr) == "metadata: llama.block_count is missing or null");
+  CHECK(error_of("llama.block_count", uint64_t{1} << 63) ==
+        "metadata: llama.block_count must be a whole number from 1 to 4096, but is 9223372036854775808");
+  CHECK(error_of("llama.embedding_length", 0).find("embedding_length must be a whole number") != std::string::npos);
+  CHECK(error_of("llama.attention.head_count_kv", json{8, 8}).find("but is an array of 2") != std::string::npos);
+  CHECK(error_of("llama.attention.layer_norm_rms_epsilon", "x").find("must be a number") != std::string::npos);
+  CHECK(error_of("llama.attention.value_length", 64) ==
+        "metadata: llama.attention.value_length is 64; what Skald supports is 128");
+  CHECK(error_of("llama.expert_count", 8) == "metadata: llama.expert_count is 8; what Skald supports is 0");
+  CHECK(error_of("llama.rope.scaling.type", "yarn") ==
+        "metadata: llama.rope.scaling.type is \"yarn\"; what Skald supports is \"linear\" and \"none\"");
+  CHECK(error_of("llama.embedding_length", 4097).find("no Config fits; the nearest, ") == 0);
+}
+
+}  // namespace
+}  // namespace skald::testing

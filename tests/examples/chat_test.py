@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`skald chat` with the demo model, as a user would talk with it.
+
+usage: chat_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
+"""
+
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import subprocess
+import time
+import unittest
+
+from skald_program import NO_END, PROGRAM, TIMEOUT, TestCase
+
+
+class Chat(TestCase):
+    OPTIONS = ("--max-tokens", 12, "--seed", 2)
+
+    def chat(self, *lines, options=OPTIONS):
+        return self.run_skald("chat", *options, stdin="".join(line + "\n" for line in lines))
+
+    def context(self, *lines):
+        """Returns how many tokens the conversation has at its end."""
+        return int(re.search(r"context (\d+) of", self.chat(*lines)[1])[1])
+
+    def test_turns(self):
+        out, err = self.chat("And the king said", "", "unto the people", "/quit", "not seen")
+        self.assertEqual(len(out.splitlines()), 2)
+        self.assertIn("demo continues what you write; see --chat-template", err)
+        self.assertRegex(err, r"\[demo: prompt \d+ tokens .*generated \d+ tokens .*seed 2\]\n\Z")
+        self.assertEqual(out, self.chat("And the king said", "unto the people")[0])
+
+    def test_a_turn_computes_only_its_own_tokens(self):
+        prompts = [int(re.search(r"prompt (\d+) tokens", self.chat(*["And he said"] * turns)[1])[1]) for turns in (1, 2, 3)]
+        self.assertLess(prompts[2] - prompts[1], 8)
+
+    def test_undo(self):
+        once = self.context("And the king said")
+        self.assertEqual(once, self.context("And the king said", "unto the people", "/undo"))
+        self.assertEqual(0, self.context("And the king said", "/undo"))
+        self.assertIn("[there is no message to take back]", self.chat("/undo")[1])
+
+    def test_undo_beyond_what_a_window_keeps(self):
+        long = ("--max-tokens", 150, "--seed", 2, "--logit-bias", NO_END)
+        def context(*lines):
+            return int(re.search(r"context (\d+) of", self.chat(*lines, options=long)[1])[1])
+        once = context("And the king said")
+        self.assertGreater(once, 150)
+        self.assertEqual(once, context("And the king said", "unto the people", "/undo"))
+        self.assertEqual(0, context("And the king said", "unto the people", "/undo", "/undo"))
+
+    def test_clear(self):
+        self.assertEqual(0, self.context("And the king said", "unto the people", "/clear"))
+        self.assertIn("[there is no message to take back]", self.chat("And", "/clear", "/undo")[1])
+
+    def test_unknown_commands_are_explained(self):
+        self.assertRegex(self.chat("/forget")[1], r"there is no command /forget; /undo .*, /clear .*, /quit")
+
+    def test_a_full_context_forgets_old_turns(self):
+        out, err = self.chat(*["And he said"] * 30, options=("--max-tokens", 12, "--seed", 2, "--max-context", 60))
+        self.assertEqual(len(out.splitlines()), 30)
+        self.assertIn("the context is full: of the turns after the first one, the oldest", err)
+        self.assertLessEqual(int(re.search(r"context (\d+) of 60", err)[1]), 60)
+
+    def test_a_message_that_cannot_fit(self):
+        out, err = self.chat("And", "the " * 100, "he said", options=(*self.OPTIONS, "--max-context", 60))
+        self.assertEqual(len(out.splitlines()), 2)
+        self.assertRegex(err, r"the message has \d+ tokens, but at most \d+ fit .*--max-context.*/clear")
+        self.assertNotIn("forgotten", err)
+
+    def test_templates(self):
+        for name in ("llama2", "mistral", "zephyr"):
+            with self.subTest(name):
+                options = (*self.OPTIONS, "--chat-template", name, "--system", "Be brief.")
+                out, err = self.chat("Hello", "Go on", options=options)
+                self.assertEqual(len(out.splitlines()), 2)
+                self.assertNotIn("no chat template", err)
+        self.assertIn("[INST], which the chat template llama2 uses",
+                      self.chat("[INST]", options=(*self.OPTIONS, "--chat-template", "llama2"))[1])
+
+    def test_a_published_template_is_recognised(self):
+        model = self.copy_of_demo()
+        (model / "tokenizer_config.json").write_text(json.dumps({"chat_template": "... '<|assistant|>' ..."}))
+        self.assertNotIn("no chat template", self.chat("Hello", options=(*self.OPTIONS, "--model", model))[1])
+
+    def test_ctrl_c_ends_the_answer_but_not_the_chat(self):
+        terminal, end = pty.openpty()
+        arguments = [PROGRAM, "chat", "--max-tokens", "1000000", "--max-context", "1000000", "--logit-bias", NO_END]
+        program = subprocess.Popen(arguments, stdin=end, stdout=end, stderr=end, start_new_session=True,
+                                   preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
+        os.close(end)
+        self.addCleanup(os.close, terminal)
+        self.addCleanup(program.kill)
+        shown = ""
+
+        def wait_for(text):
+            nonlocal shown
+            deadline = time.monotonic() + TIMEOUT
+            while text not in shown:
+                ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
+                self.assertTrue(ready, f"{text!r} never came; so far: {shown!r}")
+                shown += os.read(terminal, 65536).decode(errors="replace")
+            shown = shown[shown.index(text) + len(text):]
+
+        def wait_until_it_reads():
+            for _ in range(100):
+                stat = pathlib.Path(f"/proc/{program.pid}/stat")
+                if stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "S":
+                    return  # the only thing it waits for after its prompt
+                time.sleep(0.05)
+
+        wait_for("> ")
+        wait_until_it_reads()
+        os.write(terminal, b"\x03")
+        wait_for("/quit or Ctrl-D ends the chat")
+        wait_for("> ")
+        os.write(terminal, b"And the king said\n")
+        wait_for("\n")
+        wait_for(" ")  # of the answer
+        os.write(terminal, b"\x03")
+        wait_for("[interrupted]")
+        wait_for("> ")
+        os.write(terminal, b"/undo\n")
+        wait_for("> ")
+        os.write(terminal, b"\x04")
+        wait_for("context 0 of")
+        self.assertEqual(program.wait(TIMEOUT), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the skald program on GGUF files, as a user would: above all the demo model, converted.
+
+usage: gguf_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
+"""
+
+import sys
+import unittest
+
+from skald_program import DEMO, TestCase, skald
+
+sys.path.insert(0, "tests/support")
+import gguf_writer
+
+
+class Gguf(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.values, cls.tensors = gguf_writer.from_gemma3(DEMO)
+        cls.content = gguf_writer.gguf(cls.values, cls.tensors)
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / "demo.gguf"
+        self.file.write_bytes(self.content)
+
+    def changed(self, values, tensors=None):
+        """Returns a file with other metadata: None leaves a value out."""
+        path = self.folder / "changed.gguf"
+        all_values = {name: value for name, value in (self.values | values).items() if value is not None}
+        path.write_bytes(gguf_writer.gguf(all_values, self.tensors if tensors is None else tensors))
+        return path
+
+    def test_the_same_model_writes_the_same_text_from_either_format(self):
+        prompt = ["--prompt", "And the LORD said \u00e9", "-n", 40, "--seed", 3]
+        for options in ([], ["--f32"]):
+            folder = self.run_skald("generate", "--model", DEMO, *prompt, *options)
+            file = self.run_skald("generate", "--model", self.file, *prompt, *options)
+            self.assertEqual(file[0], folder[0])
+            self.assertIn("context", file[1])
+            self.assertIn(" of 512, seed 3", file[1])  # the trained context is in the metadata
+
+    def test_chat(self):
+        options = ["--temperature", 0, "-n", 20]
+        stdin = "In the beginning\n/undo\nAnd\n/quit\n"
+        self.assertEqual(self.run_skald("chat", "--model", self.file, *options, stdin=stdin)[0],
+                         self.run_skald("chat", "--model", DEMO, *options, stdin=stdin)[0])
+
+    def test_a_session_belongs_to_its_file(self):
+        session = self.folder / "chat.skald"
+        first = skald("chat", "--model", self.file, "--session", session, "-n", 5, stdin="Hello\n")
+        if "built without" in first.stderr:
+            return
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.run_skald("chat", "--model", self.file, "--session", session, "-n", 5, stdin="And\n")
+        other = self.changed({"general.name": "other"})
+        done = skald("chat", "--model", other, "--session", session)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the snapshot was made with other weights", done.stderr)
+
+    def test_inspect_a_file(self):
+        out, _ = self.run_skald("inspect", self.file)
+        self.assertRegex(out, r"\A.*demo.gguf: GGUF\nmetadata:\n")
+        self.assertIn('  general.architecture = "gemma3"\n', out)
+        self.assertIn("  gemma3.block_count = 4\n", out)
+        self.assertRegex(out, r'\n  tokenizer.ggml.tokens = 2048 values: "<pad>", .*\.\.\.\n')
+        self.assertIn("\nConfig: demo\ntensors:\n", out)
+        self.assertRegex(out, r"\n  'token_embd.weight' +BF16 +\[2048, 256\] +1048576 bytes\n")
+        self.assertRegex(out, r"\n  all +\d+ tensors +\d+ elements +\d+ bytes\n\Z")
+        self.assertLess(max(map(len, out.splitlines())), 200)
+
+    def test_inspect_a_folder_and_a_safetensors_file(self):
+        for path in (DEMO, DEMO / "model.safetensors"):
+            out, _ = self.run_skald("inspect", path)
+            self.assertRegex(out, r"\A.*model.safetensors: safetensors\nConfig: demo\ntensors:\n")
+            self.assertRegex(out, r"\n  'model.norm.weight' +BF16 +\[256\] +512 bytes\n")
+
+    def test_inspect_says_why_there_is_no_config(self):
+        for values, pattern in (({"gemma3.embedding_length": 320}, "no Config fits; the nearest, demo, differs in .*320"),
+                                ({"general.architecture": "mamba"}, '.*general.architecture is "mamba"; what Skald'),
+                                ({"gemma3.block_count": None}, ".*gemma3.block_count is missing or null")):
+            out, _ = self.run_skald("inspect", self.changed(values))
+            self.assertRegex(out, rf"\nConfig: none: .*changed.gguf: {pattern}")
+            self.refused(1, rf".*changed.gguf: {pattern}", "generate", "--model", self.changed(values), "--prompt", "x")
+
+    def test_tokenizers_that_are_none(self):
+        for values, pattern in (({"tokenizer.ggml.model": "gpt2"}, '.*tokenizer.ggml.model is "gpt2"'),
+                                ({"tokenizer.ggml.scores": None}, ".*tokenizer.ggml.scores is missing")):
+            path = self.changed(values)
+            self.refused(1, rf".*changed.gguf: metadata: {pattern}", "generate", "--model", path, "--prompt", "x")
+            out, _ = self.run_skald("generate", "--model", path, "--token-ids", "2,300", "-n", 3, "--temperature", 0)
+            self.assertRegex(out, r"\A2,300,")
+            self.run_skald("generate", "--model", path, "--tokenizer", DEMO / "tokenizer.model", "--prompt", "x", "-n", 3)
+
+    def test_damaged_files(self):
+        whole = self.content
+        path = self.folder / "damaged.gguf"
+        for size in (4, 7, 23, 100, 40000, len(whole) // 2, len(whole) - 1):
+            path.write_bytes(whole[:size])
+            for command in ("inspect", "generate"):
+                arguments = [command, "--model", path] if command == "generate" else [command, path]
+                self.refused(1, ".*damaged.gguf: ", *arguments)
+        self.refused(1, "no-such-file.gguf: ", "inspect", "no-such-file.gguf")
+        self.refused(1, ".*/README.md: not a safetensors file", "inspect", DEMO / "README.md")
+
+    def test_tensors_that_do_not_fit(self):
+        fewer = {name: tensor for name, tensor in self.tensors.items() if name != "blk.1.attn_k.weight"}
+        self.refused(1, ".*blk.1.attn_k.weight: expected a tensor of shape .*, found none", "generate", "--model",
+                     self.changed({}, fewer), "--prompt", "x")
+        integers = self.tensors | {"output_norm.weight": (26, [256], bytes(1024))}
+        self.refused(1, ".*output_norm.weight: expected .*, found 'I32'", "generate", "--model",
+                     self.changed({}, integers), "--prompt", "x")
+
+
+if __name__ == "__main__":
+    unittest.main()

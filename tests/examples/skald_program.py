@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests of the skald program share. Takes the folder of the executables off the command line."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() / "skald" / "skald"
+DEMO = pathlib.Path("examples/demo_model").resolve()
+NO_END = "1=-inf"  # bans the token that ends a text
+TIMEOUT = 120  # seconds
+
+
+def skald(*arguments, stdin=""):
+    return subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT)
+
+
+class TestCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_skald(self, *arguments, stdin=""):
+        """Returns what a run that must succeed wrote to stdout and stderr."""
+        done = skald(*arguments, stdin=stdin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, done.stderr
+
+    def refused(self, exit_code, pattern, *arguments):
+        """Expects a clear sentence on stderr, nothing else, and nothing on stdout."""
+        with self.subTest(arguments):
+            done = skald(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (exit_code, ""), done.stderr)
+            lines = done.stderr.splitlines()
+            self.assertRegex(lines[0], r"\Askald: " + pattern)
+            self.assertEqual(lines[1:], ["Try 'skald --help'."] if exit_code == 2 else [])
+
+    def text(self, *arguments, stdin=""):
+        return self.run_skald("generate", *arguments, stdin=stdin)[0]
+
+    def copy_of_demo(self):
+        path = self.folder / "model"
+        path.mkdir()
+        for name in ("config.json", "model.safetensors", "tokenizer.model"):
+            shutil.copy(DEMO / name, path / name)
+        return path

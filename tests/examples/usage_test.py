@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The help of the skald program, and what it says to mistakes.
+
+usage: usage_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
+"""
+
+import json
+import pathlib
+import re
+import unittest
+
+from skald_program import DEMO, TestCase
+
+OTHER_TOKENIZER = pathlib.Path("tests/text/data/gemma_style.model").resolve()
+OPTIONS_SOURCE = pathlib.Path("examples/skald/options.cc")
+
+
+class Help(TestCase):
+    def test_help_mentions_every_flag(self):
+        flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
+        self.assertGreater(len(flags), 20)
+        commands = ([], ["generate"], ["chat"], ["inspect"], ["pack"], ["bench"], ["store"])
+        helps = [self.run_skald(*command, "--help")[0] for command in commands]
+        self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
+        for text in helps:
+            self.assertIn("Examples:", text)
+            self.assertLess(max(map(len, text.splitlines())), 100)
+
+    def test_version_and_models(self):
+        self.assertRegex(self.run_skald("--version")[0], r"\Askald \d+\.\d+\.\d+\n\Z")
+        models = self.run_skald("models")[0].split()
+        self.assertLess({"demo", "stories15m", "tinyllama-1.1b", "gemma2-2b", "gemma3-1b", "qwen3-0.6b"}, set(models))
+
+
+class Mistakes(TestCase):
+    def test_usage(self):
+        self.refused(2, "One of the commands generate, chat, models, inspect, pack, bench and store is required")
+        self.refused(2, ".*not expected: frobnicate", "frobnicate")
+        for command in ("generate", "chat"):
+            for arguments, pattern in (
+                    (["--frobnicate"], ".*not expected: --frobnicate"),
+                    (["--threads", 0], "--threads: expected 1 to 1024, got 0"),
+                    (["--threads", "many"], "--threads: expected 1 to 1024, got many"),
+                    (["--threads", -1], "--threads: expected 1 to 1024, got -1"),
+                    (["--max-tokens", 0], "--max-tokens: expected 1 to .*, got 0"),
+                    (["--max-context", 0], "--max-context: expected 1 to .*, got 0"),
+                    (["--max-context", 1 << 40], "--max-context: expected 1 to .*, got"),
+                    (["--cache-bytes", 0], "--cache-bytes: expected 1 to .*, got 0"),
+                    (["--cache-bytes", "5 apples"], "--cache-bytes: .*unit"),
+                    (["--temperature", -1], ".*temperature is -1.*expected"),
+                    (["--temperature", "nan"], ".*temperature is nan.*expected"),
+                    (["--top-k", -1], "--top-k: expected 0 to .*, got -1"),
+                    (["--top-p", 0], ".*top_p is 0.*expected more than 0"),
+                    (["--top-p", 1.5], ".*top_p is 1.5.*at most 1"),
+                    (["--min-p", 2], ".*min_p is 2.*expected 0 to 1"),
+                    (["--min-p", "x"], ".*--min-p = x"),
+                    (["--repetition-penalty", 0], ".*repetition_penalty is 0.*expected"),
+                    (["--seed", -1], "--seed: expected 0 to .*, got -1"),
+                    (["--logit-bias", "5"], "--logit-bias: expected ID=VALUE, got 5"),
+                    (["--logit-bias", "-5=1"], "--logit-bias: expected ID=VALUE, got -5=1"),
+                    (["--logit-bias", "5=inf"], ".*bias of token 5 is inf"),
+                    (["--chat-template", "alpaca"], "--chat-template: alpaca not in .*gemma"),
+                    (["--kv-type", "f16"], "--kv-type: f16 not in .*bf16"),
+                    (["--model"], ".*--model")):
+                self.refused(2, pattern, command, *arguments)
+        self.refused(2, "give only one of --prompt, --prompt-file and --token-ids", "generate", "--prompt", "a",
+                     "--token-ids", "1")
+        self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
+        self.refused(2, "DIR is required", "store")
+        self.refused(2, "--shape excludes --model", "bench", "--shape", "demo", "--model", DEMO)
+        self.refused(2, "--dtype: there is no element type Q9", "bench", "--dtype", "q9")
+        self.refused(2, "--batch: expected 1 to 4096, got 0", "bench", "-b", "1,0")
+        self.refused(2, "MODEL and FILE, or --verify FILE is required", "pack")
+        self.refused(2, "MODEL requires FILE", "pack", "model")
+        self.refused(2, "MODEL excludes --verify", "pack", "model", "file", "--verify", "file")
+        self.refused(2, "--prune: .*unit", "store", "no-such-folder", "--prune", "5 apples")
+        self.refused(2, "--prune: expected 0 to .*", "store", "no-such-folder", "--prune", "-1")
+
+    def test_benchmarks_of_nothing(self):
+        self.refused(1, "nothing is none of the models that 'skald models' lists", "bench", "--shape", "nothing")
+        self.refused(1, "F16 is a type of files", "bench", "--shape", "demo", "--dtype", "f16")
+        self.refused(1, "there is no SIMD target AVX9 here, only ", "bench", "--simd", "AVX9")
+
+    def test_models_that_are_none(self):
+        model = self.copy_of_demo()
+        self.refused(1, "no-such-folder: no such folder", "generate", "--model", "no-such-folder")
+        self.refused(1, ".*data/config.json: cannot be read", "generate", "--model", "tests/text/data")
+
+        (model / "model.safetensors").write_bytes((DEMO / "model.safetensors").read_bytes()[:100000])
+        self.refused(1, ".*model.safetensors: ", "chat", "--model", model)
+        (model / "model.safetensors").unlink()
+        self.refused(1, ".*expected model.safetensors", "chat", "--model", model)
+
+        config = json.loads((DEMO / "config.json").read_text())
+        (model / "config.json").write_text(json.dumps(config | {"hidden_size": 320}))
+        self.refused(1, ".*config.json: no Config fits; the nearest, demo, differs in .*320.*256", "chat", "--model", model)
+        (model / "config.json").write_text(json.dumps(config | {"model_type": "rwkv"}))
+        self.refused(1, ".*model_type.*rwkv", "chat", "--model", model)
+        (model / "config.json").write_text("not JSON")
+        self.refused(1, ".*config.json is not well-formed JSON", "chat", "--model", model)
+
+    def test_tokenizers_that_do_not_fit(self):
+        model = self.copy_of_demo()
+        self.refused(1, ".*nothing.model: no such file", "chat", "--tokenizer", "nothing.model")
+        self.refused(1, ".*CMakeLists.txt: not a SentencePiece model", "chat", "--tokenizer", "CMakeLists.txt")
+        self.refused(1, ".*gemma_style.model: the tokenizer has .* do not belong together", "generate", "--tokenizer",
+                     OTHER_TOKENIZER)
+        self.refused(1, ".*gemma needs the piece <start_of_turn>", "generate", "--chat-template", "gemma")
+        (model / "tokenizer.model").unlink()
+        self.refused(1, ".*tokenizer.model: cannot be read", "chat", "--model", model)
+        (model / "tokenizer.json").write_text("{}")
+        self.refused(1, ".*only SentencePiece tokenizers.*--token-ids", "chat", "--model", model)
+
+    def test_prompts_that_do_not_fit(self):
+        model = self.copy_of_demo()
+        self.refused(1, "there is no prompt: give --prompt", "generate", "--model", model)
+        self.refused(1, "no-such-file: cannot be read", "generate", "--prompt-file", "no-such-file")
+        self.refused(1, "the prompt has 6 tokens, but only 3 of the context's 3 are left", "generate", "--max-context", 3)
+        self.refused(1, "logit bias for token 2048, but there are 2048 logits", "generate", "--logit-bias", "2048=1")
+        self.refused(1, ".*token 1 has the id 2048, expected 0 to 2047", "generate", "--token-ids", "1,2048", "--no-echo")
+        self.refused(1, ".*block pool is full", "generate", "--cache-bytes", "1KB", "--no-echo")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fuzzes the reader of GGUF files: the input is a file. Whatever is accepted must lie inside of it, and its metadata go
+// through the readers of architectures; blocks of quantised tensors are decoded.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "skald/configs/config_gguf.h"
+#include "skald/weights/gguf.h"
+#include "skald/weights/gguf_blocks.h"
+
+namespace skald {
+namespace {
+
+void Require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void ReadTensor(const GgufTensor& tensor, std::span<const std::byte> image) {
+  Require(tensor.begin <= image.size() && tensor.size <= image.size() - tensor.begin);
+  Require(tensor.size % tensor.type->block_bytes == 0 && !tensor.shape.empty());
+  const BlockDecoder decode = FindBlockDecoder(tensor.type->name);
+  if (!decode) return;
+  for (size_t at = 0; at < tensor.size; at += tensor.type->block_bytes) {
+    CodeGroup groups[16];
+    decode(image.data() + tensor.begin + at, groups);
+  }
+}
+
+void ReadFile(std::span<const std::byte> image) {
+  const Result<GgufContents> contents = ParseGguf("input", image);
+  if (!contents) return Require(!contents.error().message.empty());
+  for (const GgufTensor& tensor : contents->tensors) ReadTensor(tensor, image);
+  const auto models = ParseConfigGguf(contents->metadata, {.vocab_size = 7, .has_head = true});
+  Require(models ? !models->empty() : !models.error().message.empty());
+}
+
+}  // namespace
+}  // namespace skald
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  skald::ReadFile(std::as_bytes(std::span(data, size)));
+  return 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Turns the tensors of a Hugging Face checkpoint into those of a GGUF file, as llama.cpp's converter does
+// (https://github.com/ggml-org/llama.cpp, convert_hf_to_gguf.py), and a Config into metadata.
+
+#ifndef SKALD_TESTS_SUPPORT_GGUF_CONVERT_H_
+#define SKALD_TESTS_SUPPORT_GGUF_CONVERT_H_
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/configs/layer.h"
+#include "skald/configs/model_config.h"
+#include "tests/support/gguf_writer.h"
+
+namespace skald::testing {
+
+// What the converter calls a tensor.
+inline std::string GgufName(std::string name, bool has_post_norms) {
+  const std::vector<std::pair<std::string, std::string>> replacements = {
+      {"model.embed_tokens.", "token_embd."},
+      {"model.norm.", "output_norm."},
+      {"lm_head.", "output."},
+      {"model.layers.", "blk."},
+      {"input_layernorm.", "attn_norm."},
+      {"pre_feedforward_layernorm.", "ffn_norm."},
+      {"post_feedforward_layernorm.", "post_ffw_norm."},
+      {"post_attention_layernorm.", has_post_norms ? "post_attention_norm." : "ffn_norm."},
+      {"self_attn.o_proj.", "attn_output."},
+      {"self_attn.q_norm.", "attn_q_norm."},
+      {"self_attn.k_norm.", "attn_k_norm."},
+      {"self_attn.q_proj.", "attn_q."},
+      {"self_attn.k_proj.", "attn_k."},
+      {"self_attn.v_proj.", "attn_v."},
+      {"mlp.gate_proj.", "ffn_gate."},
+      {"mlp.up_proj.", "ffn_up."},
+      {"mlp.down_proj.", "ffn_down."}};
+  for (const auto& [from, to] : replacements) {
+    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, from.size(), to);
+  }
+  return name;
+}
+
+// Moves rows i and i + head_dim / 2 of each head to 2 * i and 2 * i + 1.
+inline std::string WithPairsAdjacent(const std::string& bytes, size_t rows, size_t head_dim) {
+  std::string moved;
+  const size_t row_bytes = bytes.size() / rows;
+  for (size_t head = 0; head < rows / head_dim; ++head) {
+    for (size_t i = 0; i < head_dim; ++i) {
+      const size_t row = head * head_dim + i / 2 + i % 2 * (head_dim / 2);
+      moved += bytes.substr(row * row_bytes, row_bytes);
+    }
+  }
+  return moved;
+}
+
+// Returns the tensors of a GGUF file for C. Those of `tensors` are F32 or BF16.
+template <ModelConfig C>
+std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, std::string_view architecture) {
+  std::vector<NewGgufTensor> converted;
+  for (const NewTensor& tensor : tensors) {
+    std::string bytes = tensor.bytes;
+    if (HasUnitOffsetNorms<C>() && tensor.name.ends_with("norm.weight")) {
+      for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+        float value;
+        std::memcpy(&value, &bytes[at], sizeof(value));
+        value += 1.0f;
+        std::memcpy(&bytes[at], &value, sizeof(value));
+      }
+    }
+    const bool is_turned = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
+    if (architecture == "llama" && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], HeadDimOf<C>());
+    converted.push_back(
+        {GgufName(tensor.name, HasPostNorms<C>()), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes});
+  }
+  return converted;
+}
+
+// What the converter writes as rope_freqs.weight for the scaling of Llama 3.
+inline NewGgufTensor RopeDivisors(const RopeSpec& rope, size_t head_dim) {
+  std::vector<float> divisors;
+  for (size_t i = 0; i < head_dim / 2; ++i) {
+    const double scaled = RopeFrequency(rope, i, head_dim);
+    divisors.push_back(static_cast<float>(RopeFrequency({.base = rope.base}, i, head_dim) / scaled));
+  }
+  return {"rope_freqs.weight", 0, {head_dim / 2}, BytesOf(divisors)};
+}
+
+// Returns what the converter writes of C's architecture.
+template <ModelConfig C>
+GgufValues GgufMetadata(const std::string& architecture) {
+  GgufValues values;
+  const auto name = [&](std::string_view rest) { return (architecture + ".").append(rest); };
+  values.String("general.architecture", architecture).U32(name("block_count"), C::kLayers.size());
+  values.U32(name("embedding_length"), C::kModelDim).U32(name("feed_forward_length"), FeedForwardDimOf<C>());
+  values.U32(name("attention.head_count"), HeadsOf<C>()).U32(name("attention.head_count_kv"), KVHeadsOf<C>());
+  values.U32(name("attention.key_length"), HeadDimOf<C>()).U32(name("attention.value_length"), HeadDimOf<C>());
+  values.F32(name("attention.layer_norm_rms_epsilon"), C::kNormEpsilon).U32(name("context_length"), 4096);
+  values.F32(name("rope.freq_base"), static_cast<float>(C::kRope.base));
+  if (architecture != "llama" && WindowOf<C>() > 0) values.U32(name("attention.sliding_window"), WindowOf<C>());
+  if (AttentionSoftcapOf<C>() > 0) values.F32(name("attn_logit_softcapping"), AttentionSoftcapOf<C>());
+  if (FinalSoftcapOf<C>() > 0) values.F32(name("final_logit_softcapping"), FinalSoftcapOf<C>());
+  if (C::kRope.scaling == RopeScaling::kLinear) {
+    values.String(name("rope.scaling.type"), "linear");
+    values.F32(name("rope.scaling.factor"), static_cast<float>(C::kRope.factor));
+  }
+  return values;
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_SUPPORT_GGUF_CONVERT_H_

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The decoders of quantised blocks against formulas for one weight at a time, in double.
+
+#include "skald/weights/gguf_blocks.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/weights/gguf_types.h"
+
+namespace skald {
+namespace {
+
+using Block = std::vector<uint8_t>;
+
+double HalfOf(const Block& block, size_t at) {
+  const int bits = block[at] | block[at + 1] << 8;
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  return bits >> 15 != 0 ? -magnitude : magnitude;
+}
+
+int Nibble(int byte, size_t high) { return high != 0 ? byte >> 4 : byte & 15; }
+
+// Bits [6 * index, 6 * index + 6) of scale or minimum `part`, told by the packing that the format's encoder describes.
+int SixBitsOf(const uint8_t* packed, size_t part, bool minimum) {
+  if (part < 4) return packed[part + (minimum ? 4 : 0)] % 64;
+  const int low = Nibble(packed[part + 4], minimum), high = packed[part - (minimum ? 0 : 4)] / 64;
+  return low + 16 * high;
+}
+
+double Q8_0(const Block& b, size_t i) { return HalfOf(b, 0) * static_cast<int8_t>(b[2 + i]); }
+double Q4_0(const Block& b, size_t i) { return HalfOf(b, 0) * (Nibble(b[2 + i % 16], i / 16) - 8); }
+
+double Q2K(const Block& b, size_t i) {
+  const int scales = b[i / 16], code = b[16 + i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+  return HalfOf(b, 80) * (scales % 16) * code - HalfOf(b, 82) * (scales / 16);
+}
+
+double Q4K(const Block& b, size_t i) {
+  const int code = Nibble(b[16 + i / 64 * 32 + i % 32], i % 64 / 32);
+  return HalfOf(b, 0) * SixBitsOf(&b[4], i / 32, false) * code - HalfOf(b, 2) * SixBitsOf(&b[4], i / 32, true);
+}
+
+double Q5K(const Block& b, size_t i) {
+  const int code = Nibble(b[48 + i / 64 * 32 + i % 32], i % 64 / 32) + 16 * (b[16 + i % 32] >> (i / 32) & 1);
+  return HalfOf(b, 0) * SixBitsOf(&b[4], i / 32, false) * code - HalfOf(b, 2) * SixBitsOf(&b[4], i / 32, true);
+}
+
+double Q6K(const Block& b, size_t i) {
+  const size_t in_half = i % 128;
+  const int low = Nibble(b[i / 128 * 64 + in_half % 64], in_half / 64);
+  const int high = b[128 + i / 128 * 32 + i % 32] >> (in_half / 32 * 2) & 3;
+  return HalfOf(b, 208) * static_cast<int8_t>(b[192 + i / 16]) * (low + 16 * high - 32);
+}
+
+double Iq2Xxs(const Block& b, size_t i) {
+  const uint8_t* const part = &b[2 + i / 32 * 8];
+  uint32_t packed;
+  std::memcpy(&packed, part + 4, 4);
+  const uint16_t vector = internal::kIq2XxsVectors[part[i % 32 / 8]];
+  const double magnitudes[] = {8.0, 25.0, 43.0};
+  uint32_t signs = packed >> (7 * (i % 32 / 8)) & 127;
+  if (std::popcount(signs) % 2 == 1) signs += 128;
+  const double sign = signs >> (i % 8) & 1 ? -1.0 : 1.0;
+  return HalfOf(b, 0) * (0.5 + (packed >> 28)) * 0.25 * sign * magnitudes[vector >> (2 * (i % 8)) & 3];
+}
+
+const GgufType& TypeNamed(const std::string& name) {
+  for (const GgufType& type : kGgufTypes) {
+    if (type.name == name) return type;
+  }
+  FAIL("no such type");
+  return kGgufTypes[0];
+}
+
+TEST_CASE("Blocks decode exactly to the weights that the format defines") {
+  const std::map<std::string, double (*)(const Block&, size_t)> references = {
+      {"Q8_0", Q8_0}, {"Q4_0", Q4_0}, {"Q2_K", Q2K}, {"Q4_K", Q4K}, {"Q5_K", Q5K}, {"Q6_K", Q6K}, {"IQ2_XXS", Iq2Xxs}};
+  std::mt19937 random(7);
+  for (const auto& [name, reference] : references) {
+    CAPTURE(name);
+    const GgufType& type = TypeNamed(name);
+    const BlockDecoder decode = FindBlockDecoder(type.name);
+    REQUIRE(static_cast<bool>(decode));
+    for (int trial = 0; trial < 200; ++trial) {
+      Block block(type.block_bytes);
+      for (uint8_t& byte : block) byte = static_cast<uint8_t>(random());
+      // Scales are finite: their highest exponent bit is clear.
+      for (const size_t at : {0, 2, 80, 82, 208}) {
+        if (at + 1 < block.size()) block[at + 1] &= 0xBF;
+      }
+      CodeGroup groups[16];
+      decode(reinterpret_cast<const std::byte*>(block.data()), groups);
+      bool equal = true;
+      for (size_t i = 0; i < type.block_elements; ++i) {
+        const CodeGroup& group = groups[i / kCodeGroup];
+        equal &= double{group.scale} * group.codes[i % kCodeGroup] + double{group.offset} == reference(block, i);
+      }
+      CHECK(equal);
+    }
+  }
+  CHECK_FALSE(static_cast<bool>(FindBlockDecoder("F32")));
+  CHECK_FALSE(static_cast<bool>(FindBlockDecoder("Q3_K")));
+}
+
+// The list is too long to proofread, but it was made with rules that a slip would break.
+TEST_CASE("The vectors of IQ2_XXS are in rising order, and 25 occurs in each an even number of times") {
+  for (size_t v = 0; v < 256; ++v) {
+    const uint16_t vector = internal::kIq2XxsVectors[v];
+    int ones = 0;
+    for (int i = 0; i < 8; ++i) {
+      const int magnitude = vector >> (2 * i) & 3;
+      CHECK(magnitude < 3);
+      ones += magnitude == 1;
+    }
+    CHECK(ones % 2 == 0);
+    if (v > 0) CHECK(internal::kIq2XxsVectors[v - 1] < vector);
+  }
+}
+
+// Weights of blocks made by hand, so that they can be checked by hand.
+TEST_CASE("Blocks made by hand hold the weights that were put in") {
+  CodeGroup groups[16];
+  std::vector<uint8_t> q4(18, 0x9F);  // low halves 15, high halves 9
+  q4[0] = 0x00, q4[1] = 0x38;         // a scale of 0.5
+  internal::DecodeQ4_0(reinterpret_cast<const std::byte*>(q4.data()), groups);
+  CHECK(groups[0].scale == 0.5f);
+  CHECK(groups[0].codes[3] == 7);
+  CHECK(groups[1].codes[3] == 1);
+
+  std::vector<uint8_t> iq2(66, 0);  // everything the first vector, all signs positive
+  iq2[1] = 0x3C;                    // d = 1
+  iq2[2 + 0] = 1;                   // vector 1: a magnitude of 43 in front
+  iq2[2 + 4] = 1;                   // negative: the first, and so the last as well
+  iq2[2 + 7] = 0xF0;                // s = 15
+  internal::DecodeIq2Xxs(reinterpret_cast<const std::byte*>(iq2.data()), groups);
+  CHECK(groups[0].scale == 31.0f / 8.0f);
+  CHECK(groups[0].codes[0] == -43);
+  CHECK(groups[0].codes[1] == 8);
+  CHECK(groups[0].codes[7] == -8);
+  CHECK(groups[0].codes[8] == 8);
+  CHECK(groups[2].scale == 1.0f / 8.0f);
+}
+
+}  // namespace
+}  // namespace skald

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints of every family, converted to GGUF, hold the same weights to the bit and name the same Config.
+
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/configs/published.h"
+#include "skald/weights/gguf_config.h"
+#include "skald/weights/load.h"
+#include "tests/support/check_error.h"
+#include "tests/support/golden_configs.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/support/test_data.h"
+#include "tests/weights/raw_file.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald::testing {
+namespace {
+
+// A GGUF file that lives as long as this.
+class WrittenFile {
+ public:
+  WrittenFile(const GgufValues& values, const std::vector<NewGgufTensor>& tensors) {
+    WriteFile(path(), GgufImage(values, tensors));
+  }
+  std::filesystem::path path() const { return folder_.path() / "model.gguf"; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+GgufValues Architecture(const std::string& name) { return GgufValues().String("general.architecture", name); }
+
+template <ModelConfig C>
+void CheckConversion(const std::vector<NewTensor>& tensors, const std::string& architecture) {
+  CAPTURE(architecture);
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "model.safetensors", SafetensorsImage(tensors));
+  const WrittenFile file(Architecture(architecture), GgufTensors<C>(tensors, architecture));
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    const auto expected = LoadWeights<C>(folder.path(), {.dtype = dtype});
+    const auto weights = LoadWeights<C>(file.path(), {.dtype = dtype, .threads = 2});
+    REQUIRE(expected);
+    REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+    CHECK(SameWeights(*weights, *expected));
+  }
+}
+
+template <ModelConfig C>
+void CheckGolden(const std::string& folder, const std::string& architecture) {
+  const auto path = TestDataPath(folder + "/model.safetensors");
+  if (path) CheckConversion<C>(RawFile(*path).Tensors(), architecture);
+}
+
+TEST_CASE("A checkpoint of each family arrives from GGUF as from safetensors") {
+  CheckGolden<GoldenLlama>("golden/a/llama", "llama");
+  CheckGolden<GoldenMistral>("golden/a/mistral", "llama");
+  CheckGolden<GoldenQwen2>("golden/a/qwen2", "qwen2");
+  CheckGolden<GoldenQwen3>("golden/a/qwen3", "qwen3");
+  CheckGolden<GoldenGemma>("golden/a/gemma", "gemma");
+  CheckGolden<GoldenGemma2>("golden/a/gemma2", "gemma2");
+  CheckGolden<GoldenGemma3>("golden/a/gemma3", "gemma3");
+  CheckGolden<Stories260K>("models/stories260K", "llama");
+}
+
+TEST_CASE("Weights with every optional tensor arrive from GGUF") {
+  CheckConversion<TinyModel>(TinyTensors<TinyModel>(), "llama");
+  CheckConversion<TinyTied>(TinyTensors<TinyTied>(), "qwen2");
+  CheckConversion<TinyFull>(TinyTensors<TinyFull>(), "gemma3");
+}
+
+// The Configs that a file of C could be taken for.
+template <ModelConfig C>
+using Candidates = ConfigList<TinyLlama_1_1B, Gemma_2B, C>;
+
+template <ModelConfig C>
+void CheckIdentified(const std::string& folder, const std::string& architecture) {
+  const auto path = TestDataPath(folder + "/model.safetensors");
+  if (!path) return;
+  std::vector<NewGgufTensor> tensors = GgufTensors<C>(RawFile(*path).Tensors(), architecture);
+  if (C::kRope.scaling == RopeScaling::kLlama3) tensors.push_back(RopeDivisors(C::kRope, HeadDimOf<C>()));
+  const WrittenFile file(GgufMetadata<C>(architecture), tensors);
+  const auto checkpoint = Checkpoint::Open(file.path());
+  REQUIRE(checkpoint);
+  REQUIRE(checkpoint->gguf() != nullptr);
+  const Result<size_t> index = IdentifyConfig(Candidates<C>{}, *checkpoint->gguf());
+  REQUIRE_MESSAGE(index.has_value(), index.error().message);
+  CHECK(*index == 2);
+  CHECK(LoadWeights<C>(*checkpoint));  // what scales RoPE is not in the way
+}
+
+TEST_CASE("A GGUF file with tensors and metadata names its Config") {
+  CheckIdentified<GoldenLlama>("golden/a/llama", "llama");
+  CheckIdentified<GoldenQwen2>("golden/a/qwen2", "qwen2");
+  CheckIdentified<GoldenQwen3>("golden/a/qwen3", "qwen3");
+  CheckIdentified<GoldenGemma>("golden/a/gemma", "gemma");
+  CheckIdentified<Stories260K>("models/stories260K", "llama");
+}
+
+// Returns the error of loading these tensors as a TinyModel, behind the name of the file.
+std::string LoadError(const std::vector<NewGgufTensor>& tensors) {
+  const WrittenFile file(Architecture("llama"), tensors);
+  const auto weights = LoadWeights<TinyModel>(file.path());
+  return weights ? "accepted" : weights.error().message.substr(file.path().string().size() + 2);
+}
+
+TEST_CASE("Tensors that do not fit the Config are refused by the names of the file") {
+  const std::vector<NewGgufTensor> tensors = GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama");
+  REQUIRE(LoadError(tensors) == "accepted");
+  auto changed = tensors;
+  changed.erase(changed.begin() + 2);
+  CHECK(LoadError(changed) == "blk.0.attn_q.weight: expected a tensor of shape [8, 6], found none");
+  changed = tensors;
+  changed[2].shape = {6, 8};
+  CHECK(LoadError(changed) == "blk.0.attn_q.weight: expected shape [8, 6], found [6, 8]");
+  changed = tensors;
+  changed.push_back({"blk.2.attn_norm.weight", 0, {6}, std::string(24, 0)});
+  CHECK(LoadError(changed) == "'blk.2.attn_norm.weight': the Config has no place for this tensor, of shape [6]");
+  changed = tensors;
+  changed[2].type = 26;
+  CHECK(LoadError(changed).find("blk.0.attn_q.weight: expected") == 0);
+  CHECK(LoadError(changed).find("found 'I32'") != std::string::npos);
+}
+
+struct Biased : TinyModel {
+  static constexpr bool kQKVBias = true;
+};
+
+TEST_CASE("Biases of rows that lie in another order are refused") {
+  const WrittenFile file(Architecture("llama"), GgufTensors<Biased>(TinyTensors<Biased>(), "llama"));
+  CheckError(LoadWeights<Biased>(file.path()), ErrorCode::kUnsupported, "blk.0.attn_q.bias");
+}
+
+TEST_CASE("A GGUF file is told by its first letters, not by its name") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "weights.bin";
+  WriteFile(path, GgufImage(Architecture("llama"), GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama")));
+  CHECK(IsGgufFile(path));
+  CHECK(LoadWeights<TinyModel>(path));
+  WriteFile(folder.path() / "x.gguf", "GGU");
+  CHECK_FALSE(IsGgufFile(folder.path() / "x.gguf"));
+  CHECK_FALSE(IsGgufFile(folder.path() / "absent"));
+  CheckError(Checkpoint::Open(folder.path() / "x.gguf"), ErrorCode::kDataLoss, "x.gguf: not a safetensors file");
+}
+
+TEST_CASE("Facts that only the tensors hold must be there and make sense") {
+  const auto error_of = [](const std::vector<NewGgufTensor>& tensors) {
+    const WrittenFile file(Architecture("llama"), tensors);
+    return IdentifyConfig(ConfigList<TinyLlama_1_1B>{}, *GgufFile::Open(file.path())).error().message;
+  };
+  CHECK(error_of({}).find("token_embd.weight: expected a tensor") == 0);
+  CHECK(error_of({{"token_embd.weight", 0, {0}, ""}}).find("token_embd.weight: expected a tensor") == 0);
+  CHECK(error_of({{"rope_freqs.weight", 26, {1}, "xxxx"}}) == "rope_freqs.weight: expected type F32");
+  CHECK(error_of({{"token_embd.weight", 0, {1}, "xxxx"}}) ==
+        "metadata: llama.embedding_length is missing or null");
+}
+
+}  // namespace
+}  // namespace skald::testing
