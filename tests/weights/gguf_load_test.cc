@@ -128,6 +128,30 @@ struct Biased : TinyModel {
   static constexpr bool kQKVBias = true;
 };
 
+TEST_CASE("A list of tensors damaged in any bit gives an error, never other weights") {
+  GgufParts parts;
+  // With a small alignment, or a short tensor of another type would end at the same place.
+  const std::string image = GgufImage(Architecture("llama").U32("general.alignment", 4),
+                                      GgufTensors<TinyTied>(TinyTensors<TinyTied>(), "llama"), 4, &parts);
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.gguf";
+  const auto load = [&](const std::string& bytes) {
+    std::filesystem::remove(path);  // file systems are slow, on purpose, when a file is truncated and rewritten
+    WriteFile(path, bytes);
+    return LoadWeights<TinyTied>(path);
+  };
+  REQUIRE(load(image));
+  for (size_t at = 0; at < parts.data; ++at) {
+    if (at >= parts.values && at < parts.tensors) continue;  // other metadata mean another model
+    std::string damaged = image;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
+    const auto weights = load(damaged);
+    // The version may change from 3 to 2, and padding to anything.
+    if (weights) CHECK(SameWeights(*weights, *load(image)));
+  }
+  for (size_t size = parts.tensors; size < image.size(); size += 7) CHECK_FALSE(load(image.substr(0, size)));
+}
+
 TEST_CASE("Biases of rows that lie in another order are refused") {
   const WrittenFile file(Architecture("llama"), GgufTensors<Biased>(TinyTensors<Biased>(), "llama"));
   CheckError(LoadWeights<Biased>(file.path()), ErrorCode::kUnsupported, "blk.0.attn_q.bias");
@@ -146,15 +170,17 @@ TEST_CASE("A GGUF file is told by its first letters, not by its name") {
 }
 
 TEST_CASE("Facts that only the tensors hold must be there and make sense") {
-  const auto error_of = [](const std::vector<NewGgufTensor>& tensors) {
-    const WrittenFile file(Architecture("llama"), tensors);
+  const auto error_of = [](const GgufValues& values, const std::vector<NewGgufTensor>& tensors) {
+    const WrittenFile file(values, tensors);
     return IdentifyConfig(ConfigList<TinyLlama_1_1B>{}, *GgufFile::Open(file.path())).error().message;
   };
-  CHECK(error_of({}).find("token_embd.weight: expected a tensor") == 0);
-  CHECK(error_of({{"token_embd.weight", 0, {0}, ""}}).find("token_embd.weight: expected a tensor") == 0);
-  CHECK(error_of({{"rope_freqs.weight", 26, {1}, "xxxx"}}) == "rope_freqs.weight: expected type F32");
-  CHECK(error_of({{"token_embd.weight", 0, {1}, "xxxx"}}) ==
-        "metadata: llama.embedding_length is missing or null");
+  const GgufValues whole = GgufMetadata<TinyModel>("llama");
+  const std::string no_embedding = "token_embd.weight: expected a tensor of one row for each token, found none";
+  CHECK(error_of(whole, {}) == no_embedding);
+  CHECK(error_of(whole, {{"token_embd.weight", 0, {0}, ""}}) == no_embedding);
+  CHECK(error_of(whole, {{"rope_freqs.weight", 26, {1}, "xxxx"}}) == "rope_freqs.weight: expected type F32");
+  CHECK(error_of(whole, {{"token_embd.weight", 0, {1}, "xxxx"}}).find("no Config fits; the nearest, tinyllama") == 0);
+  CHECK(error_of(Architecture("llama"), {}) == "metadata: llama.embedding_length is missing or null");
 }
 
 }  // namespace

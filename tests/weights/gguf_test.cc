@@ -199,6 +199,14 @@ TEST_CASE("Offsets that overlap, leave gaps or are not aligned are refused") {
   }
 }
 
+TEST_CASE("The file ends with the last tensor, aligned or not") {
+  const std::string image = GgufImage({}, {{"a", 0, {1}, "xxxx"}});
+  for (const size_t more : {0, 28}) CHECK(ErrorOf(image + std::string(more, 0)) == "accepted");
+  CHECK(ErrorOf(image + std::string(4, 0)) == "the last tensor ends at byte " + std::to_string(image.size()) +
+                                                   ", but the file has " + std::to_string(image.size() + 4));
+  CHECK(ErrorOf(GgufImage({}, {}) + std::string(40, 0)) != "accepted");
+}
+
 TEST_CASE("Names from the file reach an error message without control characters") {
   CHECK(ErrorOf(GgufValues().Add("\x1B[2J", 99, "")) == "metadata '?[2J' is of type 99, expected 0 to 12");
 }

@@ -2,8 +2,9 @@
 //
 // Reader of one GGUF file, version 2 or 3: counts, metadata, a list of tensors, then the tensors, each aligned.
 // Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. As in ggml's own reader the tensors must lie in
-// the order of the list, each where the one before it ends, up to alignment; so no two share bytes. Every number is
-// checked against the file's size before it is used. Immutable once open; safe for concurrent reads.
+// the order of the list, each where the one before it ends, up to alignment; so no two share bytes. The file ends with
+// the last one. Every number is checked against the file's size before it is used. Immutable once open; safe for
+// concurrent reads.
 
 #ifndef SKALD_WEIGHTS_GGUF_H_
 #define SKALD_WEIGHTS_GGUF_H_
@@ -117,7 +118,8 @@ inline void PlaceGgufTensors(uint64_t alignment, size_t file_size, std::vector<G
                              GgufCursor& cursor) {
   const auto aligned = [alignment](uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; };
   const uint64_t data_begin = aligned(cursor.position());
-  uint64_t expected = 0;  // offset of the next tensor; at most a little larger than the file
+  uint64_t expected = 0;             // offset of the next tensor; at most a little larger than the file
+  uint64_t end = cursor.position();  // of what was found so far
   for (GgufTensor& tensor : tensors) {
     const auto complain = [&](std::initializer_list<std::string_view> what) {
       cursor.Complain(Concat({"tensor ", QuotedName(tensor.name), Concat(what)}));
@@ -132,8 +134,12 @@ inline void PlaceGgufTensors(uint64_t alignment, size_t file_size, std::vector<G
                        " of the file, which is cut short: it has ", std::to_string(file_size)});
     }
     tensor.begin = static_cast<size_t>(begin);
+    end = begin + tensor.size;
     expected = aligned(expected + tensor.size);
   }
+  if (file_size == end || file_size == aligned(end)) return;
+  cursor.Complain(Concat({"the last tensor ends at byte ", std::to_string(end), ", but the file has ",
+                          std::to_string(file_size)}));
 }
 
 // Complains of two tensors of one name.

@@ -35,8 +35,7 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, "rope_freqs.weight: expected type F32");
     AppendFloats(tensor.bytes.data(), DType::kF32, tensor.bytes.size() / sizeof(float), facts.rope_divisors);
   }
-  if (facts.vocab_size > 0) return facts;
-  return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
+  return facts;
 }
 
 }  // namespace internal
@@ -45,7 +44,9 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
 inline Result<std::vector<Architecture>> ArchitecturesOf(const GgufFile& file) {
   const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
   if (!facts) return Failure(facts.error());
-  return ParseConfigGguf(file.metadata(), *facts);
+  Result<std::vector<Architecture>> models = ParseConfigGguf(file.metadata(), *facts);
+  if (!models || facts->vocab_size > 0) return models;
+  return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
 }
 
 // Returns the index of the first Config of the list that the model in `file` is. Fails as FindConfig and
