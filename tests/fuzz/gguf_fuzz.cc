@@ -22,11 +22,11 @@ void Require(bool holds) {
 void ReadTensor(const GgufTensor& tensor, std::span<const std::byte> image) {
   Require(tensor.begin <= image.size() && tensor.size <= image.size() - tensor.begin);
   Require(tensor.size % tensor.type->block_bytes == 0 && !tensor.shape.empty());
-  const BlockDecoder decode = FindBlockDecoder(tensor.type->name);
-  if (!decode) return;
+  const GroupFormat* const format = FindGroupFormat(tensor.type->name);
+  if (format == nullptr) return;
   for (size_t at = 0; at < tensor.size; at += tensor.type->block_bytes) {
     CodeGroup groups[16];
-    decode(image.data() + tensor.begin + at, groups);
+    format->decode(image.data() + tensor.begin + at, groups);
   }
 }
 

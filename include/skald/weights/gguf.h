@@ -28,6 +28,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/result.h"
+#include "skald/weights/gguf_blocks.h"
 #include "skald/weights/gguf_cursor.h"
 #include "skald/weights/gguf_metadata.h"
 #include "skald/weights/gguf_types.h"
@@ -225,6 +226,7 @@ class GgufFile {
             .dtype = internal::ParameterType(tensor.type->name),
             .shape = tensor.shape,
             .bytes = map_.bytes().subspan(tensor.begin, tensor.size),
+            .format = FindGroupFormat(tensor.type->name),
             .rope_pairs_adjacent = is_llama_ && IsQueryOrKey(tensor.name)};
   }
 

@@ -123,21 +123,21 @@ inline void DecodeQ6K(const std::byte* block, CodeGroup* groups) {
 
 }  // namespace internal
 
-// Decodes one block to as many groups as its elements make.
-using BlockDecoder = void (*)(const std::byte* block, CodeGroup* groups);
-
-// Returns the decoder of a type of kGgufTypes by its name, or null for a type that is no such one.
-inline BlockDecoder FindBlockDecoder(std::string_view type) {
+// Returns how a type of kGgufTypes is decoded, by its name, or null for a type that is no such one.
+inline const GroupFormat* FindGroupFormat(std::string_view type) {
   struct Entry {
     std::string_view name;
-    BlockDecoder decode;
+    GroupFormat format;
   };
-  constexpr Entry kDecoders[] = {{"Q8_0", internal::DecodeQ8_0}, {"Q4_0", internal::DecodeQ4_0},
-                                 {"Q2_K", internal::DecodeQ2K},  {"Q4_K", internal::DecodeQ4K},
-                                 {"Q5_K", internal::DecodeQ5K},  {"Q6_K", internal::DecodeQ6K},
-                                 {"IQ2_XXS", internal::DecodeIq2Xxs}};
-  for (const Entry& entry : kDecoders) {
-    if (entry.name == type) return entry.decode;
+  static constexpr Entry kFormats[] = {{"Q8_0", {DType::kQ8_0, 32, 34, internal::DecodeQ8_0}},
+                                       {"Q4_0", {DType::kQ4_0, 32, 18, internal::DecodeQ4_0}},
+                                       {"Q2_K", {DType::kQ8A, 256, 84, internal::DecodeQ2K}},
+                                       {"Q4_K", {DType::kQ8A, 256, 144, internal::DecodeQ4K}},
+                                       {"Q5_K", {DType::kQ8A, 256, 176, internal::DecodeQ5K}},
+                                       {"Q6_K", {DType::kQ8A, 256, 210, internal::DecodeQ6K}},
+                                       {"IQ2_XXS", {DType::kQ8A, 256, 66, internal::DecodeIq2Xxs}}};
+  for (const Entry& entry : kFormats) {
+    if (entry.name == type) return &entry.format;
   }
   return nullptr;
 }

@@ -34,8 +34,8 @@ namespace skald {
 struct LoadOptions {
   // Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
   // kQ4_0 at about a quarter of bf16's size (base/group_layout.h says what they are, benchmarks/README.md what they
-  // cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are). Vectors
-  // (norms, biases) are always float.
+  // cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are). What a
+  // file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
   DType dtype = DType::kBF16;
   unsigned threads = 1;  // that pack; 1 to kMaxThreads
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==

@@ -67,7 +67,7 @@ class LoadPlan {
     MatrixStep step{&target, cols, {}, {}};
     for (const Part& part : parts) {
       const uint64_t shape[] = {part.rows, cols};
-      step.tensors.push_back(Require(part.name, shape));
+      step.tensors.push_back(Require(part.name, shape, /*takes_groups=*/true));
       step.head_dims.push_back(part.head_dim);
     }
     matrices_.push_back(std::move(step));
@@ -173,7 +173,7 @@ class LoadPlan {
 
   // Returns the tensor of this name if it is a parameter of this shape; else notes why not and
   // returns null.
-  const TensorView* Require(const std::string& name, std::span<const uint64_t> shape) {
+  const TensorView* Require(const std::string& name, std::span<const uint64_t> shape, bool takes_groups = false) {
     const TensorView* tensor = checkpoint_.Find(name);
     if (tensor == nullptr) {
       Complain(ErrorCode::kNotFound,
@@ -184,9 +184,10 @@ class LoadPlan {
     if (!std::ranges::equal(tensor->shape, shape)) {
       Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected shape ", ShapeText(shape),
                                                     ", found ", ShapeText(tensor->shape)}));
-    } else if (!tensor->dtype) {
-      Complain(ErrorCode::kUnsupported, Concat({name, ": expected F32, F16 or BF16, found ",
-                                                QuotedName(tensor->dtype_name)}));
+    } else if (!tensor->dtype && !(takes_groups && tensor->format != nullptr)) {
+      Complain(ErrorCode::kUnsupported,
+               Concat({name, ": expected F32, F16 or BF16", takes_groups ? " or a quantised type that Skald reads" : "",
+                       ", found ", QuotedName(tensor->dtype_name)}));
     }
     bytes_total_ += tensor->bytes.size();
     return tensor;
@@ -234,10 +235,11 @@ class LoadPlan {
         moved[i] = WithRopePairsApart(tensor.bytes, static_cast<size_t>(tensor.shape[0]), step.head_dims[i]);
         bytes = moved[i].data();
       }
-      sources.push_back({bytes, *tensor.dtype, static_cast<size_t>(tensor.shape[0])});
+      sources.push_back(
+          {bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
     }
     size_t part = 0, row = 0;  // the row of step.tensors[part] that is packed next
-    *step.target = PackMatrix(sources, step.cols, dtype, executor, [&](size_t rows) {
+    *step.target = PackMatrix(sources, step.cols, PackedType(sources, dtype), executor, [&](size_t rows) {
       while (rows != 0) {
         const size_t here = std::min(rows, sources[part].rows - row);
         Report(*step.tensors[part], uint64_t{here} * RowBytes(sources[part], step.cols),
@@ -249,6 +251,18 @@ class LoadPlan {
         row = 0;
       }
     });
+  }
+
+  // Returns the type that the stacked sources are packed as: the one that means exactly what the file's quantised types
+  // mean, or the type for floats where any source holds such.
+  static DType PackedType(std::span<const PackSource> sources, DType of_floats) {
+    DType packed = of_floats;
+    for (size_t i = 0; i < sources.size(); ++i) {
+      if (sources[i].format == nullptr) return of_floats;
+      const DType exact = sources[i].format->packed;
+      packed = i == 0 || packed == exact ? exact : DType::kQ8A;
+    }
+    return packed;
   }
 
   const Checkpoint& checkpoint_;

@@ -75,7 +75,7 @@ struct LayerWeights {
 };
 
 struct ModelWeights {
-  DType dtype = DType::kBF16;  // of every matrix
+  DType dtype = DType::kBF16;  // of every matrix but those that the file holds quantised
   Matrix embedding;            // [vocab_size, model_dim]
   std::optional<Matrix>
       head;  // [vocab_size, model_dim]; absent when the embedding is the output head

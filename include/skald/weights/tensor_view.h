@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "skald/base/numeric.h"
+#include "skald/weights/code_group.h"
 
 namespace skald {
 
@@ -19,9 +20,10 @@ namespace skald {
 struct TensorView {
   std::string_view name;
   std::string_view dtype_name;       // as the file spells it: "BF16", "I64", ...
-  std::optional<DType> dtype;        // absent when parameters are never of that type
+  std::optional<DType> dtype;        // absent when parameters are never of that type, or there is a format
   std::span<const uint64_t> shape;   // outermost axis first; [] is a scalar
   std::span<const std::byte> bytes;  // little-endian, last axis contiguous; of any alignment
+  const GroupFormat* format = nullptr;  // of a group-quantised type that can be read
   // The two rows that RoPE turns together lie side by side, not half a head apart.
   bool rope_pairs_adjacent = false;
 };

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Quantised tensors of GGUF files arrive in memory with the very weights that the file holds.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/base/group_layout.h"
+#include "skald/weights/gguf_blocks.h"
+#include "skald/weights/gguf_types.h"
+#include "skald/weights/load.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald::testing {
+namespace {
+
+// Wide enough for blocks of 256.
+struct Wide : TinyModel {
+  static constexpr int kModelDim = 512, kFeedForwardDim = 256, kHeadDim = 4;
+  static constexpr auto kLayers = RepeatLayers<1>({LayerKind::kFullAttention});
+};
+
+const GgufType& TypeNamed(const std::string& name) {
+  for (const GgufType& type : kGgufTypes) {
+    if (type.name == name) return type;
+  }
+  FAIL("no such type");
+  return kGgufTypes[0];
+}
+
+// Returns blocks of any content but with scales that are finite numbers.
+std::string RandomBlocks(const GgufType& type, size_t elements, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::string bytes;
+  for (size_t block = 0; block < elements / type.block_elements; ++block) {
+    std::string one(type.block_bytes, '\0');
+    for (char& byte : one) byte = static_cast<char>(random());
+    for (const size_t at : {1, 3, 81, 83, 209}) {
+      if (at < one.size()) one[at] = static_cast<char>(one[at] & 0xBF);
+    }
+    bytes += one;
+  }
+  return bytes;
+}
+
+// Makes one tensor of `tensors` quantised.
+void Quantise(std::vector<NewGgufTensor>& tensors, const std::string& name, const std::string& type_name) {
+  for (NewGgufTensor& tensor : tensors) {
+    if (tensor.name != name) continue;
+    const GgufType& type = TypeNamed(type_name);
+    tensor.type = type.id;
+    tensor.bytes = RandomBlocks(type, tensor.shape[0] * tensor.shape[1], static_cast<uint32_t>(name.size()));
+    return;
+  }
+  FAIL("no such tensor: " << name);
+}
+
+// Returns the weights that a tensor of a file holds, row by row.
+std::vector<float> Decoded(const std::vector<NewGgufTensor>& tensors, const std::string& name) {
+  const NewGgufTensor& tensor = *std::ranges::find(tensors, name, &NewGgufTensor::name);
+  const GgufType& type = *FindGgufType(tensor.type);
+  std::vector<float> values;
+  if (type.name == "F32") {
+    values.resize(tensor.bytes.size() / sizeof(float));
+    std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+    return values;
+  }
+  const GroupFormat& format = *FindGroupFormat(type.name);
+  for (size_t at = 0; at < tensor.bytes.size(); at += format.block_bytes) {
+    CodeGroup groups[16];
+    format.decode(reinterpret_cast<const std::byte*>(tensor.bytes.data()) + at, groups);
+    for (size_t i = 0; i < format.block_elements; ++i) {
+      const CodeGroup& group = groups[i / kCodeGroup];
+      values.push_back(std::fma(group.scale, static_cast<float>(group.codes[i % kCodeGroup]), group.offset));
+    }
+  }
+  return values;
+}
+
+float ElementAt(const Matrix& matrix, size_t row, size_t col) {
+  return VisitWeightType(matrix.dtype, [&]<class T>() {
+    return ElementOf(matrix.As<T>(), row, col, matrix.padded_cols);
+  });
+}
+
+// Whether rows [begin, begin + values / cols) of a matrix are `values`.
+bool HoldsRows(const Matrix& matrix, size_t begin, const std::vector<float>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (ElementAt(matrix, begin + i / matrix.cols, i % matrix.cols) != values[i]) return false;
+  }
+  return true;
+}
+
+std::vector<NewGgufTensor> WideTensors() { return GgufTensors<Wide>(TinyTensors<Wide>(), "qwen2"); }
+
+ModelWeights MustLoad(const std::vector<NewGgufTensor>& tensors, const std::string& architecture = "qwen2") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.gguf";
+  WriteFile(path, GgufImage(GgufValues().String("general.architecture", architecture), tensors));
+  Result<ModelWeights> weights = LoadWeights<Wide>(path, {.threads = 2});
+  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+  return std::move(*weights);
+}
+
+TEST_CASE("Every quantised type is packed as the type that means exactly the same") {
+  const std::pair<const char*, DType> types[] = {{"Q8_0", DType::kQ8_0}, {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ8A},
+                                                 {"Q4_K", DType::kQ8A},  {"Q5_K", DType::kQ8A},  {"Q6_K", DType::kQ8A},
+                                                 {"IQ2_XXS", DType::kQ8A}};
+  for (const auto& [type, packed] : types) {
+    CAPTURE(type);
+    std::vector<NewGgufTensor> tensors = WideTensors();
+    for (const char* name : {"token_embd.weight", "output.weight", "blk.0.ffn_down.weight", "blk.0.ffn_gate.weight",
+                             "blk.0.ffn_up.weight"}) {
+      Quantise(tensors, name, type);
+    }
+    const ModelWeights weights = MustLoad(tensors);
+    CHECK(weights.embedding.dtype == packed);
+    CHECK(HoldsRows(weights.embedding, 0, Decoded(tensors, "token_embd.weight")));
+    CHECK(weights.head->dtype == packed);
+    CHECK(HoldsRows(*weights.head, 0, Decoded(tensors, "output.weight")));
+    const FeedForwardWeights& feed_forward = weights.layers[0].feed_forward;
+    CHECK(feed_forward.down.dtype == packed);
+    CHECK(HoldsRows(feed_forward.down, 0, Decoded(tensors, "blk.0.ffn_down.weight")));
+    CHECK(feed_forward.gate_up.dtype == packed);
+    CHECK(HoldsRows(feed_forward.gate_up, 0, Decoded(tensors, "blk.0.ffn_gate.weight")));
+    CHECK(HoldsRows(feed_forward.gate_up, Wide::kFeedForwardDim, Decoded(tensors, "blk.0.ffn_up.weight")));
+    CHECK(weights.layers[0].attention.qkv.dtype == DType::kBF16);  // of floats
+  }
+}
+
+TEST_CASE("Stacked tensors of several types are packed as one that holds all of them exactly") {
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  Quantise(tensors, "blk.0.attn_q.weight", "IQ2_XXS");
+  Quantise(tensors, "blk.0.attn_k.weight", "Q8_0");
+  Quantise(tensors, "blk.0.attn_v.weight", "Q4_K");
+  const ModelWeights weights = MustLoad(tensors);
+  const Matrix& qkv = weights.layers[0].attention.qkv;
+  constexpr size_t kQuery = Wide::kHeads * Wide::kHeadDim, kKV = Wide::kKVHeads * Wide::kHeadDim;
+  CHECK(qkv.dtype == DType::kQ8A);
+  CHECK(HoldsRows(qkv, 0, Decoded(tensors, "blk.0.attn_q.weight")));
+  CHECK(HoldsRows(qkv, kQuery, Decoded(tensors, "blk.0.attn_k.weight")));
+  CHECK(HoldsRows(qkv, kQuery + kKV, Decoded(tensors, "blk.0.attn_v.weight")));
+}
+
+TEST_CASE("Where one of the stacked tensors holds floats, all become the type for floats") {
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  Quantise(tensors, "blk.0.attn_q.weight", "Q4_K");
+  const ModelWeights weights = MustLoad(tensors);
+  const Matrix& qkv = weights.layers[0].attention.qkv;
+  CHECK(qkv.dtype == DType::kBF16);
+  std::vector<float> rounded = Decoded(tensors, "blk.0.attn_q.weight");
+  for (float& value : rounded) value = ToFloat(RoundToBF16(value));
+  CHECK(HoldsRows(qkv, 0, rounded));
+}
+
+TEST_CASE("Rows of quantised queries and keys are put in order as those of floats are") {
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  for (const char* name : {"blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight"}) {
+    Quantise(tensors, name, "Q6_K");
+  }
+  const ModelWeights weights = MustLoad(tensors, "llama");
+  const Matrix& qkv = weights.layers[0].attention.qkv;
+  const std::vector<float> query = Decoded(tensors, "blk.0.attn_q.weight");
+  for (size_t head = 0; head < Wide::kHeads; ++head) {
+    for (size_t i = 0; i < Wide::kHeadDim; ++i) {
+      const size_t row = head * Wide::kHeadDim + i / 2 + i % 2 * (Wide::kHeadDim / 2);
+      const float* const stored = &query[(head * Wide::kHeadDim + i) * Wide::kModelDim];
+      CHECK(HoldsRows(qkv, row, std::vector<float>(stored, stored + Wide::kModelDim)));
+    }
+  }
+}
+
+TEST_CASE("Quantised vectors, and types that are not read, are refused by name") {
+  const auto error_of = [](const std::string& name, const std::string& type) {
+    std::vector<NewGgufTensor> tensors = WideTensors();
+    NewGgufTensor& tensor = *std::ranges::find(tensors, name, &NewGgufTensor::name);
+    size_t elements = 1;
+    for (const uint64_t size : tensor.shape) elements *= size;
+    tensor.type = TypeNamed(type).id;
+    tensor.bytes = RandomBlocks(TypeNamed(type), elements, 1);
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "model.gguf";
+    WriteFile(path, GgufImage(GgufValues(), tensors));
+    return LoadWeights<Wide>(path).error().message.substr(path.string().size() + 2);
+  };
+  CHECK(error_of("output_norm.weight", "Q8_0") == "output_norm.weight: expected F32, F16 or BF16, found 'Q8_0'");
+  CHECK(error_of("output.weight", "Q3_K") ==
+        "output.weight: expected F32, F16 or BF16 or a quantised type that Skald reads, found 'Q3_K'");
+}
+
+}  // namespace
+}  // namespace skald::testing
