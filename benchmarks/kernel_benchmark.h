@@ -26,6 +26,7 @@ struct KernelWork {
   double bytes = 0;      // read from memory
   double f32_flops = 0;  // in float
   double bf16_flops = 0;
+  double int8_ops = 0;
 };
 
 // The limits of one core on the target in use.
@@ -44,14 +45,15 @@ inline const MachineLimits& LimitsInUse() {
 inline void ReportWork(benchmark::State& state, const KernelWork& work) {
   const MachineLimits& limits = LimitsInUse();
   const double reading = work.bytes / limits.read_bytes;
-  const double computing = work.f32_flops / limits.f32_flops + work.bf16_flops / limits.bf16_flops;
+  const double computing = work.f32_flops / limits.f32_flops + work.bf16_flops / limits.bf16_flops +
+                           work.int8_ops / limits.int8_ops;
   const auto add = [&state](const char* name, double amount) {
     state.counters[name] = benchmark::Counter(amount, benchmark::Counter::kIsIterationInvariantRate);
   };
   if (reading > computing) {
     add("GB/s", work.bytes / 1e9);
   } else {
-    add("GFLOP/s", (work.f32_flops + work.bf16_flops) / 1e9);
+    add("GFLOP/s", (work.f32_flops + work.bf16_flops + work.int8_ops) / 1e9);
   }
   add("of_limit", std::max(reading, computing));
 }

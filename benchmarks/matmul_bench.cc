@@ -2,17 +2,21 @@
 //
 // Multiplication by the matrices of real models. One row is bound by reading the weights, many rows by arithmetic.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <random>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "benchmarks/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/kernels/kernels.h"
-#include "tests/reference/matmul.h"
 #include "tests/support/kernel_data.h"
 
 namespace skald {
@@ -21,67 +25,91 @@ namespace {
 // More than caches hold, so that each run reads weights that none of the last ones did.
 constexpr size_t kWeightBytes = size_t{512} << 20;
 
-// Random numbers, which any packed matrix may lie in.
+// Random weights below 1, which any packed matrix may lie in.
 template <class T>
-AlignedBuffer<T>& Weights() {
-  static AlignedBuffer<T> weights = [] {
-    AlignedBuffer<T> buffer(kWeightBytes / sizeof(T));
-    const std::vector<float> values = testing::RandomFloats(1, size_t{1} << 20);
-    for (size_t i = 0; i < buffer.size(); ++i) buffer[i] = FromFloat<T>(values[i % (values.size() - 1)]);
-    return buffer;
-  }();
+AlignedBuffer<T> RandomWeights(size_t size) {
+  AlignedBuffer<T> weights(size);
+  std::minstd_rand generator(1);
+  if constexpr (!kIsGrouped<T>) {
+    const std::vector<float> values = testing::RandomFloats(1, (size_t{1} << 20) + 1);
+    for (size_t i = 0; i < size; ++i) weights[i] = FromFloat<T>(values[i % values.size()]);
+  } else {
+    for (T& pack : std::span<T>(weights)) {
+      for (std::byte& byte : std::as_writable_bytes(std::span(&pack, 1))) byte = static_cast<std::byte>(generator());
+      if constexpr (std::is_same_v<T, Q8A>) {
+        for (auto& scales : pack.scales) std::ranges::fill(scales, 0.005f);
+        for (auto& offsets : pack.offsets) std::ranges::fill(offsets, 0.25f);
+      } else {
+        for (auto& scales : pack.scales) std::ranges::fill(scales, ToHalf(0.005f));
+      }
+    }
+  }
   return weights;
+}
+
+template <class T>
+const AlignedBuffer<T>& Weights() {
+  static const AlignedBuffer<T> weights = RandomWeights<T>(kWeightBytes / sizeof(T));
+  return weights;
+}
+
+template <class T>
+double ActivationAt(const T* input, size_t rows, size_t row, size_t k, size_t padded_k) {
+  return double{ToFloat(input[PreparedIndex(rows, row, k, padded_k)])};
+}
+double ActivationAt(const QuantizedRows& input, size_t, size_t row, size_t k, size_t) {
+  return static_cast<double>(*input.CodesAt(row, k)) * double{*input.ScaleAt(row, k)};
 }
 
 template <class T>
 class MatMulKernel {
  public:
-  // `n` and `k` are whole panels and tiles, as all models have.
+  // `n` and `k` need no padding.
   MatMulKernel(size_t rows, size_t n, size_t k)
-      : input_(testing::RandomFloats(2, rows * k)), prepared_(PreparedSize(rows, k)), output_(rows * n),
-        partial_sums_(PartialSumsSize(rows, n, k)),
-        args_{.input = prepared_.data(), .weights = Weights<T>().data(), .bias = nullptr, .output = output_.data(),
-              .output_stride = n, .rows = rows, .n = n, .padded_k = k, .row_begin = 0, .row_end = rows,
-              .panel_begin = 0, .panel_end = n / kLanes, .partial_sums = partial_sums_.data()} {
-    Kernels<>::Prepare<T>({.input = input_.data(), .input_stride = k, .output = prepared_.data(), .rows = rows,
-                           .cols = k, .row_begin = 0, .row_end = rows});
+      : prepared_(PreparedBytes<T>(rows, k)), output_(rows * n), partial_sums_(PartialSumsSize(rows, n, k)),
+        args_{.input = PreparedIn<T>(prepared_.data(), rows, k), .weights = Weights<T>().data(), .bias = nullptr,
+              .output = output_.data(), .output_stride = n, .rows = rows, .n = n, .padded_k = k, .row_begin = 0,
+              .row_end = rows, .panel_begin = 0, .panel_end = n / kLanes, .partial_sums = partial_sums_.data()} {
+    const std::vector<float> input = testing::RandomFloats(2, rows * k);
+    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k,
+                           .output = PreparedIn<T>(prepared_.data(), rows, k), .rows = rows, .cols = k,
+                           .row_begin = 0, .row_end = rows});
   }
 
   // With the next of the matrices.
   void Run() {
-    const size_t size = args_.n * args_.padded_k;
+    const size_t size = PackedBytes<T>(args_.n, args_.padded_k) / sizeof(T);
     const T* const next = args_.weights + size;
     const T* const end = Weights<T>().data() + Weights<T>().size();
     args_.weights = next + size <= end ? next : Weights<T>().data();
     Kernels<>::MatMul(args_);
   }
 
-  // Looks at a few of the outputs.
+  // Compares a few of the outputs with sums in double precision; the tests of kernels compare bits.
   bool IsCorrect() const {
-    const size_t k = args_.padded_k;
     for (const size_t row : {size_t{0}, args_.rows - 1}) {
       for (const size_t n : {size_t{0}, args_.n / 2 + 3, args_.n - 1}) {
-        std::vector<T> weights(k);
-        for (size_t i = 0; i < k; ++i) weights[i] = args_.weights[PackedIndex<T>(n, i, k)];
-        const float expected = reference::MatMulElement(input_.data() + row * k, weights.data(), k, nullptr);
-        const double tolerance = testing::kEpsilon * static_cast<double>(k * k);
-        if (!testing::Difference({&output_[row * args_.n + n], 1}, {&expected, 1}, tolerance).empty()) return false;
+        double sum = 0;
+        for (size_t k = 0; k < args_.padded_k; ++k) {
+          sum += ActivationAt(args_.input, args_.rows, row, k, args_.padded_k) *
+                 double{ElementOf(args_.weights, n, k, args_.padded_k)};
+        }
+        const double tolerance = 1e-7 * static_cast<double>(args_.padded_k);
+        if (std::abs(output_[row * args_.n + n] - sum) > tolerance) return false;
       }
     }
     return true;
   }
 
   KernelWork work() const {
-    const double elements = static_cast<double>(args_.n * args_.padded_k);
-    const double flops = 2.0 * static_cast<double>(args_.rows) * elements;
-    KernelWork work{.bytes = elements * sizeof(T)};
-    (sizeof(T) == sizeof(float) ? work.f32_flops : work.bf16_flops) = flops;
+    KernelWork work{.bytes = static_cast<double>(PackedBytes<T>(args_.n, args_.padded_k))};
+    double& operations = kIsGrouped<T> ? work.int8_ops : sizeof(T) == sizeof(float) ? work.f32_flops : work.bf16_flops;
+    operations = 2.0 * static_cast<double>(args_.rows) * static_cast<double>(args_.n * args_.padded_k);
     return work;
   }
 
  private:
-  std::vector<float> input_;
-  AlignedBuffer<T> prepared_;
+  AlignedBuffer<std::byte> prepared_;
   AlignedBuffer<float> output_, partial_sums_;
   MatMulArgs<T> args_;
 };
@@ -106,6 +134,9 @@ void Register(const std::string& type, const std::vector<size_t>& rows) {
 
 const bool kRegistered = [] {
   Register<bf16>("BF16", {1, 4, 16, 32, 512});
+  Register<Q8_0>("Q8_0", {1, 4, 16, 32, 512});
+  Register<Q4_0>("Q4_0", {1, 4, 16, 32, 512});
+  Register<Q8A>("Q8A", {1, 512});
   Register<float>("F32", {1, 512});
   return true;
 }();

@@ -40,6 +40,15 @@ CLI::Validator Within(uint64_t least, uint64_t most) {
   return CLI::Validator(check, "");
 }
 
+// Reads a type by its name in any case.
+DType ParseDType(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
+    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  }
+  throw CLI::ValidationError("--dtype", "there is no element type " + name);
+}
+
 std::vector<std::string> TemplateNames() {
   std::vector<std::string> names;
   for (const auto& [name, chat_template] : kChatTemplateNames) names.emplace_back(name);
@@ -94,6 +103,13 @@ void AddLoadOptions(CLI::App& command, Options& options) {
       ->type_name("N")
       ->group(group);
   command
+      .add_option_function<std::string>(
+          "--dtype", [&options](const std::string& name) { options.weight_type = ParseDType(name); },
+          "Type of the weights in memory: q8_0 takes about half of bf16's,\nq4_0 a quarter, and both are faster")
+      ->check(CLI::IsMember({"bf16", "f32", "q8_0", "q4_0"}))
+      ->type_name("TYPE")
+      ->group(group);
+  command
       .add_flag_callback(
           "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
           "Weights and cache in float32 instead of bfloat16: exact,\nbut slower and twice the memory")
@@ -111,19 +127,6 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       .add_option("--packed-cache", options.packed_cache,
                   "Folder that keeps weights as they lie in memory: the next\nstart with the same model is instant")
       ->type_name("DIR")
-      ->group(group);
-  command
-      .add_option_function<std::string>(
-          "--dtype",
-          [&options](const std::string& name) {
-            options.weight_type = name == "f32"    ? DType::kF32
-                                  : name == "q8_0" ? DType::kQ8_0
-                                  : name == "q4_0" ? DType::kQ4_0
-                                                   : DType::kBF16;
-          },
-          "Type of the weights in memory: q8_0 takes about half of bf16's,\nq4_0 a quarter, and both are faster")
-      ->check(CLI::IsMember({"bf16", "f32", "q8_0", "q4_0"}))
-      ->type_name("TYPE")
       ->group(group);
   command
       .add_option_function<std::string>(
@@ -222,15 +225,6 @@ void AddPackOptions(CLI::App& command, Options& options) {
   });
 }
 
-// Reads a type by its name in any case.
-DType ParseDType(std::string name) {
-  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
-    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
-  }
-  throw CLI::ValidationError("--dtype", "there is no element type " + name);
-}
-
 void AddBenchOptions(CLI::App& command, Options& options) {
   BenchOptions& bench = options.bench;
   const auto add_list = [&command](const char* name, std::vector<uint32_t>& values, uint32_t least, uint32_t most,
@@ -253,7 +247,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
           [&bench](const std::vector<std::string>& names) {
             for (const std::string& name : names) bench.weight_types.push_back(ParseDType(name));
           },
-          "Element types of the weights: bf16, f32, ...")
+          "Types of the weights: bf16, f32, q8_0, q4_0, q8a")
       ->delimiter(',')
       ->type_name("TYPE");
   command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")

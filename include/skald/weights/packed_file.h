@@ -122,8 +122,8 @@ class ParameterMapper {
     const PackedParameter* const found = Next(matrix.rows, matrix.cols);
     if (found == nullptr) return;
     const auto dtype = static_cast<DType>(found->dtype);
-    const bool is_whole =
-        NameOf(dtype) != "unknown" && found->range.bytes == Matrix::BytesOf(matrix.rows, matrix.cols, dtype);
+    const bool is_type = NameOf(dtype) != "unknown" && dtype != DType::kF16;
+    const bool is_whole = is_type && found->range.bytes == Matrix::BytesOf(matrix.rows, matrix.cols, dtype);
     if (!is_whole) return Refuse();
     matrix = Matrix(matrix.rows, matrix.cols, dtype, MatrixBytes(file_->BytesOf(found->range), file_));
   }
