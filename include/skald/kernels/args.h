@@ -66,7 +66,10 @@ struct MatMulArgs {
   size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
   float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output
-  GateFunction gate = {};         // read only by MatMulGated
+  // Read only by MatMulGated. Where `prepared_output` is not null, T is float or bf16 and n / 2 a multiple of kTile:
+  // outputs are written there, as a following Prepare would, instead of to `output`.
+  GateFunction gate = {};
+  T* prepared_output = nullptr;  // [rows, n / 2] in the order of PreparedIndex
 };
 
 // output[r, :] = scale * table[token[r], :], read from a packed matrix.

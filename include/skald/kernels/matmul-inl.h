@@ -52,10 +52,9 @@ HWY_INLINE void StoreTile(const MatMulArgs<T>& args, size_t row, size_t panel,
                           const TileSums<true, kRows, kPanels>& tile) {
   VisitGate(args.gate, [&](auto activation) {
     for (size_t r = 0; r < kRows; ++r) {
-      float* const output = args.output + (row + r) * args.output_stride;
       for (size_t p = 0; p < kPanels; ++p) {
         const Lanes outputs = GatedOutputs(activation, args, panel + p, tile.sums[0][r][p], tile.sums[1][r][p]);
-        StoreLanes(outputs, output + (panel + p) * kLanes);
+        StoreGatedOutputs(args, row + r, panel + p, outputs, false);
       }
     }
   });

@@ -149,8 +149,7 @@ HWY_INLINE void StoreGatedPair(const MatMulArgs<bf16>& args, size_t row, size_t 
     for (size_t r = 0; r < rows; ++r) {
       const float* const left = LeftSums(sums, r);
       const Lanes outputs = GatedOutputs(activation, args, panel, LoadLanes(left), LoadLanes(left + kTileSums));
-      float* const output = args.output + (row + r) * args.output_stride + panel * kLanes;
-      stream ? StreamLanes(outputs, output) : StoreLanes(outputs, output);
+      StoreGatedOutputs(args, row + r, panel, outputs, stream);
     }
   });
 }

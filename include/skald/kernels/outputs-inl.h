@@ -15,7 +15,9 @@
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/packed_layout.h"
+#include "skald/base/group_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/bf16-inl.h"
 #include "skald/kernels/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -55,6 +57,24 @@ HWY_INLINE Lanes GatedOutputs(Activation activation, const MatMulArgs<T>& args, 
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
   return result;
+}
+
+// Writes the outputs of one row and one panel of a gated multiplication where the arguments say, past the caches if
+// `stream`.
+template <class T>
+HWY_INLINE void StoreGatedOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& outputs,
+                                  bool stream) {
+  if constexpr (!kIsGrouped<T>) {
+    if (args.prepared_output != nullptr) {
+      T* const to = args.prepared_output + PreparedIndex(args.rows, row, panel * kLanes, args.n / 2);
+      const size_t parts = NumParts();
+      SKALD_UNROLL_PARTS
+      for (size_t i = 0; i < parts; ++i) StoreRounded(Part(outputs, i), to + i * hn::Lanes(FloatTag()));
+      return;
+    }
+  }
+  float* const to = args.output + row * args.output_stride + panel * kLanes;
+  stream ? StreamLanes(outputs, to) : StoreLanes(outputs, to);
 }
 
 // Whether the outputs are so many that writing them past the caches, which saves reading what they replace, is worth

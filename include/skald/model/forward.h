@@ -42,7 +42,7 @@ class ForwardPass {
         pool_(*pools.front()),
         act_(workspace.activations),
         outputs_(workspace.outputs),
-        ops_(workspace.executor(), workspace.activations.prepared),
+        ops_(workspace.executor(), workspace.activations.matmul),
         blocks_(plan, pools),
         states_(plan, pools) {}
 
@@ -76,7 +76,7 @@ class ForwardPass {
     Reserve(act.projected, rows * (kQueryDim + 2 * kKVDim));
     Reserve(act.mixed, rows * kQueryDim);
     Reserve(act.gate_up, rows * 2 * FeedForwardDimOf<C>());
-    Reserve(act.gated, rows * FeedForwardDimOf<C>());
+    Reserve(act.gated, RoundUp(rows, kRowBlock) * FeedForwardDimOf<C>());
     Reserve(act.block_output, rows * C::kModelDim);
     for (size_t g = 0; g < kLayout.groups().size(); ++g) {
       const CacheGroup& group = kLayout.groups()[g];

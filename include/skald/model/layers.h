@@ -106,11 +106,9 @@ constexpr GateFunction GateOf(Activation activation) {
 // block_output = down(activation(gate(normed)) * up(normed)).
 template <ModelConfig C>
 void FeedForwardLayer(const FeedForwardWeights& weights, size_t rows, Operations& ops, Activations& act) {
-  constexpr size_t kDim = C::kFeedForwardDim;
-  ops.GatedMatMul(GateOf(C::kActivation), weights.gate_up, {act.normed.data(), C::kModelDim}, rows,
-                  weights.gate_up_bias, act.gate_up.data(), act.gated.data());
-  ops.MatMul(weights.down, {act.gated.data(), kDim}, rows, weights.down_bias,
-             {act.block_output.data(), C::kModelDim});
+  ops.FeedForward(GateOf(C::kActivation), weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias,
+                  {act.normed.data(), C::kModelDim}, rows, act.gate_up.data(), act.gated.data(),
+                  {act.block_output.data(), C::kModelDim});
 }
 
 // hidden += post_norm(block_output), or block_output itself where the Config has no post-norms.

@@ -39,28 +39,40 @@ struct Rows {
 
 class Operations {
  public:
-  Operations(const ExecutorRef& executor, AlignedBuffer<std::byte>& scratch) : executor_(executor), scratch_(scratch) {}
+  Operations(const ExecutorRef& executor, MatMulScratch& scratch) : executor_(executor), scratch_(scratch) {}
 
   const ExecutorRef& executor() const { return executor_; }
 
   // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    MultiplyBy(weights, input, rows, bias, output, weights.NumPanels(),
-               []<class T>(const MatMulArgs<T>& args) { Kernels<>::template MatMul<T>(args); });
+    VisitWeightType(weights.dtype, [&]<class T>() {
+      Multiply<T>(weights, PrepareRows<T>(weights, input, rows), rows, bias, output, weights.NumPanels(),
+                  [](const MatMulArgs<T>& args) { Kernels<>::template MatMul<T>(args); });
+    });
   }
 
-  // output[rows, weights.rows / 2] = Gate(first half) * second half of what MatMul returns. Those sums are written to
-  // `scratch` [rows, weights.rows] only where the halves do not begin with a panel, or the weights are group-quantised.
-  void GatedMatMul(GateFunction gate, const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias,
-                   float* scratch, float* output) {
-    const size_t cols = weights.rows / 2;
-    if (cols % kLanes != 0 || IsGrouped(weights.dtype)) {
-      MatMul(weights, input, rows, bias, {scratch, weights.rows});
-      return Gate(gate, scratch, rows, cols, output);
+  // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room for
+  // [rows, gate_up.rows] floats and `gated` for [RoundUp(rows, kRowBlock), down.cols].
+  void FeedForward(GateFunction gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
+                   const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
+                   Rows output) {
+    const size_t cols = down.cols;
+    if (cols % kTile != 0 || IsGrouped(gate_up.dtype) || gate_up.dtype != down.dtype) {
+      MatMul(gate_up, input, rows, gate_up_bias, {scratch, gate_up.rows});
+      Gate(gate, scratch, rows, cols, gated);
+      return MatMul(down, {gated, cols}, rows, down_bias, output);
     }
-    MultiplyBy(weights, input, rows, bias, {output, cols}, cols / kLanes, [gate]<class T>(MatMulArgs<T> args) {
-      args.gate = gate;
-      if constexpr (!kIsGrouped<T>) Kernels<>::template MatMulGated<T>(args);
+    // What the gate lets pass goes from the registers of one multiplication to the input of the next.
+    VisitCacheType(gate_up.dtype, [&]<class T>() {
+      T* const prepared = reinterpret_cast<T*>(gated);
+      Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias, {nullptr, 0}, cols / kLanes,
+                  [&](MatMulArgs<T> args) {
+                    args.gate = gate;
+                    args.prepared_output = prepared;
+                    Kernels<>::template MatMulGated<T>(args);
+                  });
+      Multiply<T>(down, prepared, rows, down_bias, output, down.NumPanels(),
+                  [](const MatMulArgs<T>& args) { Kernels<>::template MatMul<T>(args); });
     });
   }
 
@@ -73,10 +85,10 @@ class Operations {
     VisitWeightType(blocks.front().dtype, [&]<class T>() {
       const size_t part_bytes = PreparedBytes<T>(rows, padded_k);
       const size_t partial_size = kIsGrouped<T> ? 0 : PartialSumsSize(rows, n, padded_k);
-      Reserve(scratch_, parts * part_bytes + blocks.size() * partial_size * sizeof(float));
-      float* const partial_sums = reinterpret_cast<float*>(scratch_.data() + parts * part_bytes);
+      Reserve(scratch_.prepared, parts * part_bytes);
+      Reserve(scratch_.partial_sums, blocks.size() * partial_size);
       const auto prepared = [&](size_t part) {
-        return PreparedIn<T>(scratch_.data() + part * part_bytes, rows, padded_k);
+        return PreparedIn<T>(scratch_.prepared.data() + part * part_bytes, rows, padded_k);
       };
       ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
         for (size_t part = begin; part < end; ++part) {
@@ -103,7 +115,7 @@ class Operations {
                                          .row_end = rows,
                                          .panel_begin = 0,
                                          .panel_end = panels,
-                                         .partial_sums = partial_sums + block * partial_size});
+                                         .partial_sums = scratch_.partial_sums.data() + block * partial_size});
         }
       });
     });
@@ -226,43 +238,44 @@ class Operations {
   }
 
  private:
-  // Prepares the input and calls `kernel` with arguments for pieces that cover `panels`.
-  template <class Kernel>
-  void MultiplyBy(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output,
-                  size_t panels, Kernel kernel) {
-    VisitWeightType(weights.dtype, [&]<class T>() {
-      const size_t prepared_bytes = PreparedBytes<T>(rows, weights.padded_cols);
-      const size_t partial_size = kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols);
-      Reserve(scratch_, prepared_bytes + partial_size * sizeof(float));
-      const Prepared<T> prepared = PreparedIn<T>(scratch_.data(), rows, weights.padded_cols);
-      float* const partial_sums = reinterpret_cast<float*>(scratch_.data() + prepared_bytes);
-      ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
-        Kernels<>::template Prepare<T>({.input = input.data,
-                                        .input_stride = input.stride,
-                                        .output = prepared,
-                                        .rows = rows,
-                                        .cols = weights.cols,
-                                        .row_begin = begin,
-                                        .row_end = end});
-      });
-      const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-        kernel(MatMulArgs<T>{.input = prepared,
-                             .weights = weights.As<T>(),
-                             .bias = bias.empty() ? nullptr : bias.data(),
-                             .output = output.data,
-                             .output_stride = output.stride,
-                             .rows = rows,
-                             .n = weights.rows,
-                             .padded_k = weights.padded_cols,
-                             .row_begin = row_begin,
-                             .row_end = row_end,
-                             .panel_begin = panel_begin,
-                             .panel_end = panel_end,
-                             .partial_sums = partial_sums});
-      };
-      const size_t work = weights.padded_cols * weights.rows / panels;
-      ParallelForTiles(executor_, rows, kMatMulGroup, panels, work, multiply);
+  // Returns the rows as `weights` are multiplied by, until the next call.
+  template <class T>
+  Prepared<T> PrepareRows(const Matrix& weights, Rows input, size_t rows) {
+    Reserve(scratch_.prepared, PreparedBytes<T>(rows, weights.padded_cols));
+    const Prepared<T> prepared = PreparedIn<T>(scratch_.prepared.data(), rows, weights.padded_cols);
+    ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
+      Kernels<>::template Prepare<T>({.input = input.data,
+                                      .input_stride = input.stride,
+                                      .output = prepared,
+                                      .rows = rows,
+                                      .cols = weights.cols,
+                                      .row_begin = begin,
+                                      .row_end = end});
     });
+    return prepared;
+  }
+
+  // Calls `kernel` with arguments for pieces that cover `panels`.
+  template <class T, class Kernel>
+  void Multiply(const Matrix& weights, Prepared<const T> prepared, size_t rows, const std::vector<float>& bias,
+                Rows output, size_t panels, Kernel kernel) {
+    Reserve(scratch_.partial_sums, kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols));
+    const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
+      kernel(MatMulArgs<T>{.input = prepared,
+                           .weights = weights.As<T>(),
+                           .bias = bias.empty() ? nullptr : bias.data(),
+                           .output = output.data,
+                           .output_stride = output.stride,
+                           .rows = rows,
+                           .n = weights.rows,
+                           .padded_k = weights.padded_cols,
+                           .row_begin = row_begin,
+                           .row_end = row_end,
+                           .panel_begin = panel_begin,
+                           .panel_end = panel_end,
+                           .partial_sums = scratch_.partial_sums.data()});
+    };
+    ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
   }
 
   template <class Args, class Kernel>
@@ -275,7 +288,7 @@ class Operations {
   }
 
   const ExecutorRef& executor_;
-  AlignedBuffer<std::byte>& scratch_;  // a matmul's input, in the type of its weights
+  MatMulScratch& scratch_;
 };
 
 }  // namespace skald

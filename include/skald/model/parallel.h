@@ -50,7 +50,7 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
   const size_t step = RoundUp((rows + groups - 1) / groups, 2 * kRowBlock);
   const size_t workers = executor.num_workers();
   const bool alone = workers == 1 || rows * panels * work_per_panel < kMinParallelWork;
-  const size_t pieces = alone ? 1 : std::min(panels, workers * kPiecesPerWorker);
+  const size_t pieces = alone ? 1 : std::min(panels, std::max<size_t>(1, workers * kPiecesPerWorker / groups));
   const auto task = [&](size_t i) {
     const FlushDenormals flush;
     const size_t piece = i / groups, row = std::min(rows, i % groups * step);

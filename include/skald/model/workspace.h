@@ -21,6 +21,12 @@
 
 namespace skald {
 
+// What a multiplication needs beside its input and output.
+struct MatMulScratch {
+  AlignedBuffer<std::byte> prepared;  // the input, in the type of the weights
+  AlignedBuffer<float> partial_sums;
+};
+
 // Activations of one pass; shapes in the comments, grown when a pass needs more and then kept.
 struct Activations {
   AlignedBuffer<float> hidden;        // [rows, model_dim], the residual stream
@@ -28,13 +34,13 @@ struct Activations {
   AlignedBuffer<float> projected;     // [rows, ...], the mixer's input projection: queries, keys, values, say
   AlignedBuffer<float> mixed;         // [rows, ...], what attention or recurrence made of it
   AlignedBuffer<float> gate_up;       // [rows, 2 * feed_forward_dim]
-  AlignedBuffer<float> gated;         // [rows, feed_forward_dim]
+  AlignedBuffer<float> gated;         // [RoundUp(rows, kRowBlock), feed_forward_dim]
   AlignedBuffer<float> block_output;  // [rows, model_dim], of mixer or feed-forward
   // Of recurrent layers:
   AlignedBuffer<float> convolved;     // [rows, conv_channels]
   AlignedBuffer<float> selection;     // [rows, time_step_rank + 2 * state_dim], Mamba
   AlignedBuffer<float> gates;         // RG-LRU: [rows, 2 * width]; Mamba: time steps [rows, width]
-  AlignedBuffer<std::byte> prepared;  // a matmul's input, in the type of its weights
+  MatMulScratch matmul;
   AlignedBuffer<float> cos[kMaxCacheGroups], sin[kMaxCacheGroups];  // [rows, rotary_dim / 2] for each group
 };
 

@@ -185,9 +185,11 @@ class LoadPlan {
       Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected shape ", ShapeText(shape),
                                                     ", found ", ShapeText(tensor->shape)}));
     } else if (!tensor->dtype && !(takes_groups && tensor->format != nullptr)) {
+      const bool may_be_grouped = takes_groups && checkpoint_.gguf() != nullptr;
       Complain(ErrorCode::kUnsupported,
-               Concat({name, ": expected F32, F16 or BF16", takes_groups ? " or a quantised type that Skald reads" : "",
-                       ", found ", QuotedName(tensor->dtype_name)}));
+               Concat({name, ": expected F32, F16 or BF16",
+                       may_be_grouped ? " or a quantised type that Skald reads" : "", ", found ",
+                       QuotedName(tensor->dtype_name)}));
     }
     bytes_total_ += tensor->bytes.size();
     return tensor;
