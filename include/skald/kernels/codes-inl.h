@@ -39,15 +39,17 @@ inline constexpr int32_t kCodeBias = std::is_same_v<T, Q4_0> ? 8 : kUnsignedCode
 
 HWY_INLINE IntLanes SetIntLanes(int32_t value) {
   IntLanes result;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Set(IntTag(), value));
+  for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::Set(IntTag(), value));
   return result;
 }
 
 HWY_INLINE Lanes ToFloats(const IntLanes& lanes) {
   Lanes result;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::ConvertTo(FloatTag(), Part(lanes, i)));
+  for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::ConvertTo(FloatTag(), Part(lanes, i)));
   return result;
 }
 
@@ -79,8 +81,9 @@ HWY_INLINE IntLanes LoadCodes(const T& pack, size_t group, size_t j) {
 HWY_INLINE void AddProducts(const IntLanes& codes, IntVec x, IntLanes& sums) {
   const hn::Repartition<int8_t, IntTag> bytes;
   const hn::Repartition<uint8_t, IntTag> unsigned_bytes;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) {
+  for (size_t i = 0; i < parts; ++i) {
     if constexpr (kUnsignedCodes) {
       const auto operand = hn::BitCast(unsigned_bytes, Part(codes, i));
       SetPart(sums, i, hn::SumOfMulQuadAccumulate(IntTag(), operand, hn::BitCast(bytes, x), Part(sums, i)));
@@ -101,8 +104,9 @@ HWY_INLINE Lanes LoadScales(const float* scales) { return LoadLanes(scales); }
 HWY_INLINE Lanes LoadScales(const uint16_t* scales) {
   const hn::Rebind<hwy::float16_t, FloatTag> halves;
   Lanes result;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < NumParts(); ++i) {
+  for (size_t i = 0; i < parts; ++i) {
     const auto part = hn::LoadU(hn::Rebind<uint16_t, FloatTag>(), scales + i * hn::Lanes(FloatTag()));
     SetPart(result, i, hn::PromoteTo(FloatTag(), hn::BitCast(halves, part)));
   }
