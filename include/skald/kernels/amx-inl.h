@@ -25,6 +25,8 @@
 
 #undef SKALD_AMX
 #define SKALD_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8"))) inline
+#undef SKALD_AMX_ALWAYS
+#define SKALD_AMX_ALWAYS __attribute__((target("amx-tile,amx-bf16,amx-int8"), always_inline)) inline
 
 HWY_BEFORE_NAMESPACE();
 namespace skald {

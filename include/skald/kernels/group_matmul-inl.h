@@ -136,7 +136,7 @@ HWY_INLINE void GroupPanels(const MatMulArgs<T>& args, size_t panel) {
 template <class T>
 void MatMulGroups(const MatMulArgs<T>& args) {
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
-  if (args.rows > 1 && HaveAmx()) return MatMulGroupsAmx(args);
+  if (args.rows > 1 && HaveAmx()) return MatMulGroupsAmx<false>(args);
 #endif
   size_t panel = args.panel_begin;
   if (args.row_end - args.row_begin < kTileRows) {

@@ -15,11 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/group_layout.h"
+#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/amx-inl.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/codes-inl.h"
@@ -44,6 +45,7 @@ struct PanelBlock {
       const size_t group = g % T::kGroups;
       const hn::Repartition<int8_t, IntTag> bytes;
       const auto bias = hn::Set(bytes, static_cast<int8_t>(kCodeBias<T>));
+      HWY_UNROLL(8)
       for (size_t j = 0; j < kRows; ++j) {
         const auto biased = hn::BitCast(bytes, LoadCodes(pack, group, j, 0));
         hn::Store(hn::Sub(biased, bias), bytes, codes[g][j]);
@@ -68,9 +70,27 @@ SKALD_AMX void SetGroupTileShapes(size_t group) {
   _tile_loadconfig(&shapes);
 }
 
+// Memory that will be wanted soon, asked for in a number of portions.
+class PrefetchRange {
+ public:
+  PrefetchRange(const void* begin, size_t bytes, size_t portions)
+      : next_(static_cast<const char*>(begin)), end_(next_ + bytes),
+        portion_(RoundUp((bytes + portions - 1) / portions, kAlignment)) {}
+
+  HWY_INLINE void AskForSome() {
+    const char* const stop = HWY_MIN(next_ + portion_, end_);
+    for (; next_ < stop; next_ += kAlignment) _mm_prefetch(next_, _MM_HINT_T1);
+  }
+
+ private:
+  const char* next_;
+  const char* end_;
+  size_t portion_;
+};
+
 // Multiplies a group of 16 rows by one of 16 outputs, into tile kProduct. The number of a tile must be a literal.
 template <size_t kProduct>
-SKALD_AMX void MultiplyGroups(const int8_t* rows, const int8_t* codes) {
+SKALD_AMX_ALWAYS void MultiplyGroups(const int8_t* rows, const int8_t* codes) {
 #define SKALD_MULTIPLY(product, x, y)              \
   do {                                             \
     _tile_zero(product);                           \
@@ -86,7 +106,7 @@ SKALD_AMX void MultiplyGroups(const int8_t* rows, const int8_t* codes) {
 }
 
 template <size_t kProduct>
-SKALD_AMX void StoreProduct(int32_t* to) {
+SKALD_AMX_ALWAYS void StoreProduct(int32_t* to) {
   if constexpr (kProduct == 0) _tile_stored(0, to, kTileRowBytes);
   if constexpr (kProduct == 1) _tile_stored(1, to, kTileRowBytes);
   if constexpr (kProduct == 2) _tile_stored(2, to, kTileRowBytes);
@@ -97,85 +117,105 @@ SKALD_AMX void StoreProduct(int32_t* to) {
 template <class T>
 class GroupProducts {
  public:
-  // `totals` [16-row blocks][16][kLanes] are added to.
+  // `totals` [16-row blocks][16][kLanes] are added to. Meanwhile `ahead` is asked for.
   GroupProducts(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, const PanelBlock<T>& panel,
-                float* totals)
-      : panel_(panel), count_(row_blocks * panel.groups),
-        block_stride_(input.padded_k * kLanes), x_(input.CodesAt(row, k)),
-        scale_stride_(QuantizedRows::Blocks(input.padded_k) * kLanes), scale_(input.ScaleAt(row, k)),
-        sum_stride_(input.padded_k / kActivationSum * kLanes), sum_(input.SumAt(row, k)), total_(totals) {}
+                float* totals, PrefetchRange ahead)
+      : panel_(panel), row_blocks_(row_blocks), x_(input.CodesAt(row, k)), scale_(input.ScaleAt(row, k)),
+        sum_(input.SumAt(row, k)), padded_k_(input.padded_k), totals_(totals), ahead_(ahead) {}
 
+  // The loop reaches one block further than there are, for what is still on its way.
   SKALD_AMX void AddAll() {
     FloatVec sums[kLanes];
-    Clear(sums);
-    for (size_t step = 0; step < count_ + kAddLag; step += 4) {
-      Step<0>(step, sums);
-      Step<1>(step + 1, sums);
-      Step<2>(step + 2, sums);
-      Step<3>(step + 3, sums);
+    for (size_t block = 0; block <= row_blocks_; ++block) {
+      ahead_.AskForSome();
+      AddBlock(block, sums, std::make_index_sequence<kSteps>());
     }
   }
 
  private:
-  // How many steps after its multiplication a product is stored and added.
-  static constexpr size_t kStoreLag = 2, kAddLag = 4, kSlots = 8;
+  // A step multiplies one group. So many steps later its product is stored, and added.
+  static constexpr size_t kSteps = PanelBlock<T>::kMaxGroups, kStoreLag = 2, kAddLag = 4;
+  static constexpr size_t kSlots = 4;
+  static_assert(kSteps % kSlots == 0 && kAddLag - kStoreLag < kSlots && kAddLag <= kSteps);
+
+  template <size_t... kStep>
+  SKALD_AMX_ALWAYS void AddBlock(size_t block, FloatVec (&sums)[kLanes], std::index_sequence<kStep...>) {
+    (Step<kStep>(block, sums), ...);
+  }
+
+  // Whether 16 rows of this number, counted from the first, exist and have a group of this number.
+  HWY_INLINE bool Has(size_t block, size_t group) const { return block < row_blocks_ && group < panel_.groups; }
+
+  template <size_t kStep>
+  SKALD_AMX_ALWAYS void Step(size_t block, FloatVec (&sums)[kLanes]) {
+    if (Has(block, kStep)) Multiply<kStep>(block);
+    constexpr size_t kStored = (kStep + kSteps - kStoreLag) % kSteps;
+    if (Has(block - (kStored > kStep), kStored)) StoreProduct<kStored % kSlots>(products_[kStored % kSlots]);
+    FinishStores();
+    constexpr size_t kAdded = (kStep + kSteps - kAddLag) % kSteps;
+    const size_t adding = block - (kAdded > kStep);
+    if constexpr (kAdded == 0) Clear(sums);
+    if (Has(adding, kAdded)) Add<kAdded>(sums);
+    if constexpr (kAdded == kSteps - 1) {
+      if (adding < row_blocks_) AddToTotals(adding, sums);
+    }
+  }
 
   HWY_INLINE static void Clear(FloatVec (&sums)[kLanes]) {
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) sums[r] = hn::Zero(FloatTag());
   }
 
-  template <size_t kProduct>
-  SKALD_AMX void Step(size_t step, FloatVec (&sums)[kLanes]) {
-    if (step < count_) {
-      const size_t offset = multiplied_ * T::kGroup;
-      MultiplyGroups<kProduct>(x_ + offset / kActivationGroup * kLanes * kActivationGroup + offset % kActivationGroup,
-                               panel_.codes[multiplied_][0]);
-      if (++multiplied_ == panel_.groups) multiplied_ = 0, x_ += block_stride_;
+  template <size_t kGroup>
+  SKALD_AMX_ALWAYS void Multiply(size_t block) {
+    constexpr size_t kFirst = kGroup * T::kGroup;
+    constexpr size_t kOffset = kFirst / kActivationGroup * kLanes * kActivationGroup + kFirst % kActivationGroup;
+    MultiplyGroups<kGroup % kSlots>(x_ + block * padded_k_ * kLanes + kOffset, panel_.codes[kGroup][0]);
+    if constexpr (std::is_same_v<T, Q8A>) {
+      const int32_t* const sums = sum_ + block * (padded_k_ / kActivationSum) * kLanes + kGroup * kLanes;
+      hn::Store(hn::ConvertTo(FloatTag(), hn::LoadU(IntTag(), sums)), FloatTag(), code_sums_[kGroup % kCodeSums]);
     }
-    if (step - kStoreLag < count_) StoreProduct<(kProduct + 4 - kStoreLag) % 4>(products_[(step - kStoreLag) % kSlots]);
-    FinishStores();
-    if (step - kAddLag < count_) AddProduct(products_[(step - kAddLag) % kSlots], sums);
   }
 
-  HWY_INLINE void AddProduct(const int32_t* product, FloatVec (&sums)[kLanes]) {
-    const FloatVec scales = hn::Load(FloatTag(), panel_.scales[added_]);
+  template <size_t kGroup>
+  HWY_INLINE void Add(FloatVec (&sums)[kLanes]) {
+    const int32_t* const product = products_[kGroup % kSlots];
+    const FloatVec scales = hn::Load(FloatTag(), panel_.scales[kGroup]);
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
       const FloatVec dots = hn::ConvertTo(FloatTag(), hn::Load(IntTag(), product + r * kLanes));
       sums[r] = hn::MulAdd(dots, scales, sums[r]);
     }
     if constexpr (std::is_same_v<T, Q8A>) {
-      const FloatVec offsets = hn::Load(FloatTag(), panel_.offsets[added_]);
-      const int32_t* const codes = sum_ + added_ * kLanes;
+      const FloatVec offsets = hn::Load(FloatTag(), panel_.offsets[kGroup]);
       HWY_UNROLL(16)
       for (size_t r = 0; r < kLanes; ++r) {
-        sums[r] = hn::MulAdd(hn::ConvertTo(FloatTag(), hn::Set(IntTag(), codes[r])), offsets, sums[r]);
+        sums[r] = hn::MulAdd(hn::Set(FloatTag(), code_sums_[kGroup % kCodeSums][r]), offsets, sums[r]);
       }
     }
-    if (++added_ < panel_.groups) return;
-    float* const total = total_;
-    const float* const scale = scale_;
+  }
+
+  HWY_INLINE void AddToTotals(size_t block, const FloatVec (&sums)[kLanes]) {
+    float* const total = totals_ + block * kLanes * kLanes;
+    const float* const scale = scale_ + block * QuantizedRows::Blocks(padded_k_) * kLanes;
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
       const FloatVec sum = hn::MulAdd(hn::Set(FloatTag(), scale[r]), sums[r], hn::Load(FloatTag(), total + r * kLanes));
       hn::Store(sum, FloatTag(), total + r * kLanes);
     }
-    Clear(sums);
-    added_ = 0, scale_ += scale_stride_, sum_ += sum_stride_, total_ += kLanes * kLanes;
   }
 
   const PanelBlock<T>& panel_;
-  const size_t count_;
-  size_t multiplied_ = 0, added_ = 0;  // groups of the 16 rows at hand
-  const size_t block_stride_;
-  const int8_t* x_;
-  const size_t scale_stride_;
-  const float* scale_;
-  const size_t sum_stride_;
-  const int32_t* sum_;
-  float* total_;
+  const size_t row_blocks_;
+  const int8_t* const x_;
+  const float* const scale_;
+  const int32_t* const sum_;
+  const size_t padded_k_;
+  float* const totals_;
+  PrefetchRange ahead_;
+  static constexpr size_t kCodeSums = 8;
   alignas(kAlignment) int32_t products_[kSlots][kLanes * kLanes];
+  alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kCodeSums : 1][kLanes];  // of activations; Q8A only
 };
 
 // Computes up to kMatMulGroup rows by one panel: totals [rows, kLanes].
@@ -187,17 +227,16 @@ SKALD_AMX void SumPanel(const MatMulArgs<T>& args, size_t row, size_t rows, size
   for (size_t k = 0; k < args.padded_k; k += kActivationBlock) {
     const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / kGroupPadding;
     const T* const begin = packs + k / kGroupPadding;
-    const char* const next = reinterpret_cast<const char*>(begin + num_packs);
-    for (size_t line = 0; line < num_packs * sizeof(T); line += kAlignment) hwy::Prefetch(next + line);
     const PanelBlock<T> block(begin, num_packs);
-    GroupProducts<T>(args.input, row, blocks, k, block, totals).AddAll();
+    GroupProducts<T>(args.input, row, blocks, k, block, totals, {begin + num_packs, num_packs * sizeof(T), blocks})
+        .AddAll();
   }
 }
 
 // Panels whose outputs are written together: those of one row lie side by side, and each row on another page.
 inline constexpr size_t kOutputPanels = 4;
 
-// Writes `rows` rows of up to kOutputPanels panels from totals [panel][kMatMulGroup][kLanes].
+// Writes `rows` rows of panels from totals [panel][kMatMulGroup][kLanes].
 template <class T>
 HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end,
                             const float* totals) {
@@ -210,19 +249,43 @@ HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, 
   }
 }
 
-// Outer loop: so many rows that their activations stay in L2.
+// The same from the totals of panels of gates, each followed by its counterpart's.
 template <class T>
+HWY_INLINE void StoreGatedTotals(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end,
+                                 const float* totals) {
+  const bool stream = StreamsOutputs(args);
+  VisitGate(args.gate, [&](auto activation) {
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t p = panel; p < panel_end; ++p) {
+        const float* const gate = totals + ((p - panel) * 2 * kMatMulGroup + r) * kLanes;
+        const Lanes outputs =
+            GatedOutputs(activation, args, p, LoadLanes(gate), LoadLanes(gate + kMatMulGroup * kLanes));
+        float* const output = args.output + (row + r) * args.output_stride + p * kLanes;
+        stream ? StreamLanes(outputs, output) : StoreLanes(outputs, output);
+      }
+    }
+  });
+}
+
+// Outer loop: so many rows that their activations stay in L2.
+template <bool kGated, class T>
 inline void MatMulGroupsAmx(const MatMulArgs<T>& args) {
+  constexpr size_t kSums = kGated ? 2 : 1;  // of each output
   alignas(kAlignment) float totals[kOutputPanels * kMatMulGroup * kLanes];
   SetGroupTileShapes(T::kGroup);
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
     const size_t rows = HWY_MIN(args.row_end - row, kMatMulGroup);
-    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kOutputPanels) {
-      const size_t panel_end = HWY_MIN(panel + kOutputPanels, args.panel_end);
-      for (size_t p = panel; p < panel_end; ++p) {
-        SumPanel(args, row, rows, p, totals + (p - panel) * kMatMulGroup * kLanes);
+    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kOutputPanels / kSums) {
+      const size_t panel_end = HWY_MIN(panel + kOutputPanels / kSums, args.panel_end);
+      for (size_t i = 0; i < (panel_end - panel) * kSums; ++i) {
+        const size_t second_half = i % kSums * (args.n / kSums / kLanes);
+        SumPanel(args, row, rows, panel + i / kSums + second_half, totals + i * kMatMulGroup * kLanes);
       }
-      StoreTotals(args, row, rows, panel, panel_end, totals);
+      if constexpr (kGated) {
+        StoreGatedTotals(args, row, rows, panel, panel_end, totals);
+      } else {
+        StoreTotals(args, row, rows, panel, panel_end, totals);
+      }
     }
   }
   ReleaseTiles();
