@@ -33,13 +33,26 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
+// Memory that will be wanted soon, asked for in portions.
+struct PanelAhead {
+  const char* next = nullptr;
+  const char* end = nullptr;
+  size_t portion = 0;
+
+  HWY_INLINE void AskForSome() {
+    const char* const stop = HWY_MIN(next + portion, end);
+    for (; next < stop; next += kAlignment) _mm_prefetch(next, _MM_HINT_T1);
+  }
+};
+
 // One panel of one block of K, as tile products want it: small enough for the first-level cache, widened to eight bits,
 // one piece of memory. Made once for all rows.
 template <class T>
 struct PanelBlock {
   static constexpr size_t kMaxGroups = kActivationBlock / T::kGroup, kRows = T::kGroup / 4;
 
-  PanelBlock(const T* packs, size_t num_packs) : groups(num_packs * T::kGroups) {
+  void Fill(const T* packs, size_t num_packs) {
+    groups = num_packs * T::kGroups;
     for (size_t g = 0; g < groups; ++g) {
       const T& pack = packs[g / T::kGroups];
       const size_t group = g % T::kGroups;
@@ -56,6 +69,7 @@ struct PanelBlock {
   }
 
   size_t groups;
+  PanelAhead ahead;  // weights of the PanelBlock that follows
   alignas(kAlignment) int8_t codes[kMaxGroups][kRows][4 * kLanes];
   alignas(kAlignment) float scales[kMaxGroups][kLanes];
   alignas(kAlignment) float offsets[std::is_same_v<T, Q8A> ? kMaxGroups : 1][kLanes];  // Q8A only
@@ -69,24 +83,6 @@ SKALD_AMX void SetGroupTileShapes(size_t group) {
   __asm__ volatile("" : : "r"(&shapes) : "memory");
   _tile_loadconfig(&shapes);
 }
-
-// Memory that will be wanted soon, asked for in a number of portions.
-class PrefetchRange {
- public:
-  PrefetchRange(const void* begin, size_t bytes, size_t portions)
-      : next_(static_cast<const char*>(begin)), end_(next_ + bytes),
-        portion_(RoundUp((bytes + portions - 1) / portions, kAlignment)) {}
-
-  HWY_INLINE void AskForSome() {
-    const char* const stop = HWY_MIN(next_ + portion_, end_);
-    for (; next_ < stop; next_ += kAlignment) _mm_prefetch(next_, _MM_HINT_T1);
-  }
-
- private:
-  const char* next_;
-  const char* end_;
-  size_t portion_;
-};
 
 // Multiplies a group of 16 rows by one of 16 outputs, into tile kProduct. The number of a tile must be a literal.
 template <size_t kProduct>
@@ -113,51 +109,70 @@ SKALD_AMX_ALWAYS void StoreProduct(int32_t* to) {
   if constexpr (kProduct == 3) _tile_stored(3, to, kTileRowBytes);
 }
 
-// All tile products of some rows with one PanelBlock, one after the other: for each 16 rows, its groups.
+// Panels computed together: 16 rows of activations are read from L2 for the first of them and are near for the others,
+// and their outputs of one row are neighbours.
+inline constexpr size_t kPanelsAtOnce = 4, kTotalsPerBlock = kPanelsAtOnce * kLanes * kLanes;
+
+// All tile products of some rows with some PanelBlocks, one after the other: for each 16 rows and each panel, its groups.
 template <class T>
 class GroupProducts {
  public:
-  // `totals` [16-row blocks][16][kLanes] are added to. Meanwhile `ahead` is asked for.
-  GroupProducts(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, const PanelBlock<T>& panel,
-                float* totals, PrefetchRange ahead)
-      : panel_(panel), row_blocks_(row_blocks), x_(input.CodesAt(row, k)), scale_(input.ScaleAt(row, k)),
-        sum_(input.SumAt(row, k)), padded_k_(input.padded_k), totals_(totals), ahead_(ahead) {}
-
-  // The loop reaches one block further than there are, for what is still on its way.
-  SKALD_AMX void AddAll() {
+  // `totals` [16-row blocks][kPanelsAtOnce][16][kLanes] are added to.
+  SKALD_AMX void AddAll(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, PanelBlock<T>* panels,
+                        size_t num_panels, float* totals) {
+    const size_t scale_stride = QuantizedRows::Blocks(input.padded_k) * kLanes;
+    const size_t sum_stride = input.padded_k / kActivationSum * kLanes;
+    Unit unit = {nullptr, input.CodesAt(row, k), input.ScaleAt(row, k), input.SumAt(row, k), nullptr}, before = unit;
     FloatVec sums[kLanes];
-    for (size_t block = 0; block <= row_blocks_; ++block) {
-      ahead_.AskForSome();
-      AddBlock(block, sums, std::make_index_sequence<kSteps>());
+    for (size_t block = 0; block < row_blocks; ++block) {
+      for (size_t p = 0; p < num_panels; ++p) {
+        panels[p].ahead.AskForSome();
+        unit.panel = panels + p, unit.totals = totals + block * kTotalsPerBlock + p * kLanes * kLanes;
+        AddUnit(unit, before, sums, std::make_index_sequence<kSteps>());
+        before = unit;
+      }
+      unit.codes += input.padded_k * kLanes, unit.scales += scale_stride, unit.code_sums += sum_stride;
     }
+    unit.panel = nullptr;
+    AddUnit(unit, before, sums, std::make_index_sequence<kSteps>());
   }
 
  private:
+  // 16 rows and a PanelBlock, or null: nothing to do.
+  struct Unit {
+    const PanelBlock<T>* panel;
+    const int8_t* codes;
+    const float* scales;
+    const int32_t* code_sums;
+    float* totals;
+  };
+
   // A step multiplies one group. So many steps later its product is stored, and added.
-  static constexpr size_t kSteps = PanelBlock<T>::kMaxGroups, kStoreLag = 2, kAddLag = 4;
-  static constexpr size_t kSlots = 4;
+  static constexpr size_t kSteps = PanelBlock<T>::kMaxGroups, kStoreLag = 2, kAddLag = 4, kSlots = 4;
   static_assert(kSteps % kSlots == 0 && kAddLag - kStoreLag < kSlots && kAddLag <= kSteps);
 
   template <size_t... kStep>
-  SKALD_AMX_ALWAYS void AddBlock(size_t block, FloatVec (&sums)[kLanes], std::index_sequence<kStep...>) {
-    (Step<kStep>(block, sums), ...);
+  SKALD_AMX_ALWAYS void AddUnit(const Unit& unit, const Unit& before, FloatVec (&sums)[kLanes],
+                                std::index_sequence<kStep...>) {
+    (Step<kStep>(unit, before, sums), ...);
   }
 
-  // Whether 16 rows of this number, counted from the first, exist and have a group of this number.
-  HWY_INLINE bool Has(size_t block, size_t group) const { return block < row_blocks_ && group < panel_.groups; }
+  HWY_INLINE static bool Has(const Unit& unit, size_t group) {
+    return unit.panel != nullptr && group < unit.panel->groups;
+  }
 
   template <size_t kStep>
-  SKALD_AMX_ALWAYS void Step(size_t block, FloatVec (&sums)[kLanes]) {
-    if (Has(block, kStep)) Multiply<kStep>(block);
+  SKALD_AMX_ALWAYS void Step(const Unit& unit, const Unit& before, FloatVec (&sums)[kLanes]) {
+    if (Has(unit, kStep)) Multiply<kStep>(unit);
     constexpr size_t kStored = (kStep + kSteps - kStoreLag) % kSteps;
-    if (Has(block - (kStored > kStep), kStored)) StoreProduct<kStored % kSlots>(products_[kStored % kSlots]);
+    if (Has(kStored < kStep ? unit : before, kStored)) StoreProduct<kStored % kSlots>(products_[kStored % kSlots]);
     FinishStores();
     constexpr size_t kAdded = (kStep + kSteps - kAddLag) % kSteps;
-    const size_t adding = block - (kAdded > kStep);
+    const Unit& adding = kAdded < kStep ? unit : before;
     if constexpr (kAdded == 0) Clear(sums);
-    if (Has(adding, kAdded)) Add<kAdded>(sums);
+    if (Has(adding, kAdded)) Add<kAdded>(*adding.panel, sums);
     if constexpr (kAdded == kSteps - 1) {
-      if (adding < row_blocks_) AddToTotals(adding, sums);
+      if (adding.panel != nullptr) AddToTotals(adding, sums);
     }
   }
 
@@ -167,99 +182,109 @@ class GroupProducts {
   }
 
   template <size_t kGroup>
-  SKALD_AMX_ALWAYS void Multiply(size_t block) {
+  SKALD_AMX_ALWAYS void Multiply(const Unit& unit) {
     constexpr size_t kFirst = kGroup * T::kGroup;
     constexpr size_t kOffset = kFirst / kActivationGroup * kLanes * kActivationGroup + kFirst % kActivationGroup;
-    MultiplyGroups<kGroup % kSlots>(x_ + block * padded_k_ * kLanes + kOffset, panel_.codes[kGroup][0]);
+    MultiplyGroups<kGroup % kSlots>(unit.codes + kOffset, unit.panel->codes[kGroup][0]);
     if constexpr (std::is_same_v<T, Q8A>) {
-      const int32_t* const sums = sum_ + block * (padded_k_ / kActivationSum) * kLanes + kGroup * kLanes;
-      hn::Store(hn::ConvertTo(FloatTag(), hn::LoadU(IntTag(), sums)), FloatTag(), code_sums_[kGroup % kCodeSums]);
+      const IntVec code_sums = hn::LoadU(IntTag(), unit.code_sums + kGroup * kLanes);
+      hn::Store(hn::ConvertTo(FloatTag(), code_sums), FloatTag(), code_sums_[kGroup % kSumSlots]);
     }
   }
 
   template <size_t kGroup>
-  HWY_INLINE void Add(FloatVec (&sums)[kLanes]) {
+  HWY_INLINE void Add(const PanelBlock<T>& panel, FloatVec (&sums)[kLanes]) {
     const int32_t* const product = products_[kGroup % kSlots];
-    const FloatVec scales = hn::Load(FloatTag(), panel_.scales[kGroup]);
+    const FloatVec scales = hn::Load(FloatTag(), panel.scales[kGroup]);
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
       const FloatVec dots = hn::ConvertTo(FloatTag(), hn::Load(IntTag(), product + r * kLanes));
       sums[r] = hn::MulAdd(dots, scales, sums[r]);
     }
     if constexpr (std::is_same_v<T, Q8A>) {
-      const FloatVec offsets = hn::Load(FloatTag(), panel_.offsets[kGroup]);
+      const FloatVec offsets = hn::Load(FloatTag(), panel.offsets[kGroup]);
       HWY_UNROLL(16)
       for (size_t r = 0; r < kLanes; ++r) {
-        sums[r] = hn::MulAdd(hn::Set(FloatTag(), code_sums_[kGroup % kCodeSums][r]), offsets, sums[r]);
+        sums[r] = hn::MulAdd(hn::Set(FloatTag(), code_sums_[kGroup % kSumSlots][r]), offsets, sums[r]);
       }
     }
   }
 
-  HWY_INLINE void AddToTotals(size_t block, const FloatVec (&sums)[kLanes]) {
-    float* const total = totals_ + block * kLanes * kLanes;
-    const float* const scale = scale_ + block * QuantizedRows::Blocks(padded_k_) * kLanes;
+  HWY_INLINE static void AddToTotals(const Unit& unit, const FloatVec (&sums)[kLanes]) {
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
-      const FloatVec sum = hn::MulAdd(hn::Set(FloatTag(), scale[r]), sums[r], hn::Load(FloatTag(), total + r * kLanes));
-      hn::Store(sum, FloatTag(), total + r * kLanes);
+      float* const total = unit.totals + r * kLanes;
+      hn::Store(hn::MulAdd(hn::Set(FloatTag(), unit.scales[r]), sums[r], hn::Load(FloatTag(), total)), FloatTag(),
+                total);
     }
   }
 
-  const PanelBlock<T>& panel_;
-  const size_t row_blocks_;
-  const int8_t* const x_;
-  const float* const scale_;
-  const int32_t* const sum_;
-  const size_t padded_k_;
-  float* const totals_;
-  PrefetchRange ahead_;
-  static constexpr size_t kCodeSums = 8;
+  static constexpr size_t kSumSlots = 8;
   alignas(kAlignment) int32_t products_[kSlots][kLanes * kLanes];
-  alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kCodeSums : 1][kLanes];  // of activations; Q8A only
+  alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kSumSlots : 1][kLanes];  // Q8A only
 };
 
-// Computes up to kMatMulGroup rows by one panel: totals [rows, kLanes].
-template <class T>
-SKALD_AMX void SumPanel(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, float* totals) {
-  const size_t blocks = RoundUp(rows, kLanes) / kLanes;
-  hwy::ZeroBytes(totals, blocks * kLanes * kLanes * sizeof(float));
-  const T* const packs = args.weights + panel * (args.padded_k / kGroupPadding);
+// Which panels are computed together: with kGated, panels of gates, each followed by its counterpart.
+template <bool kGated, class T>
+struct PanelGroup {
+  static constexpr size_t kSums = kGated ? 2 : 1, kPanels = kPanelsAtOnce / kSums;
+
+  size_t size() const { return (end - begin) * kSums; }
+  const T* WeightsAt(const MatMulArgs<T>& args, size_t i, size_t k) const {
+    const size_t panel = begin + i / kSums + i % kSums * (args.n / 2 / kLanes);
+    return args.weights + (panel * args.padded_k + k) / kGroupPadding;
+  }
+
+  size_t begin, end;
+};
+
+// Computes up to kMatMulGroup rows by a group of panels.
+template <bool kGated, class T>
+SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<kGated, T>& group,
+                         float* totals) {
+  const size_t row_blocks = RoundUp(rows, kLanes) / kLanes;
+  hwy::ZeroBytes(totals, row_blocks * kTotalsPerBlock * sizeof(float));
+  PanelBlock<T> panels[kPanelsAtOnce];
+  GroupProducts<T> products;
   for (size_t k = 0; k < args.padded_k; k += kActivationBlock) {
     const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / kGroupPadding;
-    const T* const begin = packs + k / kGroupPadding;
-    const PanelBlock<T> block(begin, num_packs);
-    GroupProducts<T>(args.input, row, blocks, k, block, totals, {begin + num_packs, num_packs * sizeof(T), blocks})
-        .AddAll();
+    for (size_t i = 0; i < group.size(); ++i) {
+      const T* const weights = group.WeightsAt(args, i, k);
+      panels[i].Fill(weights, num_packs);
+      const char* const next = reinterpret_cast<const char*>(weights + num_packs);
+      const size_t bytes = num_packs * sizeof(T);
+      panels[i].ahead = {next, next + bytes, RoundUp(bytes / row_blocks, kAlignment)};
+    }
+    products.AddAll(args.input, row, row_blocks, k, panels, group.size(), totals);
   }
 }
 
-// Panels whose outputs are written together: those of one row lie side by side, and each row on another page.
-inline constexpr size_t kOutputPanels = 4;
+HWY_INLINE const float* TotalsAt(const float* totals, size_t r, size_t i) {
+  return totals + r / kLanes * kTotalsPerBlock + (i * kLanes + r % kLanes) * kLanes;
+}
 
-// Writes `rows` rows of panels from totals [panel][kMatMulGroup][kLanes].
 template <class T>
-HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end,
+HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<false, T>& group,
                             const float* totals) {
-  const bool stream = StreamsOutputs(args) && panel_end * kLanes <= args.n;
+  const bool stream = StreamsOutputs(args) && group.end * kLanes <= args.n;
   for (size_t r = 0; r < rows; ++r) {
-    for (size_t p = panel; p < panel_end; ++p) {
-      const Lanes total = LoadLanes(totals + ((p - panel) * kMatMulGroup + r) * kLanes);
+    for (size_t p = group.begin; p < group.end; ++p) {
+      const Lanes total = LoadLanes(TotalsAt(totals, r, p - group.begin));
       stream ? StreamOutputs(args, row + r, p, total) : StoreOutputs(args, row + r, p, total);
     }
   }
 }
 
-// The same from the totals of panels of gates, each followed by its counterpart's.
 template <class T>
-HWY_INLINE void StoreGatedTotals(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end,
-                                 const float* totals) {
+HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<true, T>& group,
+                            const float* totals) {
   const bool stream = StreamsOutputs(args);
   VisitGate(args.gate, [&](auto activation) {
     for (size_t r = 0; r < rows; ++r) {
-      for (size_t p = panel; p < panel_end; ++p) {
-        const float* const gate = totals + ((p - panel) * 2 * kMatMulGroup + r) * kLanes;
-        const Lanes outputs =
-            GatedOutputs(activation, args, p, LoadLanes(gate), LoadLanes(gate + kMatMulGroup * kLanes));
+      for (size_t p = group.begin; p < group.end; ++p) {
+        const Lanes gate = LoadLanes(TotalsAt(totals, r, 2 * (p - group.begin)));
+        const Lanes up = LoadLanes(TotalsAt(totals, r, 2 * (p - group.begin) + 1));
+        const Lanes outputs = GatedOutputs(activation, args, p, gate, up);
         float* const output = args.output + (row + r) * args.output_stride + p * kLanes;
         stream ? StreamLanes(outputs, output) : StoreLanes(outputs, output);
       }
@@ -269,23 +294,16 @@ HWY_INLINE void StoreGatedTotals(const MatMulArgs<T>& args, size_t row, size_t r
 
 // Outer loop: so many rows that their activations stay in L2.
 template <bool kGated, class T>
-inline void MatMulGroupsAmx(const MatMulArgs<T>& args) {
-  constexpr size_t kSums = kGated ? 2 : 1;  // of each output
-  alignas(kAlignment) float totals[kOutputPanels * kMatMulGroup * kLanes];
+void MatMulGroupsAmx(const MatMulArgs<T>& args) {
+  constexpr size_t kStep = PanelGroup<kGated, T>::kPanels;
+  alignas(kAlignment) float totals[kMatMulGroup / kLanes * kTotalsPerBlock];
   SetGroupTileShapes(T::kGroup);
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
     const size_t rows = HWY_MIN(args.row_end - row, kMatMulGroup);
-    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kOutputPanels / kSums) {
-      const size_t panel_end = HWY_MIN(panel + kOutputPanels / kSums, args.panel_end);
-      for (size_t i = 0; i < (panel_end - panel) * kSums; ++i) {
-        const size_t second_half = i % kSums * (args.n / kSums / kLanes);
-        SumPanel(args, row, rows, panel + i / kSums + second_half, totals + i * kMatMulGroup * kLanes);
-      }
-      if constexpr (kGated) {
-        StoreGatedTotals(args, row, rows, panel, panel_end, totals);
-      } else {
-        StoreTotals(args, row, rows, panel, panel_end, totals);
-      }
+    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kStep) {
+      const PanelGroup<kGated, T> group = {panel, HWY_MIN(panel + kStep, args.panel_end)};
+      SumPanels(args, row, rows, group, totals);
+      StoreTotals(args, row, rows, group, totals);
     }
   }
   ReleaseTiles();
