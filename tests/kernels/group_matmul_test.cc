@@ -80,20 +80,31 @@ struct GroupCase {
     }
   }
 
-  std::vector<float> Run(const std::vector<size_t>& ends) const {
-    const size_t padded_k = PaddedK<T>(k);
-    AlignedBuffer<std::byte> memory(PreparedBytes<T>(rows, padded_k));
-    const Prepared<T> prepared = PreparedIn<T>(memory.data(), rows, padded_k);
-    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k, .output = prepared, .rows = rows, .cols = k,
+  AlignedBuffer<std::byte> PreparedInput() const {
+    AlignedBuffer<std::byte> memory(PreparedBytes<T>(rows, PaddedK<T>(k)));
+    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k,
+                           .output = PreparedIn<T>(memory.data(), rows, PaddedK<T>(k)), .rows = rows, .cols = k,
                            .row_begin = 0, .row_end = rows});
+    return memory;
+  }
+
+  // All but the output and the panels.
+  MatMulArgs<T> Args(const AlignedBuffer<std::byte>& prepared) const {
+    return {.input = PreparedIn<T>(const_cast<std::byte*>(prepared.data()), rows, PaddedK<T>(k)),
+            .weights = packed.data(), .bias = bias.empty() ? nullptr : bias.data(), .output = nullptr,
+            .output_stride = 0, .rows = rows, .n = n, .padded_k = PaddedK<T>(k), .row_begin = 0, .row_end = rows,
+            .panel_begin = 0, .panel_end = 0, .partial_sums = nullptr};
+  }
+
+  std::vector<float> Run(const std::vector<size_t>& ends) const {
+    const AlignedBuffer<std::byte> prepared = PreparedInput();
     std::vector<float> output(rows * (n + kGap), kNaN);
-    size_t begin = 0;
+    MatMulArgs<T> args = Args(prepared);
+    args.output = output.data(), args.output_stride = n + kGap;
     for (const size_t end : ends) {
-      Kernels<>::MatMul<T>({.input = prepared, .weights = packed.data(), .bias = bias.empty() ? nullptr : bias.data(),
-                            .output = output.data(), .output_stride = n + kGap, .rows = rows, .n = n,
-                            .padded_k = padded_k, .row_begin = 0, .row_end = rows, .panel_begin = begin,
-                            .panel_end = end, .partial_sums = nullptr});
-      begin = end;
+      args.panel_end = end;
+      Kernels<>::MatMul<T>(args);
+      args.panel_begin = end;
     }
     return output;
   }
@@ -161,6 +172,33 @@ TEST_CASE_TEMPLATE("quantised panels computed in pieces equal all panels compute
     const std::vector<float> whole = c.Run();
     CHECK(Difference(c.Run({1, 4, 4, 9, c.num_panels()}), whole, 0) == "");
     CHECK(Difference(c.Run({5, 12, c.num_panels()}), whole, 0) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("a gated product by quantised weights equals a product and then a gate", T, Q8_0, Q4_0, Q8A) {
+  for (const size_t rows : {1, 2, 5, 17, 300}) {
+    for (const size_t cols : {16, 48, 80}) {
+      CAPTURE(rows);
+      CAPTURE(cols);
+      const GroupCase<T> c(rows, 2 * cols, rows == 300 ? 320 : 83, cols != 48);
+      const AlignedBuffer<std::byte> memory = c.PreparedInput();
+      MatMulArgs<T> args = c.Args(memory);
+      for (const GateFunction gate : {GateFunction::kSilu, GateFunction::kGeluTanh, GateFunction::kGeluErf}) {
+        AlignedBuffer<float> sums(rows * 2 * cols), expected(rows * cols), actual(rows * cols);
+        args.output = sums.data(), args.output_stride = 2 * cols;
+        args.panel_begin = 0, args.panel_end = 2 * cols / kLanes;
+        Kernels<>::MatMul<T>(args);
+        Kernels<>::Gate({.gate = gate, .gate_up = sums.data(), .output = expected.data(), .cols = cols,
+                         .row_begin = 0, .row_end = rows});
+        args.output = actual.data(), args.output_stride = cols, args.gate = gate;
+        for (const size_t end : {size_t{1}, cols / kLanes}) {
+          args.panel_end = end;
+          Kernels<>::MatMulGated<T>(args);
+          args.panel_begin = end;
+        }
+        CHECK(BitDifference(std::span<const float>(actual), std::span<const float>(expected)) == "");
+      }
+    }
   }
 }
 

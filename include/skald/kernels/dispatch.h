@@ -54,8 +54,13 @@ void Kernels<kTargets>::MatMul(const MatMulArgs<T>& args) {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::MatMulGated(const MatMulArgs<T>& args) {
-  HWY_EXPORT_T(MatMulGatedTable, MatMulGated<T>);
-  HWY_DYNAMIC_DISPATCH_T(MatMulGatedTable)(args);
+  if constexpr (kIsGrouped<T>) {
+    HWY_EXPORT_T(MatMulGroupsGatedTable, MatMulGroupsGated<T>);
+    HWY_DYNAMIC_DISPATCH_T(MatMulGroupsGatedTable)(args);
+  } else {
+    HWY_EXPORT_T(MatMulGatedTable, MatMulGated<T>);
+    HWY_DYNAMIC_DISPATCH_T(MatMulGatedTable)(args);
+  }
 }
 
 template <int64_t kTargets>

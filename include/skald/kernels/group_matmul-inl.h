@@ -17,6 +17,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/group_layout.h"
+#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/codes-inl.h"
 #include "skald/kernels/group_matmul_amx-inl.h"
@@ -89,11 +90,34 @@ HWY_INLINE void PrefetchPacks(const T* packs, size_t stride) {
   }
 }
 
-// Computes kRows rows, all of one block of the input's, by kPanels panels.
 template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t panel,
+                            const Lanes (&totals)[kRows][kPanels]) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) StoreOutputs(args, row + r, panel + p, totals[r][p]);
+  }
+}
+
+// The same of a panel of gates and its counterpart.
+template <size_t kRows, class T>
+HWY_INLINE void StoreGatedTotals(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes (&totals)[kRows][2]) {
+  VisitGate(args.gate, [&](auto activation) {
+    for (size_t r = 0; r < kRows; ++r) {
+      const Lanes outputs = GatedOutputs(activation, args, panel, totals[r][0], totals[r][1]);
+      StoreGatedOutputs(args, row + r, panel, outputs, false);
+    }
+  });
+}
+
+// Computes kRows rows, all of one block of the input's, by kPanels panels: neighbours, or with kGated a panel of gates
+// and its counterpart.
+template <bool kGated, size_t kRows, size_t kPanels, class T>
 void GroupTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
-  const size_t stride = args.padded_k / kGroupPadding;
-  const T* const weights = args.weights + panel * stride;
+  const size_t packs_per_panel = args.padded_k / kGroupPadding;
+  const size_t stride = packs_per_panel * (kGated ? args.n / 2 / kLanes : 1);
+  const T* const weights = args.weights + panel * packs_per_panel;
   Lanes totals[kRows][kPanels];
   ClearSums(totals);
   for (size_t block = 0; block < args.padded_k; block += kActivationBlock) {
@@ -115,36 +139,49 @@ void GroupTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
       for (size_t p = 0; p < kPanels; ++p) totals[r][p] = MulAdd(scale, sums[r][p], totals[r][p]);
     }
   }
-  HWY_UNROLL(16)
-  for (size_t r = 0; r < kRows; ++r) {
-    HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) StoreOutputs(args, row + r, panel + p, totals[r][p]);
+  if constexpr (kGated) {
+    StoreGatedTotals(args, row, panel, totals);
+  } else {
+    StoreTotals(args, row, panel, totals);
   }
 }
 
-template <size_t kPanels, class T>
+template <bool kGated, size_t kPanels, class T>
 HWY_INLINE void GroupPanels(const MatMulArgs<T>& args, size_t panel) {
   static_assert(kLanes % kTileRows == 0, "a tile of rows lies within one block of the input");
   size_t row = args.row_begin;
   if constexpr (kPanels <= kTilePanels) {
-    for (; row + kTileRows <= args.row_end; row += kTileRows) GroupTile<kTileRows, kPanels>(args, row, panel);
+    for (; row + kTileRows <= args.row_end; row += kTileRows) GroupTile<kGated, kTileRows, kPanels>(args, row, panel);
   }
-  for (; row < args.row_end; ++row) GroupTile<1, kPanels>(args, row, panel);
+  for (; row < args.row_end; ++row) GroupTile<kGated, 1, kPanels>(args, row, panel);
 }
 
 // Outer loop: a few panels, which stay in L2 while all rows pass over them.
+template <class T>
+void MatMulGroupsOnVectors(const MatMulArgs<T>& args) {
+  size_t panel = args.panel_begin;
+  if (args.row_end - args.row_begin < kTileRows) {
+    for (; panel + kRowPanels <= args.panel_end; panel += kRowPanels) GroupPanels<false, kRowPanels>(args, panel);
+  } else {
+    for (; panel + kTilePanels <= args.panel_end; panel += kTilePanels) GroupPanels<false, kTilePanels>(args, panel);
+  }
+  for (; panel < args.panel_end; ++panel) GroupPanels<false, 1>(args, panel);
+}
+
 template <class T>
 void MatMulGroups(const MatMulArgs<T>& args) {
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
   if (args.rows > 1 && HaveAmx()) return MatMulGroupsAmx<false>(args);
 #endif
-  size_t panel = args.panel_begin;
-  if (args.row_end - args.row_begin < kTileRows) {
-    for (; panel + kRowPanels <= args.panel_end; panel += kRowPanels) GroupPanels<kRowPanels>(args, panel);
-  } else {
-    for (; panel + kTilePanels <= args.panel_end; panel += kTilePanels) GroupPanels<kTilePanels>(args, panel);
-  }
-  for (; panel < args.panel_end; ++panel) GroupPanels<1>(args, panel);
+  MatMulGroupsOnVectors(args);
+}
+
+template <class T>
+void MatMulGroupsGated(const MatMulArgs<T>& args) {
+#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+  if (args.rows > 1 && HaveAmx()) return MatMulGroupsAmx<true>(args);
+#endif
+  for (size_t panel = args.panel_begin; panel < args.panel_end; ++panel) GroupPanels<true, 2>(args, panel);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -284,9 +284,7 @@ HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, 
       for (size_t p = group.begin; p < group.end; ++p) {
         const Lanes gate = LoadLanes(TotalsAt(totals, r, 2 * (p - group.begin)));
         const Lanes up = LoadLanes(TotalsAt(totals, r, 2 * (p - group.begin) + 1));
-        const Lanes outputs = GatedOutputs(activation, args, p, gate, up);
-        float* const output = args.output + (row + r) * args.output_stride + p * kLanes;
-        stream ? StreamLanes(outputs, output) : StoreLanes(outputs, output);
+        StoreGatedOutputs(args, row + r, p, GatedOutputs(activation, args, p, gate, up), stream);
       }
     }
   });

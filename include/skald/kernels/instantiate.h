@@ -15,9 +15,10 @@ namespace skald {
 
 template struct Kernels<HWY_TARGETS>;
 
-#define SKALD_INSTANTIATE(T)                                             \
-  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&); \
-  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);   \
+#define SKALD_INSTANTIATE(T)                                                \
+  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&);    \
+  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);      \
+  template void Kernels<HWY_TARGETS>::MatMulGated<T>(const MatMulArgs<T>&); \
   template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&)
 
 SKALD_INSTANTIATE(float);
@@ -28,7 +29,6 @@ SKALD_INSTANTIATE(Q8A);
 
 #undef SKALD_INSTANTIATE
 #define SKALD_INSTANTIATE(T)                                                     \
-  template void Kernels<HWY_TARGETS>::MatMulGated<T>(const MatMulArgs<T>&);      \
   template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&);            \
   template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);              \
   template void Kernels<HWY_TARGETS>::Attention<T, false>(const AttentionArgs&); \

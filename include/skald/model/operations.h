@@ -57,6 +57,16 @@ class Operations {
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
     const size_t cols = down.cols;
+    if (IsGrouped(gate_up.dtype) && cols % kLanes == 0) {
+      VisitWeightType(gate_up.dtype, [&]<class T>() {
+        Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias, {gated, cols}, cols / kLanes,
+                    [gate](MatMulArgs<T> args) {
+                      args.gate = gate;
+                      Kernels<>::template MatMulGated<T>(args);
+                    });
+      });
+      return MatMul(down, {gated, cols}, rows, down_bias, output);
+    }
     if (cols % kTile != 0 || IsGrouped(gate_up.dtype) || gate_up.dtype != down.dtype) {
       MatMul(gate_up, input, rows, gate_up_bias, {scratch, gate_up.rows});
       Gate(gate, scratch, rows, cols, gated);
