@@ -25,6 +25,7 @@
 
 #undef SKALD_AMX
 #define SKALD_AMX __attribute__((target("amx-tile,amx-bf16,amx-int8"))) inline
+// The same for parts of a loop, whose sums must stay in registers.
 #undef SKALD_AMX_ALWAYS
 #define SKALD_AMX_ALWAYS __attribute__((target("amx-tile,amx-bf16,amx-int8"), always_inline)) inline
 

@@ -113,7 +113,8 @@ SKALD_AMX_ALWAYS void StoreProduct(int32_t* to) {
 // and their outputs of one row are neighbours.
 inline constexpr size_t kPanelsAtOnce = 4, kTotalsPerBlock = kPanelsAtOnce * kLanes * kLanes;
 
-// All tile products of some rows with some PanelBlocks, one after the other: for each 16 rows and each panel, its groups.
+// All tile products of some rows with some PanelBlocks, one after the other: for each 16 rows, each panel and each
+// group. The compiler knows the number of a group, so that sums stay in registers and nothing is counted.
 template <class T>
 class GroupProducts {
  public:
@@ -219,7 +220,7 @@ class GroupProducts {
     }
   }
 
-  static constexpr size_t kSumSlots = 8;
+  static constexpr size_t kSumSlots = 8;  // more than kAddLag: they are written with the multiplication
   alignas(kAlignment) int32_t products_[kSlots][kLanes * kLanes];
   alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kSumSlots : 1][kLanes];  // Q8A only
 };
@@ -253,16 +254,18 @@ SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t rows, con
       panels[i].Fill(weights, num_packs);
       const char* const next = reinterpret_cast<const char*>(weights + num_packs);
       const size_t bytes = num_packs * sizeof(T);
-      panels[i].ahead = {next, next + bytes, RoundUp(bytes / row_blocks, kAlignment)};
+      panels[i].ahead = {next, next + bytes, RoundUp((bytes + row_blocks - 1) / row_blocks, kAlignment)};
     }
     products.AddAll(args.input, row, row_blocks, k, panels, group.size(), totals);
   }
 }
 
+// Returns the totals of row r of panel i of a group.
 HWY_INLINE const float* TotalsAt(const float* totals, size_t r, size_t i) {
   return totals + r / kLanes * kTotalsPerBlock + (i * kLanes + r % kLanes) * kLanes;
 }
 
+// Writes the outputs of `rows` rows of a group of panels.
 template <class T>
 HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<false, T>& group,
                             const float* totals) {
