@@ -51,8 +51,8 @@ class Operations {
     });
   }
 
-  // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room for
-  // [rows, gate_up.rows] floats and `gated` for [RoundUp(rows, kRowBlock), down.cols].
+  // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
+  // for [rows, gate_up.rows] floats and `gated` for [RoundUp(rows, kRowBlock), down.cols].
   void FeedForward(GateFunction gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
