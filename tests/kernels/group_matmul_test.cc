@@ -12,6 +12,7 @@
 #include "skald/kernels/kernels.h"
 #include "tests/reference/group_matmul.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -162,6 +163,10 @@ TEST_CASE_TEMPLATE("quantised panels computed in pieces equal all panels compute
     CHECK(Difference(c.Run({1, 4, 4, 9, c.num_panels()}), whole, 0) == "");
     CHECK(Difference(c.Run({5, 12, c.num_panels()}), whole, 0) == "");
   }
+}
+
+TEST_CASE_TEMPLATE("a product by quantised weights has the saved bits", T, Q8_0, Q4_0, Q8A) {
+  CHECK(SavedDifference({"matmul", NameOf(kDTypeOf<T>)}, GroupCase<T>(17, 83, 300, true).Run()) == "");
 }
 
 TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A) {
