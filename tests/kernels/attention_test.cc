@@ -10,6 +10,7 @@
 #include "tests/reference/attention.h"
 #include "tests/support/cached_sequence.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -288,6 +289,13 @@ TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf1
   expected.resize(32);
   expected.insert(expected.end(), of_first.begin(), of_first.begin() + 32);
   CHECK(BitDifference(output, expected) == "");
+}
+
+TEST_CASE_TEMPLATE("attention has the saved bits", T, float, bf16) {
+  AttentionTest<T> test({4, 2, 24}, 300, kEdges);
+  test.window = 150;
+  test.softcap = 5.0f;
+  CHECK(SavedDifference({"attention", NameOf(kDTypeOf<T>)}, test.Run(64)) == "");
 }
 
 TEST_CASE_TEMPLATE("the scalar reference is close to softmax attention in double precision", T, float, bf16) {

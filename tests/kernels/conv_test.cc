@@ -11,6 +11,7 @@
 #include "tests/reference/recurrent.h"
 #include "tests/support/kernel_data.h"
 #include "tests/support/recurrent_runs.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -129,6 +130,10 @@ TEST_CASE("a convolution goes token by token through the last inputs") {
     }
     CHECK(BitDifference(output, whole) == "");
   });
+}
+
+TEST_CASE("a convolution has the saved bits") {
+  CHECK(SavedDifference({"convolution"}, ConvCase(130, 4, true).RunAtOnce()) == "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "skald/kernels/kernels.h"
 #include "tests/reference/group_matmul.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -200,6 +201,10 @@ TEST_CASE_TEMPLATE("a gated product by quantised weights equals a product and th
       }
     }
   }
+}
+
+TEST_CASE_TEMPLATE("a product by quantised weights has the saved bits", T, Q8_0, Q4_0, Q8A) {
+  CHECK(SavedDifference({"matmul", NameOf(kDTypeOf<T>)}, GroupCase<T>(17, 83, 300, true).Run()) == "");
 }
 
 TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A) {

@@ -15,6 +15,7 @@
 #include "skald/kernels/kernels.h"
 #include "tests/reference/math.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -72,6 +73,13 @@ TEST_CASE("gates equal their scalar forms for every kind of number") {
   CheckGate(GateFunction::kSilu, reference::Silu);
   CheckGate(GateFunction::kGeluTanh, reference::GeluTanh);
   CheckGate(GateFunction::kGeluErf, reference::GeluErf);
+}
+
+TEST_CASE("gates have the saved bits") {
+  const std::vector<float> x = AllKindsOfFloats(99991), ones(x.size(), 1.0f);
+  CHECK(SavedDifference({"SiLU"}, RunGate(GateFunction::kSilu, x, ones)) == "");
+  CHECK(SavedDifference({"GELU by tanh"}, RunGate(GateFunction::kGeluTanh, x, ones)) == "");
+  CHECK(SavedDifference({"GELU by erf"}, RunGate(GateFunction::kGeluErf, x, ones)) == "");
 }
 
 TEST_CASE("gates multiply by the second half of each row, for every length") {

@@ -8,6 +8,7 @@
 #include "skald/kernels/kernels.h"
 #include "tests/reference/matmul.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -144,6 +145,10 @@ TEST_CASE_TEMPLATE("a row's result does not depend on the other rows", T, float,
     const size_t stride = together.size() / batch.rows;
     CHECK(Difference(single.Run(), std::span(together).subspan(row * stride, stride), 0) == "");
   }
+}
+
+TEST_CASE_TEMPLATE("a matrix product has the saved bits", T, float, bf16) {
+  CHECK(SavedDifference({"matmul", NameOf(kDTypeOf<T>)}, MatMulCase<T>(17, 83, 300, true).Run()) == "");
 }
 
 TEST_CASE_TEMPLATE("terms that cancel leave the reference's remainder", T, float, bf16) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "tests/reference/recurrent.h"
 #include "tests/support/kernel_data.h"
 #include "tests/support/recurrent_runs.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -27,6 +29,7 @@ std::vector<float> NegativeFloats(uint32_t seed, size_t size, float magnitude) {
 }
 
 struct RgLruCase {
+  static constexpr std::string_view kName = "RG-LRU";
   static constexpr size_t kVariants = 4;
 
   RgLruCase(size_t rows, size_t variant)
@@ -73,6 +76,7 @@ Real ScanStep(const reference::ScanTerms& terms, Real* state) {
 }
 
 struct SelectiveScanCase {
+  static constexpr std::string_view kName = "selective scan";
   static constexpr size_t kVariants = 4;
 
   SelectiveScanCase(size_t rows, size_t variant)
@@ -111,6 +115,7 @@ struct SelectiveScanCase {
 };
 
 struct StateSpaceCase {
+  static constexpr std::string_view kName = "state space";
   static constexpr size_t kVariants = 4;
 
   StateSpaceCase(size_t rows, size_t variant)
@@ -251,6 +256,12 @@ TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, R
     CHECK(BitDifference(output, whole.output) == "");
     CHECK(BitDifference(runs.Blocks(), whole.blocks) == "");
   }
+}
+
+TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase) {
+  const Outcome outcome = RunAtOnce(Case(kRows, 0));
+  CHECK(SavedDifference({Case::kName, "outputs"}, outcome.output) == "");
+  CHECK(SavedDifference({Case::kName, "states"}, outcome.blocks) == "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tests/reference/norm.h"
 #include "tests/reference/rope.h"
 #include "tests/support/kernel_data.h"
+#include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
 namespace {
@@ -83,6 +84,14 @@ TEST_CASE("a norm equals the scalar reference for every length") {
                      .row_begin = 1, .row_end = 3});
     CHECK(Difference(actual, expected, 8 * kEpsilon * static_cast<double>(cols + 4)) == "");
   }
+}
+
+TEST_CASE("a norm has the saved bits") {
+  const std::vector<float> input = RandomFloats(14, 1000, 3.0f), weight = RandomFloats(15, 1000, 2.0f);
+  std::vector<float> output(input.size());
+  Kernels<>::Norm({.input = input.data(), .input_stride = 0, .weight = weight.data(), .output = output.data(),
+                   .output_stride = 0, .cols = input.size(), .epsilon = 1e-6f, .row_begin = 0, .row_end = 1});
+  CHECK(SavedDifference({"norm"}, output) == "");
 }
 
 TEST_CASE("a norm may write over its input") {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One answer: the same weights and tokens give the same bits however the work is divided. These tests also run once
-// on each SIMD target.
+// One answer: the same weights and tokens give the same bits however the work is divided, on any machine. These tests
+// also run once on each SIMD target.
 
 #include <cmath>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "hwy/targets.h"
 #include "tests/support/golden_configs.h"
+#include "tests/support/saved_hashes.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"
 
@@ -154,6 +156,13 @@ TEST_CASE_TEMPLATE("every compiled target with FMA gives the same bits", C, SKAL
       CAPTURE(hwy::TargetName(target));
       CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, fixture.runtime), fixture.expected));
     }
+  });
+}
+
+TEST_CASE_TEMPLATE("every machine gives the saved bits", C, SKALD_SMALL_MODELS) {
+  ForEachType<C>([](const auto& fixture) {
+    const std::string_view weights = NameOf(fixture.model.weights().dtype), kv = NameOf(fixture.runtime.kv_type);
+    CHECK(SavedDifference({C::kName, weights, kv}, fixture.expected) == "");
   });
 }
 
