@@ -63,6 +63,9 @@ HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, siz
           .right = left + PairStride<kGated>(args)};
 }
 
+// With fewer pairs of row blocks than this the weights pass by so fast that the processor prefetches better by itself.
+inline constexpr size_t kPairsToAskAhead = 4;
+
 // Memory that will be wanted soon: so many lines of it are asked for with each tile of K.
 struct Ahead {
   const std::byte* left;
@@ -164,7 +167,7 @@ void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_
   const bf16* const next = OperandsAt<kGated>(args, row, panel + (kGated ? 1 : 2), k).left;
   Ahead ahead = {.left = reinterpret_cast<const std::byte*>(next),
                  .right = reinterpret_cast<const std::byte*>(next + PairStride<kGated>(args)),
-                 .lines = (kTileHeight + pairs - 1) / pairs};
+                 .lines = pairs < kPairsToAskAhead ? 0 : (kTileHeight + pairs - 1) / pairs};
   for (; row < row_end; row += kPairRows, sums += kPairSums) {
     const size_t rows = HWY_MIN(kPairRows, row_end - row);
     SumTiles(rows > kRowBlock, right, OperandsAt<kGated>(args, row, panel, k), (k_end - k) / kTile, k == 0, ahead,
