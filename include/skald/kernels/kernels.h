@@ -7,7 +7,7 @@
 // One indirect call per kernel call, so give a kernel a whole range of rows. All functions are const in spirit:
 // no allocation, no threads, no state; calls whose outputs do not overlap may run concurrently.
 //
-// Numbers: DESIGN.md, section 6. Targets with FMA (AVX2 and better, NEON, SVE) return identical bits, provided that
+// Numbers: ARITHMETIC.md. Targets with FMA (AVX2 and better, NEON, SVE) return identical bits, provided that
 // the compiler does not fuse or reassociate on its own (-ffp-contract=off, no -ffast-math; the CMake target sets
 // this). SSE2 to SSE4, EMU128 and SCALAR multiply and add separately: close, but not the same bits. Flush-to-zero
 // is the caller's business.
