@@ -67,7 +67,7 @@ double MultiplyInt8InVectors(size_t rounds, float& result) {
 
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
 
-// Zeros everywhere: the unit takes as long for any numbers.
+// Zeros everywhere: an upper limit. Random numbers draw more power, and some processors then run a fifth slower.
 SKALD_AMX void SetTilesToZero() {
   SetTileShapes();
   _tile_zero(0);

@@ -11,6 +11,7 @@
 
 #include "skald/kernels/kernels.h"
 #include "tests/reference/group_matmul.h"
+#include "tests/support/gated_product.h"
 #include "tests/support/kernel_data.h"
 #include "tests/support/saved_hashes.h"
 
@@ -183,22 +184,7 @@ TEST_CASE_TEMPLATE("a gated product by quantised weights equals a product and th
       CAPTURE(cols);
       const GroupCase<T> c(rows, 2 * cols, rows == 300 ? 320 : 83, cols != 48);
       const AlignedBuffer<std::byte> memory = c.PreparedInput();
-      MatMulArgs<T> args = c.Args(memory);
-      for (const GateFunction gate : {GateFunction::kSilu, GateFunction::kGeluTanh, GateFunction::kGeluErf}) {
-        AlignedBuffer<float> sums(rows * 2 * cols), expected(rows * cols), actual(rows * cols);
-        args.output = sums.data(), args.output_stride = 2 * cols;
-        args.panel_begin = 0, args.panel_end = 2 * cols / kLanes;
-        Kernels<>::MatMul<T>(args);
-        Kernels<>::Gate({.gate = gate, .gate_up = sums.data(), .output = expected.data(), .cols = cols,
-                         .row_begin = 0, .row_end = rows});
-        args.output = actual.data(), args.output_stride = cols, args.gate = gate;
-        for (const size_t end : {size_t{1}, cols / kLanes}) {
-          args.panel_end = end;
-          Kernels<>::MatMulGated<T>(args);
-          args.panel_begin = end;
-        }
-        CHECK(BitDifference(std::span<const float>(actual), std::span<const float>(expected)) == "");
-      }
+      CheckGatedProduct(c.Args(memory));
     }
   }
 }
