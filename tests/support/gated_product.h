@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 
 #include "skald/base/aligned_buffer.h"
@@ -16,14 +17,27 @@
 
 namespace skald::testing {
 
-// Compares MatMulGated, in two pieces and for every gate, with MatMul and Gate. `args` is a product with an even number
-// of panels; its output and panels are set here.
+// Compares what MatMul writes as the input of a following product with what Prepare makes of `outputs`, [rows, n / 2].
+template <class T>
+void CheckPreparedProduct(MatMulArgs<T> args, const float* outputs) {
+  const size_t rows = args.rows, cols = args.n / 2, size = PreparedSize(rows, cols);
+  AlignedBuffer<bf16> expected(size), actual(size);
+  Kernels<>::Prepare<bf16>({.input = outputs, .input_stride = cols, .output = expected.data(), .rows = rows,
+                            .cols = cols, .row_begin = 0, .row_end = rows});
+  args.output = nullptr, args.prepared_output = actual.data();
+  args.panel_begin = 0, args.panel_end = cols / kLanes;
+  Kernels<>::MatMul<T>(args);
+  CHECK(std::memcmp(actual.data(), expected.data(), rows * cols * sizeof(bf16)) == 0);
+}
+
+// Compares MatMul with a gate, in two pieces and for every gate, with MatMul and Gate. `args` is a product with an even
+// number of panels; its output and panels are set here.
 template <class T>
 void CheckGatedProduct(MatMulArgs<T> args) {
   const size_t rows = args.rows, cols = args.n / 2;
   for (const GateFunction gate : {GateFunction::kSilu, GateFunction::kGeluTanh, GateFunction::kGeluErf}) {
     AlignedBuffer<float> sums(rows * 2 * cols), expected(rows * cols), actual(rows * cols);
-    args.output = sums.data(), args.output_stride = 2 * cols;
+    args.output = sums.data(), args.output_stride = 2 * cols, args.gate = {};
     args.panel_begin = 0, args.panel_end = 2 * cols / kLanes;
     Kernels<>::MatMul<T>(args);
     Kernels<>::Gate({.gate = gate, .gate_up = sums.data(), .output = expected.data(), .cols = cols,
@@ -31,10 +45,11 @@ void CheckGatedProduct(MatMulArgs<T> args) {
     args.output = actual.data(), args.output_stride = cols, args.gate = gate;
     for (const size_t end : {size_t{1}, cols / kLanes}) {
       args.panel_end = end;
-      Kernels<>::MatMulGated<T>(args);
+      Kernels<>::MatMul<T>(args);
       args.panel_begin = end;
     }
     CHECK(BitDifference(std::span<const float>(actual), std::span<const float>(expected)) == "");
+    if (cols % kTile == 0) CheckPreparedProduct(args, expected.data());
   }
 }
 

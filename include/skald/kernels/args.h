@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "skald/base/group_layout.h"
+#include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 
 namespace skald {
@@ -50,15 +52,15 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
 enum class GateFunction : uint8_t { kSilu, kGeluTanh, kGeluErf };
 
 // output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says, or as R2 for
-// group-quantised weights. MatMulGated takes the first
-// half of these n sums as gates and the second as what they let pass, output[r, i] = Gate(sum[r, i]) * sum[r, n/2 + i]:
-// n is a multiple of 2 * kLanes, and panels are counted over the first half.
+// group-quantised weights. With a gate, the first half of these n sums are gates and the second what they let pass,
+// output[r, i] = Gate(sum[r, i]) * sum[r, n / 2 + i]: n is a multiple of 2 * kLanes, and panels are counted over the
+// first half.
 template <class T>
 struct MatMulArgs {
   Prepared<const T> input;  // [rows, padded_k], from Prepare, in PreparedBytes of memory
   const T* weights;    // packed [n, padded_k], see base/packed_layout.h and base/group_layout.h
   const float* bias;   // [n] or null
-  float* output;       // [rows, n]
+  float* output;       // [rows, n], gated [rows, n / 2]
   size_t output_stride;
   size_t rows;
   size_t n;            // outputs; the last panel may be partly padding, which is not written
@@ -66,10 +68,10 @@ struct MatMulArgs {
   size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
   float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output
-  // Read only by MatMulGated. Where `prepared_output` is not null, T is float or bf16 and n / 2 a multiple of kTile:
-  // outputs are written there, as a following Prepare would, instead of to `output`.
-  GateFunction gate = {};
-  T* prepared_output = nullptr;  // [rows, n / 2] in the order of PreparedIndex
+  std::optional<GateFunction> gate = {};
+  // Read only with a gate. If not null, n / 2 is a multiple of kTile, and outputs are written here instead of to
+  // `output`: rounded and in the order of PreparedIndex, as a following matmul by bf16 wants them.
+  bf16* prepared_output = nullptr;  // [rows, n / 2], in PreparedBytes of memory
 };
 
 // output[r, :] = scale * table[token[r], :], read from a packed matrix.

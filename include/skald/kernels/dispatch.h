@@ -11,7 +11,6 @@
 
 #include <cstdint>
 
-#include "skald/base/group_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
 
@@ -42,25 +41,8 @@ void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::MatMul(const MatMulArgs<T>& args) {
-  if constexpr (kIsGrouped<T>) {
-    HWY_EXPORT_T(MatMulGroupsTable, MatMulGroups<T>);
-    HWY_DYNAMIC_DISPATCH_T(MatMulGroupsTable)(args);
-  } else {
-    HWY_EXPORT_T(MatMulTable, MatMul<T>);
-    HWY_DYNAMIC_DISPATCH_T(MatMulTable)(args);
-  }
-}
-
-template <int64_t kTargets>
-template <class T>
-void Kernels<kTargets>::MatMulGated(const MatMulArgs<T>& args) {
-  if constexpr (kIsGrouped<T>) {
-    HWY_EXPORT_T(MatMulGroupsGatedTable, MatMulGroupsGated<T>);
-    HWY_DYNAMIC_DISPATCH_T(MatMulGroupsGatedTable)(args);
-  } else {
-    HWY_EXPORT_T(MatMulGatedTable, MatMulGated<T>);
-    HWY_DYNAMIC_DISPATCH_T(MatMulGatedTable)(args);
-  }
+  HWY_EXPORT_T(MatMulTable, MatMul<T>);
+  HWY_DYNAMIC_DISPATCH_T(MatMulTable)(args);
 }
 
 template <int64_t kTargets>

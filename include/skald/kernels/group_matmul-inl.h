@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multiplication of quantised activations by a group-quantised matrix (arithmetic contract, R2). For each block of
+// Sums of products of quantised activations and a group-quantised matrix (arithmetic contract, R2). For each block of
 // activations: sum = fma(float(dot), scale, sum), and sum = fma(float(sum of codes), offset, sum) for types with an
 // offset, over the groups in order, from zero; then total = fma(sum, scale of the activations, total).
 
@@ -17,12 +17,9 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/group_layout.h"
-#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/codes-inl.h"
-#include "skald/kernels/group_matmul_amx-inl.h"
 #include "skald/kernels/lanes-inl.h"
-#include "skald/kernels/outputs-inl.h"
 #include "skald/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,56 +76,37 @@ HWY_INLINE void AddGroup(const QuantizedRows& input, size_t row, size_t k, const
   }
 }
 
-// Asks for the pack after each of `packs`. With one row, memory is the limit.
+// Asks for the packs that come some way after number `i` of each of kPanels panels, or of the panels that follow these.
+// With one row, memory is the limit: enough bytes must be on their way to fill the time that it takes to answer.
 template <class T, size_t kPanels>
-HWY_INLINE void PrefetchPacks(const T* packs, size_t stride) {
+HWY_INLINE void PrefetchPacks(const T* weights, size_t i, size_t packs_per_panel) {
+  constexpr size_t kBytesAhead = 4096, kAhead = HWY_MAX(size_t{1}, kBytesAhead / (kPanels * sizeof(T)));
+  const size_t next = i + kAhead < packs_per_panel ? i + kAhead : i + kAhead + (kPanels - 1) * packs_per_panel;
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) {
-    const char* const next = reinterpret_cast<const char*>(packs + p * stride + 1);
+    const char* const pack = reinterpret_cast<const char*>(weights + p * packs_per_panel + next);
     HWY_UNROLL(32)
-    for (size_t line = 0; line < sizeof(T); line += kAlignment) hwy::Prefetch(next + line);
+    for (size_t line = 0; line < sizeof(T); line += kAlignment) hwy::Prefetch(pack + line);
   }
 }
 
+// Writes the sums of kRows rows, all of one block of the input's, by kPanels panels to `sums`, [kRows][kPanels][kLanes].
 template <size_t kRows, size_t kPanels, class T>
-HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t panel,
-                            const Lanes (&totals)[kRows][kPanels]) {
-  HWY_UNROLL(16)
-  for (size_t r = 0; r < kRows; ++r) {
-    HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) StoreOutputs(args, row + r, panel + p, totals[r][p]);
-  }
-}
-
-// The same of a panel of gates and its counterpart.
-template <size_t kRows, class T>
-HWY_INLINE void StoreGatedTotals(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes (&totals)[kRows][2]) {
-  VisitGate(args.gate, [&](auto activation) {
-    for (size_t r = 0; r < kRows; ++r) {
-      const Lanes outputs = GatedOutputs(activation, args, panel, totals[r][0], totals[r][1]);
-      StoreGatedOutputs(args, row + r, panel, outputs, false);
-    }
-  });
-}
-
-// Computes kRows rows, all of one block of the input's, by kPanels panels: neighbours, or with kGated a panel of gates
-// and its counterpart.
-template <bool kGated, size_t kRows, size_t kPanels, class T>
-void GroupTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
-  const size_t packs_per_panel = args.padded_k / kGroupPadding;
-  const size_t stride = packs_per_panel * (kGated ? args.n / 2 / kLanes : 1);
-  const T* const weights = args.weights + panel * packs_per_panel;
+  requires kIsGrouped<T>
+HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, float* sums) {
+  const size_t stride = args.padded_k / kGroupPadding;
+  const T* const weights = args.weights + panel * stride;
   Lanes totals[kRows][kPanels];
   ClearSums(totals);
   for (size_t block = 0; block < args.padded_k; block += kActivationBlock) {
-    Lanes sums[kRows][kPanels];
-    ClearSums(sums);
+    Lanes block_sums[kRows][kPanels];
+    ClearSums(block_sums);
     const size_t end = HWY_MIN(block + kActivationBlock, args.padded_k);
     for (size_t k = block; k < end; k += kGroupPadding) {
       const T* const packs = weights + k / kGroupPadding;
-      if constexpr (kRows == 1) PrefetchPacks<T, kPanels>(packs, stride);
+      if constexpr (kRows == 1) PrefetchPacks<T, kPanels>(weights, k / kGroupPadding, stride);
       for (size_t group = 0; group < T::kGroups; ++group) {
-        AddGroup<T>(args.input, row, k + group * T::kGroup, packs, stride, group, sums);
+        AddGroup<T>(args.input, row, k + group * T::kGroup, packs, stride, group, block_sums);
       }
     }
     const float* const scales = args.input.ScaleAt(row, block);
@@ -136,52 +114,10 @@ void GroupTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
     for (size_t r = 0; r < kRows; ++r) {
       const FloatVec scale = hn::Set(FloatTag(), scales[r]);
       HWY_UNROLL(16)
-      for (size_t p = 0; p < kPanels; ++p) totals[r][p] = MulAdd(scale, sums[r][p], totals[r][p]);
+      for (size_t p = 0; p < kPanels; ++p) totals[r][p] = MulAdd(scale, block_sums[r][p], totals[r][p]);
     }
   }
-  if constexpr (kGated) {
-    StoreGatedTotals(args, row, panel, totals);
-  } else {
-    StoreTotals(args, row, panel, totals);
-  }
-}
-
-template <bool kGated, size_t kPanels, class T>
-HWY_INLINE void GroupPanels(const MatMulArgs<T>& args, size_t panel) {
-  static_assert(kLanes % kTileRows == 0, "a tile of rows lies within one block of the input");
-  size_t row = args.row_begin;
-  if constexpr (kPanels <= kTilePanels) {
-    for (; row + kTileRows <= args.row_end; row += kTileRows) GroupTile<kGated, kTileRows, kPanels>(args, row, panel);
-  }
-  for (; row < args.row_end; ++row) GroupTile<kGated, 1, kPanels>(args, row, panel);
-}
-
-// Outer loop: a few panels, which stay in L2 while all rows pass over them.
-template <class T>
-void MatMulGroupsOnVectors(const MatMulArgs<T>& args) {
-  size_t panel = args.panel_begin;
-  if (args.row_end - args.row_begin < kTileRows) {
-    for (; panel + kRowPanels <= args.panel_end; panel += kRowPanels) GroupPanels<false, kRowPanels>(args, panel);
-  } else {
-    for (; panel + kTilePanels <= args.panel_end; panel += kTilePanels) GroupPanels<false, kTilePanels>(args, panel);
-  }
-  for (; panel < args.panel_end; ++panel) GroupPanels<false, 1>(args, panel);
-}
-
-template <class T>
-void MatMulGroups(const MatMulArgs<T>& args) {
-#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
-  if (args.rows > 1 && HaveAmx()) return MatMulGroupsAmx<false>(args);
-#endif
-  MatMulGroupsOnVectors(args);
-}
-
-template <class T>
-void MatMulGroupsGated(const MatMulArgs<T>& args) {
-#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
-  if (args.rows > 1 && HaveAmx()) return MatMulGroupsAmx<true>(args);
-#endif
-  for (size_t panel = args.panel_begin; panel < args.panel_end; ++panel) GroupPanels<true, 2>(args, panel);
+  StoreTile(totals, sums);
 }
 
 }  // namespace HWY_NAMESPACE

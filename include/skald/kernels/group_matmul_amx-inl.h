@@ -20,7 +20,6 @@
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/group_layout.h"
-#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/amx-inl.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/codes-inl.h"
@@ -225,86 +224,58 @@ class GroupProducts {
   alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kSumSlots : 1][kLanes];  // Q8A only
 };
 
-// Which panels are computed together: with kGated, panels of gates, each followed by its counterpart.
-template <bool kGated, class T>
-struct PanelGroup {
-  static constexpr size_t kSums = kGated ? 2 : 1, kPanels = kPanelsAtOnce / kSums;
+// Returns the weights, from term k on, of panel i of those computed together from `panel` on: neighbours, or panels of
+// gates each followed by its counterpart.
+template <class T>
+HWY_INLINE const T* WeightsAt(const MatMulArgs<T>& args, size_t panel, size_t i, size_t k) {
+  const size_t number = args.gate ? panel + i / 2 + i % 2 * (args.n / 2 / kLanes) : panel + i;
+  return args.weights + (number * args.padded_k + k) / kGroupPadding;
+}
 
-  size_t size() const { return (end - begin) * kSums; }
-  const T* WeightsAt(const MatMulArgs<T>& args, size_t i, size_t k) const {
-    const size_t panel = begin + i / kSums + i % kSums * (args.n / 2 / kLanes);
-    return args.weights + (panel * args.padded_k + k) / kGroupPadding;
-  }
-
-  size_t begin, end;
-};
-
-// Computes up to kMatMulGroup rows by a group of panels.
-template <bool kGated, class T>
-SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<kGated, T>& group,
+// Sums up to kMatMulGroup rows by `num_panels` panels.
+template <class T>
+SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t row_blocks, size_t panel, size_t num_panels,
                          float* totals) {
-  const size_t row_blocks = RoundUp(rows, kLanes) / kLanes;
   hwy::ZeroBytes(totals, row_blocks * kTotalsPerBlock * sizeof(float));
   PanelBlock<T> panels[kPanelsAtOnce];
   GroupProducts<T> products;
   for (size_t k = 0; k < args.padded_k; k += kActivationBlock) {
     const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / kGroupPadding;
-    for (size_t i = 0; i < group.size(); ++i) {
-      const T* const weights = group.WeightsAt(args, i, k);
+    for (size_t i = 0; i < num_panels; ++i) {
+      const T* const weights = WeightsAt(args, panel, i, k);
       panels[i].Fill(weights, num_packs);
       const char* const next = reinterpret_cast<const char*>(weights + num_packs);
       const size_t bytes = num_packs * sizeof(T);
       panels[i].ahead = {next, next + bytes, RoundUp((bytes + row_blocks - 1) / row_blocks, kAlignment)};
     }
-    products.AddAll(args.input, row, row_blocks, k, panels, group.size(), totals);
+    products.AddAll(args.input, row, row_blocks, k, panels, num_panels, totals);
   }
 }
 
-// Returns the totals of row r of panel i of a group.
-HWY_INLINE const float* TotalsAt(const float* totals, size_t r, size_t i) {
-  return totals + r / kLanes * kTotalsPerBlock + (i * kLanes + r % kLanes) * kLanes;
-}
-
-// Writes the outputs of `rows` rows of a group of panels.
+// Up to kMatMulGroup rows by the panels [panel, panel_end), of which there are kPanelsAtOnce, gated: half as many.
 template <class T>
-HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<false, T>& group,
-                            const float* totals) {
-  const bool stream = StreamsOutputs(args) && group.end * kLanes <= args.n;
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t p = group.begin; p < group.end; ++p) {
-      const Lanes total = LoadLanes(TotalsAt(totals, r, p - group.begin));
-      stream ? StreamOutputs(args, row + r, p, total) : StoreOutputs(args, row + r, p, total);
-    }
+void MatMulPanelsAmx(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end) {
+  constexpr size_t kPanelTotals = kLanes * kLanes;
+  alignas(kAlignment) float totals[kMatMulGroup / kLanes * kTotalsPerBlock];
+  const size_t sums = args.gate ? 2 : 1;
+  SumPanels(args, row, RoundUp(rows, kLanes) / kLanes, panel, (panel_end - panel) * sums, totals);
+  for (size_t r = 0; r < rows; r += kLanes) {
+    StoreOutputs(OutputsOf(args), row + r, HWY_MIN(kLanes, rows - r), panel, panel_end - panel,
+                 {.first = totals + r / kLanes * kTotalsPerBlock, .row_stride = kLanes,
+                  .panel_stride = sums * kPanelTotals, .up = kPanelTotals});
   }
-}
-
-template <class T>
-HWY_INLINE void StoreTotals(const MatMulArgs<T>& args, size_t row, size_t rows, const PanelGroup<true, T>& group,
-                            const float* totals) {
-  const bool stream = StreamsOutputs(args);
-  VisitGate(args.gate, [&](auto activation) {
-    for (size_t r = 0; r < rows; ++r) {
-      for (size_t p = group.begin; p < group.end; ++p) {
-        const Lanes gate = LoadLanes(TotalsAt(totals, r, 2 * (p - group.begin)));
-        const Lanes up = LoadLanes(TotalsAt(totals, r, 2 * (p - group.begin) + 1));
-        StoreGatedOutputs(args, row + r, p, GatedOutputs(activation, args, p, gate, up), stream);
-      }
-    }
-  });
 }
 
 // Outer loop: so many rows that their activations stay in L2.
-template <bool kGated, class T>
-void MatMulGroupsAmx(const MatMulArgs<T>& args) {
-  constexpr size_t kStep = PanelGroup<kGated, T>::kPanels;
-  alignas(kAlignment) float totals[kMatMulGroup / kLanes * kTotalsPerBlock];
+template <class T>
+  requires kIsGrouped<T>
+void MatMulAmx(const MatMulArgs<T>& args) {
+  const size_t step = args.gate ? kPanelsAtOnce / 2 : kPanelsAtOnce;
   SetGroupTileShapes(T::kGroup);
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
     const size_t rows = HWY_MIN(args.row_end - row, kMatMulGroup);
-    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kStep) {
-      const PanelGroup<kGated, T> group = {panel, HWY_MIN(panel + kStep, args.panel_end)};
-      SumPanels(args, row, rows, group, totals);
-      StoreTotals(args, row, rows, group, totals);
+    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += step) {
+      MatMulPanelsAmx(args, row, rows, panel, HWY_MIN(panel + step, args.panel_end));
     }
   }
   ReleaseTiles();

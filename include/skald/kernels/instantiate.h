@@ -15,10 +15,9 @@ namespace skald {
 
 template struct Kernels<HWY_TARGETS>;
 
-#define SKALD_INSTANTIATE(T)                                                \
-  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&);    \
-  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);      \
-  template void Kernels<HWY_TARGETS>::MatMulGated<T>(const MatMulArgs<T>&); \
+#define SKALD_INSTANTIATE(T)                                             \
+  template void Kernels<HWY_TARGETS>::Prepare<T>(const PrepareArgs<T>&); \
+  template void Kernels<HWY_TARGETS>::MatMul<T>(const MatMulArgs<T>&);   \
   template void Kernels<HWY_TARGETS>::Embed<T>(const EmbedArgs<T>&)
 
 SKALD_INSTANTIATE(float);

@@ -20,7 +20,6 @@
 #include "skald/kernels/conv-inl.h"
 #include "skald/kernels/elementwise-inl.h"
 #include "skald/kernels/embed-inl.h"
-#include "skald/kernels/group_matmul-inl.h"
 #include "skald/kernels/kv-inl.h"
 #include "skald/kernels/matmul-inl.h"
 #include "skald/kernels/norm-inl.h"

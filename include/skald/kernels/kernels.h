@@ -42,9 +42,6 @@ struct Kernels {
   static void MatMul(const MatMulArgs<T>& args);
 
   template <class T>
-  static void MatMulGated(const MatMulArgs<T>& args);
-
-  template <class T>
   static void Embed(const EmbedArgs<T>& args);
 
   static void Norm(const NormArgs& args);

@@ -14,11 +14,9 @@
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/packed_layout.h"
-#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/amx-inl.h"
 #include "skald/kernels/amx_support.h"
 #include "skald/kernels/args.h"
-#include "skald/kernels/lanes-inl.h"
 #include "skald/kernels/outputs-inl.h"
 
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
@@ -44,12 +42,10 @@ struct TileOperands {
 };
 
 // Elements between the two panels of a pair, which are neighbours, or a panel of gates and its counterpart.
-template <bool kGated>
 HWY_INLINE size_t PairStride(const MatMulArgs<bf16>& args) {
-  return (kGated ? args.n / 2 : kLanes) * args.padded_k;
+  return (args.gate ? args.n / 2 : kLanes) * args.padded_k;
 }
 
-template <bool kGated>
 HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, size_t panel, size_t k) {
   const size_t upper_height = RowBlockHeight(args.rows, row);
   const size_t lower_height = row + kRowBlock < args.rows ? RowBlockHeight(args.rows, row + kRowBlock) : 0;
@@ -60,7 +56,7 @@ HWY_INLINE TileOperands OperandsAt(const MatMulArgs<bf16>& args, size_t row, siz
           .upper_step = upper_height * kTile,
           .lower_step = lower_height * kTile,
           .left = left,
-          .right = left + PairStride<kGated>(args)};
+          .right = left + PairStride(args)};
 }
 
 // With fewer pairs of row blocks than this the weights pass by so fast that the processor prefetches better by itself.
@@ -130,78 +126,57 @@ SKALD_AMX void SumTiles(bool lower, bool right, const TileOperands& at, size_t s
   }
 }
 
-// Returns the sums of row r of a pair of row blocks in the left panel; those in the right one lie kTileSums further on.
-HWY_INLINE const float* LeftSums(const float* sums, size_t r) {
-  return sums + (r / kTileHeight * 2 * kTileHeight + r % kTileHeight) * kLanes;
-}
-
+// Writes the outputs of up to kPairRows rows by a pair of panels, which stands for one panel of a gated product's.
 HWY_INLINE void StorePair(const MatMulArgs<bf16>& args, size_t row, size_t rows, size_t panel, const float* sums) {
-  const size_t panels = HWY_MIN(size_t{2}, args.panel_end - panel);
-  const bool stream = StreamsOutputs(args) && (panel + panels) * kLanes <= args.n;
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t p = panel; p < panel + panels; ++p) {
-      const Lanes sum = LoadLanes(LeftSums(sums, r) + (p - panel) * kTileSums);
-      stream ? StreamOutputs(args, row + r, p, sum) : StoreOutputs(args, row + r, p, sum);
-    }
+  const size_t panels = args.gate ? 1 : HWY_MIN(size_t{2}, args.panel_end - panel);
+  for (size_t r = 0; r < rows; r += kTileHeight, sums += 2 * kTileSums) {
+    StoreOutputs(OutputsOf(args), row + r, HWY_MIN(kTileHeight, rows - r), panel, panels,
+                 {.first = sums, .row_stride = kLanes, .panel_stride = kTileSums, .up = kTileSums});
   }
-}
-
-HWY_INLINE void StoreGatedPair(const MatMulArgs<bf16>& args, size_t row, size_t rows, size_t panel, const float* sums) {
-  const bool stream = StreamsOutputs(args);
-  VisitGate(args.gate, [&](auto activation) {
-    for (size_t r = 0; r < rows; ++r) {
-      const float* const left = LeftSums(sums, r);
-      const Lanes outputs = GatedOutputs(activation, args, panel, LoadLanes(left), LoadLanes(left + kTileSums));
-      StoreGatedOutputs(args, row + r, panel, outputs, stream);
-    }
-  });
 }
 
 // Adds the terms [k, k_end) of a pair of panels to the rows [row, row_end); `sums` holds kPairSums for each pair of row
 // blocks.
-template <bool kGated>
-void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_t panel, size_t k, size_t k_end,
+inline void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_t panel, size_t k, size_t k_end,
                  float* sums) {
   const size_t pairs = (row_end - row + kPairRows - 1) / kPairRows;
-  const bool right = kGated || panel + 1 < args.panel_end;
-  const bf16* const next = OperandsAt<kGated>(args, row, panel + (kGated ? 1 : 2), k).left;
+  const bool right = args.gate || panel + 1 < args.panel_end;
+  const bf16* const next = OperandsAt(args, row, panel + (args.gate ? 1 : 2), k).left;
   Ahead ahead = {.left = reinterpret_cast<const std::byte*>(next),
-                 .right = reinterpret_cast<const std::byte*>(next + PairStride<kGated>(args)),
+                 .right = reinterpret_cast<const std::byte*>(next + PairStride(args)),
                  .lines = pairs < kPairsToAskAhead ? 0 : (kTileHeight + pairs - 1) / pairs};
   for (; row < row_end; row += kPairRows, sums += kPairSums) {
     const size_t rows = HWY_MIN(kPairRows, row_end - row);
-    SumTiles(rows > kRowBlock, right, OperandsAt<kGated>(args, row, panel, k), (k_end - k) / kTile, k == 0, ahead,
+    SumTiles(rows > kRowBlock, right, OperandsAt(args, row, panel, k), (k_end - k) / kTile, k == 0, ahead,
              sums);
     if (k_end < args.padded_k) continue;
-    kGated ? StoreGatedPair(args, row, rows, panel, sums) : StorePair(args, row, rows, panel, sums);
+    StorePair(args, row, rows, panel, sums);
   }
 }
 
 // One group of at most kMatMulGroup rows.
-template <bool kGated>
-void MatMulGroup(const MatMulArgs<bf16>& args, size_t row, size_t row_end) {
-  constexpr size_t kPanels = kGated ? 1 : 2;  // of args.panel_begin to panel_end, that a pair stands for
+inline void MatMulGroup(const MatMulArgs<bf16>& args, size_t row, size_t row_end) {
+  const size_t panels = args.gate ? 1 : 2;  // of args.panel_begin to panel_end, that a pair stands for
   alignas(kAlignment) float near_sums[kMatMulGroup / kPairRows * kPairSums];
   const size_t rows = RoundUp(row_end - row, kPairRows), padded_n = RoundUp(args.n, kLanes);
   const bool at_once = PartialSumsSize(args.rows, args.n, args.padded_k) == 0;
   const size_t depth_terms = at_once ? args.padded_k : kMatMulDepth;
   for (size_t depth = 0; depth < args.padded_k; depth += depth_terms) {
     const size_t depth_end = HWY_MIN(args.padded_k, depth + depth_terms);
-    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += kPanels) {
+    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += panels) {
       float* const sums =
-          at_once ? near_sums : args.partial_sums + row * padded_n + panel * rows * (2 / kPanels) * kLanes;
+          at_once ? near_sums : args.partial_sums + row * padded_n + panel * rows * (2 / panels) * kLanes;
       for (size_t k = depth; k < depth_end; k += kChunkTerms) {
-        MatMulChunk<kGated>(args, row, row_end, panel, k, HWY_MIN(depth_end, k + kChunkTerms), sums);
+        MatMulChunk(args, row, row_end, panel, k, HWY_MIN(depth_end, k + kChunkTerms), sums);
       }
     }
   }
 }
 
-template <bool kGated>
-void MatMulAmx(const MatMulArgs<bf16>& args) {
+inline void MatMulAmx(const MatMulArgs<bf16>& args) {
   SetTileShapes();
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
-    MatMulGroup<kGated>(args, row, HWY_MIN(args.row_end, row + kMatMulGroup));
+    MatMulGroup(args, row, HWY_MIN(args.row_end, row + kMatMulGroup));
   }
   ReleaseTiles();
 }

@@ -11,11 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
+#include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/base/group_layout.h"
+#include "skald/kernels/activation-inl.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/bf16-inl.h"
 #include "skald/kernels/lanes-inl.h"
@@ -24,65 +26,97 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Returns the sums of one panel with their biases; the first of them is number `first` of args.n.
+// The sums of some rows and neighbouring panels, where a kernel left them: those of row r and panel p are the kLanes
+// floats at first + r * row_stride + p * panel_stride. What the gates of a gated product let pass lies `up` floats on.
+struct SumsInMemory {
+  const float* first;
+  size_t row_stride, panel_stride, up;
+
+  HWY_INLINE const float* At(size_t r, size_t p) const { return first + r * row_stride + p * panel_stride; }
+};
+
+// The part of MatMulArgs that is the same for all types of weights, so that there is one StoreOutputs for all.
+struct MatMulOutputs {
+  const float* bias;
+  float* output;
+  size_t stride, rows, n;
+  std::optional<GateFunction> gate;
+  bf16* prepared;
+
+  HWY_INLINE float* At(size_t row, size_t column) const { return output + row * stride + column; }
+};
+
 template <class T>
-HWY_INLINE Lanes WithBias(const MatMulArgs<T>& args, size_t first, const Lanes& sum) {
-  if (args.bias == nullptr) return sum;
-  return Add(sum, LoadLanes(args.bias + first, HWY_MIN(kLanes, args.n - first)));
+HWY_INLINE MatMulOutputs OutputsOf(const MatMulArgs<T>& args) {
+  return {.bias = args.bias, .output = args.output, .stride = args.output_stride, .rows = args.rows, .n = args.n,
+          .gate = args.gate, .prepared = args.prepared_output};
 }
 
-// Writes the outputs of one row and one panel, without the padding of the last panel.
-template <class T>
-HWY_INLINE void StoreOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& sum) {
-  const size_t column = panel * kLanes;
-  float* const output = args.output + row * args.output_stride + column;
-  StoreLanes(WithBias(args, column, sum), output, HWY_MIN(kLanes, args.n - column));
+// Returns sums with their biases; the first of them is number `column` of to.n.
+HWY_INLINE Lanes WithBias(const MatMulOutputs& to, size_t column, const float* sums) {
+  const Lanes result = LoadLanes(sums);
+  return to.bias == nullptr ? result : Add(result, LoadLanes(to.bias + column, HWY_MIN(kLanes, to.n - column)));
 }
 
-// The same past the caches, for a panel without padding; only if StreamsOutputs.
-template <class T>
-HWY_INLINE void StreamOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& sum) {
-  const size_t column = panel * kLanes;
-  StreamLanes(WithBias(args, column, sum), args.output + row * args.output_stride + column);
+// Whether outputs up to number `end` are written past the caches, which saves reading what they replace: they are many,
+// lie so that it can be done, and no panel is partly padding.
+HWY_INLINE bool StreamsOutputs(const MatMulOutputs& to, size_t end) {
+  const uintptr_t ends = reinterpret_cast<uintptr_t>(to.output) | to.stride * sizeof(float);
+  return to.rows >= kMatMulGroup && ends % kAlignment == 0 && end <= to.n;
 }
 
-// Returns the outputs of one row and one panel of a gated multiplication.
-template <class Activation, class T>
-HWY_INLINE Lanes GatedOutputs(Activation activation, const MatMulArgs<T>& args, size_t panel, const Lanes& gate_sum,
-                              const Lanes& up_sum) {
-  const Lanes gate = WithBias(args, panel * kLanes, gate_sum);
-  const Lanes up = WithBias(args, args.n / 2 + panel * kLanes, up_sum);
-  Lanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
-  return result;
-}
-
-// Writes the outputs of one row and one panel of a gated multiplication where the arguments say, past the caches if
-// `stream`.
-template <class T>
-HWY_INLINE void StoreGatedOutputs(const MatMulArgs<T>& args, size_t row, size_t panel, const Lanes& outputs,
-                                  bool stream) {
-  if constexpr (!kIsGrouped<T>) {
-    if (args.prepared_output != nullptr) {
-      T* const to = args.prepared_output + PreparedIndex(args.rows, row, panel * kLanes, args.n / 2);
-      const size_t parts = NumParts();
-      SKALD_UNROLL_PARTS
-      for (size_t i = 0; i < parts; ++i) StoreRounded(Part(outputs, i), to + i * hn::Lanes(FloatTag()));
-      return;
+HWY_INLINE void StoreSums(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
+                          const SumsInMemory& sums) {
+  const bool stream = StreamsOutputs(to, (panel + panels) * kLanes);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t p = 0; p < panels; ++p) {
+      const size_t column = (panel + p) * kLanes;
+      const Lanes outputs = WithBias(to, column, sums.At(r, p));
+      float* const at = to.At(row + r, column);
+      stream ? StreamLanes(outputs, at) : StoreLanes(outputs, at, HWY_MIN(kLanes, to.n - column));
     }
   }
-  float* const to = args.output + row * args.output_stride + panel * kLanes;
-  stream ? StreamLanes(outputs, to) : StoreLanes(outputs, to);
 }
 
-// Whether the outputs are so many that writing them past the caches, which saves reading what they replace, is worth
-// it, and lie so that it can be done.
-template <class T>
-HWY_INLINE bool StreamsOutputs(const MatMulArgs<T>& args) {
-  const uintptr_t ends = reinterpret_cast<uintptr_t>(args.output) | args.output_stride * sizeof(float);
-  return args.rows >= kMatMulGroup && ends % kAlignment == 0;
+HWY_INLINE void StorePrepared(const Lanes& outputs, bf16* at) {
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < parts; ++i) StoreRounded(Part(outputs, i), at + i * hn::Lanes(FloatTag()));
+}
+
+template <class Activation>
+HWY_INLINE Lanes Gated(Activation activation, const Lanes& gate, const Lanes& up) {
+  Lanes outputs;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < parts; ++i) SetPart(outputs, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
+  return outputs;
+}
+
+HWY_INLINE void StoreGatedSums(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
+                               const SumsInMemory& sums) {
+  const bool stream = StreamsOutputs(to, to.n);
+  VisitGate(*to.gate, [&](auto activation) {
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t p = 0; p < panels; ++p) {
+        const size_t column = (panel + p) * kLanes;
+        const Lanes outputs = Gated(activation, WithBias(to, column, sums.At(r, p)),
+                                    WithBias(to, to.n / 2 + column, sums.At(r, p) + sums.up));
+        float* const at = to.At(row + r, column);
+        if (to.prepared != nullptr) {
+          StorePrepared(outputs, to.prepared + PreparedIndex(to.rows, row + r, column, to.n / 2));
+        } else {
+          stream ? StreamLanes(outputs, at) : StoreLanes(outputs, at);
+        }
+      }
+    }
+  });
+}
+
+// Turns the sums of rows [row, row + rows) and panels [panel, panel + panels) into outputs.
+HWY_NOINLINE void StoreOutputs(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
+                               const SumsInMemory& sums) {
+  to.gate ? StoreGatedSums(to, row, rows, panel, panels, sums) : StoreSums(to, row, rows, panel, panels, sums);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -42,6 +42,16 @@ HWY_INLINE void ClearSums(Lanes (&sums)[kRows][kPanels]) {
   }
 }
 
+// Writes sums to memory, [kRows][kPanels][kLanes].
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void StoreTile(const Lanes (&sums)[kRows][kPanels], float* to) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) StoreLanes(sums[r][p], to + (r * kPanels + p) * kLanes);
+  }
+}
+
 // sums[r][p] += x[r * x_stride] * terms[p]: one k.
 template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddTerm(const float* x, size_t x_stride, const Lanes (&terms)[kPanels],

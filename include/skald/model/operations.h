@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,8 +47,7 @@ class Operations {
   // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
     VisitWeightType(weights.dtype, [&]<class T>() {
-      Multiply<T>(weights, PrepareRows<T>(weights, input, rows), rows, bias, output, weights.NumPanels(),
-                  [](const MatMulArgs<T>& args) { Kernels<>::template MatMul<T>(args); });
+      Multiply<T>(weights, PrepareRows<T>(weights, input, rows), rows, bias, {.output = output});
     });
   }
 
@@ -56,34 +56,21 @@ class Operations {
   void FeedForward(GateFunction gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
-    const size_t cols = down.cols;
-    if (IsGrouped(gate_up.dtype) && cols % kLanes == 0) {
-      VisitWeightType(gate_up.dtype, [&]<class T>() {
-        Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias, {gated, cols}, cols / kLanes,
-                    [gate](MatMulArgs<T> args) {
-                      args.gate = gate;
-                      Kernels<>::template MatMulGated<T>(args);
-                    });
-      });
-      return MatMul(down, {gated, cols}, rows, down_bias, output);
-    }
-    if (cols % kTile != 0 || IsGrouped(gate_up.dtype) || gate_up.dtype != down.dtype) {
+    const Rows between = {gated, down.cols};
+    if (down.cols % kLanes != 0) {
       MatMul(gate_up, input, rows, gate_up_bias, {scratch, gate_up.rows});
-      Gate(gate, scratch, rows, cols, gated);
-      return MatMul(down, {gated, cols}, rows, down_bias, output);
+      Gate(gate, scratch, rows, down.cols, gated);
+      return MatMul(down, between, rows, down_bias, output);
     }
-    // What the gate lets pass goes from the registers of one multiplication to the input of the next.
-    VisitCacheType(gate_up.dtype, [&]<class T>() {
-      T* const prepared = reinterpret_cast<T*>(gated);
-      Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias, {nullptr, 0}, cols / kLanes,
-                  [&](MatMulArgs<T> args) {
-                    args.gate = gate;
-                    args.prepared_output = prepared;
-                    Kernels<>::template MatMulGated<T>(args);
-                  });
-      Multiply<T>(down, prepared, rows, down_bias, output, down.NumPanels(),
-                  [](const MatMulArgs<T>& args) { Kernels<>::template MatMul<T>(args); });
+    // What the gate lets pass can go from the registers of one multiplication to the input of the next.
+    const bool fused = (down.dtype == DType::kBF16 || down.dtype == DType::kF16) && down.cols % kTile == 0;
+    bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
+    VisitWeightType(gate_up.dtype, [&]<class T>() {
+      Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias,
+                  {.output = between, .gate = gate, .prepared = prepared});
     });
+    fused ? Multiply<bf16>(down, prepared, rows, down_bias, {.output = output})
+          : MatMul(down, between, rows, down_bias, output);
   }
 
   // The same by a block-diagonal matrix, of several outputs for each input: output[rows, blocks * n] where block i
@@ -265,26 +252,35 @@ class Operations {
     return prepared;
   }
 
-  // Calls `kernel` with arguments for pieces that cover `panels`.
-  template <class T, class Kernel>
+  // Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
+  struct Outputs {
+    Rows output;
+    std::optional<GateFunction> gate = {};
+    bf16* prepared = nullptr;
+  };
+
+  template <class T>
   void Multiply(const Matrix& weights, Prepared<const T> prepared, size_t rows, const std::vector<float>& bias,
-                Rows output, size_t panels, Kernel kernel) {
+                const Outputs& to) {
     Reserve(scratch_.partial_sums, kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols));
     const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-      kernel(MatMulArgs<T>{.input = prepared,
-                           .weights = weights.As<T>(),
-                           .bias = bias.empty() ? nullptr : bias.data(),
-                           .output = output.data,
-                           .output_stride = output.stride,
-                           .rows = rows,
-                           .n = weights.rows,
-                           .padded_k = weights.padded_cols,
-                           .row_begin = row_begin,
-                           .row_end = row_end,
-                           .panel_begin = panel_begin,
-                           .panel_end = panel_end,
-                           .partial_sums = scratch_.partial_sums.data()});
+      Kernels<>::template MatMul<T>({.input = prepared,
+                                     .weights = weights.As<T>(),
+                                     .bias = bias.empty() ? nullptr : bias.data(),
+                                     .output = to.output.data,
+                                     .output_stride = to.output.stride,
+                                     .rows = rows,
+                                     .n = weights.rows,
+                                     .padded_k = weights.padded_cols,
+                                     .row_begin = row_begin,
+                                     .row_end = row_end,
+                                     .panel_begin = panel_begin,
+                                     .panel_end = panel_end,
+                                     .partial_sums = scratch_.partial_sums.data(),
+                                     .gate = to.gate,
+                                     .prepared_output = to.prepared});
     };
+    const size_t panels = weights.NumPanels() / (to.gate ? 2 : 1);
     ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
   }
 
