@@ -114,7 +114,7 @@ HWY_INLINE void StoreGatedSums(const MatMulOutputs& to, size_t row, size_t rows,
 }
 
 // Turns the sums of rows [row, row + rows) and panels [panel, panel + panels) into outputs.
-HWY_NOINLINE void StoreOutputs(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
+HWY_NOINLINE inline void StoreOutputs(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
                                const SumsInMemory& sums) {
   to.gate ? StoreGatedSums(to, row, rows, panel, panels, sums) : StoreSums(to, row, rows, panel, panels, sums);
 }

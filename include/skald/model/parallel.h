@@ -21,6 +21,9 @@ inline constexpr size_t kMinParallelWork = size_t{1} << 14;
 // More pieces than workers, so that a worker that the system holds up does not hold up the others.
 inline constexpr size_t kPiecesPerWorker = 4;
 
+// Panels that kernels like to compute together: pieces begin at multiples of it.
+inline constexpr size_t kPanelsTogether = 4;
+
 // Calls `function(begin, end)` for ranges that cover [0, count); `work_per_item` is about how many elements each item
 // touches.
 template <class Function>
@@ -50,11 +53,13 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
   const size_t step = RoundUp((rows + groups - 1) / groups, 2 * kRowBlock);
   const size_t workers = executor.num_workers();
   const bool alone = workers == 1 || rows * panels * work_per_panel < kMinParallelWork;
-  const size_t pieces = alone ? 1 : std::min(panels, std::max<size_t>(1, workers * kPiecesPerWorker / groups));
+  const size_t quads = (panels + kPanelsTogether - 1) / kPanelsTogether;
+  const size_t pieces = alone ? 1 : std::min(quads, std::max<size_t>(1, workers * kPiecesPerWorker / groups));
+  const auto first_panel = [&](size_t piece) { return std::min(panels, quads * piece / pieces * kPanelsTogether); };
   const auto task = [&](size_t i) {
     const FlushDenormals flush;
     const size_t piece = i / groups, row = std::min(rows, i % groups * step);
-    function(row, std::min(rows, row + step), panels * piece / pieces, panels * (piece + 1) / pieces);
+    function(row, std::min(rows, row + step), first_panel(piece), first_panel(piece + 1));
   };
   if (alone) {
     for (size_t i = 0; i < groups * pieces; ++i) task(i);
