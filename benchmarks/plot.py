@@ -59,7 +59,12 @@ def save(figure, folder, name):
     print(folder / name)
 
 
-def draw_lines(folder, name, title, x_label, lines, position, logarithmic):
+def draw_lines(folder, rows, name, title, field, x_label, logarithmic=False):
+    """Tokens per second against one field of the rows, a line for each model and type of weights."""
+    def position(row):
+        return row[field]
+
+    lines = lines_of(best_target(most_threads(rows)), position)
     if not lines:
         return
     figure, axes = plt.subplots(figsize=(6, 3.5))
@@ -80,33 +85,6 @@ def draw_lines(folder, name, title, x_label, lines, position, logarithmic):
     axes.set_title(title)
     axes.legend(fontsize=8)
     save(figure, folder, name)
-
-
-def draw_prefill(folder, rows):
-    def position(row):
-        return row["tokens"]
-
-    rows = best_target(most_threads([row for row in rows if row["test"] == "prefill" and row["depth"] == 0]))
-    draw_lines(folder, "prefill.svg", "Prefill against length", "tokens of the prompt", lines_of(rows, position), position,
-               False)
-
-
-def draw_decode(folder, rows):
-    def position(row):
-        return row["depth"]
-
-    rows = best_target(most_threads([row for row in rows if row["test"] == "decode" and row["sequences"] == 1]))
-    draw_lines(folder, "decode.svg", "Decode against context length", "tokens before", lines_of(rows, position), position,
-               False)
-
-
-def draw_batch(folder, rows):
-    def position(row):
-        return row["sequences"]
-
-    rows = best_target(most_threads([row for row in rows if row["test"] == "decode" and row["depth"] == 0]))
-    draw_lines(folder, "batch.svg", "Decode against conversations at once", "conversations", lines_of(rows, position),
-               position, True)
 
 
 def draw_simd(folder, rows):
@@ -139,9 +117,13 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     rows = read_rows(sys.argv[2:])
-    draw_prefill(folder, rows)
-    draw_decode(folder, rows)
-    draw_batch(folder, rows)
+    prefill = [row for row in rows if row["test"] == "prefill" and row["depth"] == 0]
+    decode = [row for row in rows if row["test"] == "decode"]
+    draw_lines(folder, prefill, "prefill.svg", "Prefill against length", "tokens", "tokens of the prompt")
+    draw_lines(folder, [row for row in decode if row["sequences"] == 1], "decode.svg", "Decode against context length",
+               "depth", "tokens before")
+    draw_lines(folder, [row for row in decode if row["depth"] == 0], "batch.svg",
+               "Decode against conversations at once", "sequences", "conversations", logarithmic=True)
     draw_simd(folder, rows)
 
 

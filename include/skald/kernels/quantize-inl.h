@@ -56,13 +56,16 @@ inline void QuantizeBlock(const float* values, size_t size, const QuantizedRows&
   const float largest = LargestMagnitude(values, size);
   const bool counts = largest >= 0x1p-100f;
   *output.ScaleAt(row, k) = counts ? largest / 127.0f : 0.0f * largest;
+  int8_t* const codes = output.CodesAt(row, k);
+  int32_t* const sums = output.SumAt(row, k);
   for (size_t i = 0; i < size; i += kActivationSum) {
-    int8_t* const codes = output.CodesAt(row, k + i);
+    int8_t* const to = codes + i / kActivationGroup * output.height * kActivationGroup + i % kActivationGroup;
+    int32_t& sum = sums[i / kActivationSum * output.height];
     if (counts) {
-      *output.SumAt(row, k + i) = QuantizeSum(values + i, 127.0f / largest, codes);
+      sum = QuantizeSum(values + i, 127.0f / largest, to);
     } else {
-      hwy::ZeroBytes<kActivationSum>(codes);
-      *output.SumAt(row, k + i) = 0;
+      hwy::ZeroBytes<kActivationSum>(to);
+      sum = 0;
     }
   }
 }
