@@ -58,6 +58,7 @@ HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& vis
   const FloatTag tag;
   FloatVec max = hn::Set(tag, -std::numeric_limits<float>::infinity());
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  HWY_UNROLL(8)
   for (size_t panel = 0; panel < panels; ++panel) {
     SKALD_UNROLL_PARTS
     for (size_t part = 0; part < parts; ++part) {

@@ -159,13 +159,21 @@ HWY_INLINE Lanes MulAdd(FloatVec factor, const Lanes& b, const Lanes& c) {
   return result;
 }
 
+// sum[0] becomes the sum of all of 2 * kHalf numbers by the fixed tree: (i, i + kHalf), (i, i + kHalf / 2), ..., (0, 1).
+template <size_t kHalf>
+HWY_INLINE void AddHalves(float* sum) {
+  const hn::CappedTag<float, kHalf> tag;
+  for (size_t i = 0; i < kHalf; i += hn::Lanes(tag)) {
+    hn::Store(hn::Add(hn::Load(tag, sum + i), hn::LoadU(tag, sum + i + kHalf)), tag, sum + i);
+  }
+  if constexpr (kHalf > 1) AddHalves<kHalf / 2>(sum);
+}
+
 // Returns the sum of all lanes by the fixed tree: lanes (i, i + 8), then (i, i + 4), (i, i + 2), (0, 1).
 HWY_INLINE float TreeSum(const Lanes& lanes) {
   alignas(kAlignment) float sum[kLanes];
   StoreLanes(lanes, sum);
-  for (size_t half = kLanes / 2; half != 0; half /= 2) {
-    for (size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
-  }
+  AddHalves<kLanes / 2>(sum);
   return sum[0];
 }
 
