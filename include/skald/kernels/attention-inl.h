@@ -16,6 +16,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numeric.h"
@@ -39,11 +40,24 @@ namespace HWY_NAMESPACE {
 struct Queries {
   size_t kv_head, group, first_row;
   size_t begin, end;
+  size_t next_end;  // queries [end, next_end) will be computed next
 
   HWY_INLINE size_t size() const { return end - begin; }
   HWY_INLINE size_t Row(size_t i) const { return first_row + i / group; }
   HWY_INLINE size_t Head(size_t i) const { return kv_head * group + i % group; }
 };
+
+// Asks for the numbers of a query that will be computed soon and for where its output goes: rows lie so far apart that
+// the processor does not foresee them.
+HWY_INLINE void PrefetchQuery(const AttentionArgs& args, const Queries& queries, size_t i) {
+  const size_t head_dim = args.geometry.head_dim;
+  const float* const query = args.queries + queries.Row(i) * args.query_stride + queries.Head(i) * head_dim;
+  const float* const output = args.output + queries.Row(i) * args.output_stride + queries.Head(i) * head_dim;
+  for (size_t d = 0; d < head_dim; d += kLanes) {
+    hwy::Prefetch(query + d);
+    hwy::Prefetch(output + d);
+  }
+}
 
 HWY_INLINE Positions VisibleTo(const AttentionArgs& args, size_t row) {
   const size_t end = size_t{args.positions[row]} + 1;
@@ -159,7 +173,7 @@ HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size
 // Turns the scores of all queries into probabilities, and sets the factors by which everything summed before shrinks.
 // A query that sees nothing of the span stays as it was.
 template <class T, class E>
-HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, size_t span_begin,
+HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries, bool first, size_t span_begin,
                             const Positions& span, BlockState<E>& state) {
   const FloatTag tag;
   alignas(kAlignment) float new_max[kMaxBlockRows] = {};
@@ -170,6 +184,7 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
   }
   for (size_t r = 0; r < state.rows; ++r) {
     const Positions visible = state.visible[r].In(span_begin);
+    if (first && queries.end + r < queries.next_end) PrefetchQuery(args, queries, queries.end + r);
     if (visible.empty()) state.correction[r] = 1.0f;
     state.max[r] = new_max[r];
     WeighSpan<T>(span, visible, state.scores.Row(r), new_max[r], state.correction[r], state.weights.Row(r),
@@ -207,7 +222,7 @@ void AttendBlock(const AttentionArgs& args, FinishFunction finish_scores, const 
   for (size_t begin = visible.begin / kAttentionSpan * kAttentionSpan; begin < visible.end; begin += kAttentionSpan) {
     const Positions span = visible.In(begin);
     ScoreSpan<T>(args, table, queries.kv_head, begin, span, state);
-    SoftmaxSpan<T>(args, finish_scores, begin, span, state);
+    SoftmaxSpan<T>(args, finish_scores, queries, begin <= visible.begin, begin, span, state);
     AddValues<T>(args, table, queries.kv_head, begin, span, state);
   }
   const size_t head_dim = args.geometry.head_dim;
@@ -297,8 +312,11 @@ void AttendUnits(const AttentionArgs& args, FinishFunction finish_scores) {
     const size_t kv_head = unit / (args.rows * group), row = unit / group % args.rows;
     run_end = HWY_MIN((kv_head * args.rows + EndOfRun(args, row)) * group, args.unit_end);
     const size_t end = unit % group + (run_end - unit);
-    for (size_t begin = unit % group; begin < end; begin += max_size) {
-      AttendQueries<T>(args, finish_scores, {kv_head, group, row, begin, HWY_MIN(begin + max_size, end)});
+    Queries queries{kv_head, group, row, unit % group, 0, 0};
+    for (; queries.begin < end; queries.begin = queries.end) {
+      queries.end = HWY_MIN(queries.begin + max_size, end);
+      queries.next_end = HWY_MIN(queries.end + max_size, end);
+      AttendQueries<T>(args, finish_scores, queries);
     }
   }
 }
