@@ -77,14 +77,14 @@ HWY_INLINE size_t MaxBlockRows(size_t head_dim) {
   return kMaxBlockRows * RoundUp(head_dim, kTile) <= kMaxBlockTerms ? kMaxBlockRows : kTileOfRows;
 }
 
-// What a block of queries carries from span to span. E is the type of operands: float, or bfloat16 on AMX. At most 100
+// What a block of queries carries from span to span. E is the type of operands: float, or bfloat16 on AMX. At most 110
 // KiB, on the stack.
 template <class E>
 struct BlockState {
   alignas(kAlignment) E query_tiles[kMaxBlockTerms];
   alignas(kAlignment) E weight_tiles[kMaxBlockRows * kAttentionSpan];
-  alignas(kAlignment) float score_tiles[kMaxBlockRows * kAttentionSpan];
-  alignas(kAlignment) float output_tiles[kMaxBlockTerms];
+  alignas(kAlignment) float score_tiles[kMaxBlockRows / kTileOfRows * kAttentionSpan / kLanes * kSumTile];
+  alignas(kAlignment) float output_tiles[kMaxBlockTerms / (kTileOfRows * kLanes) * kSumTile];
   alignas(kAlignment) float sum[kMaxBlockRows][kLanes];
   alignas(kAlignment) float max[kMaxBlockRows], correction[kMaxBlockRows];
   Positions visible[kMaxBlockRows];
@@ -97,7 +97,7 @@ struct BlockState {
 };
 
 template <class T, class E>
-HWY_INLINE void LoadQuery(const float* query, size_t head_dim, const Operand<E>& to, size_t row) {
+HWY_INLINE void LoadQuery(const float* query, size_t head_dim, const Operand<E> to, size_t row) {
   const FloatTag tag;
   for (size_t i = 0; i < to.terms; i += hn::Lanes(tag)) {
     const FloatVec v = i < head_dim ? LoadUpTo(query + i, head_dim - i) : hn::Zero(tag);
@@ -130,10 +130,10 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
       StoreWeights<T>(ZeroLanes(), ZeroLanes(), state.weights.Row(r) + tile * kOperandTile);
     }
   }
+  const Sums output = state.output;
   for (size_t r = 0; r < state.computed_rows; ++r) {
-    for (size_t panel = 0; panel < state.output.panels; ++panel) {
-      StoreLanes(ZeroLanes(), state.output.Row(r) + panel * kSumTile);
-    }
+    float* sums = output.Row(r);
+    for (size_t panel = 0; panel < output.panels; ++panel, sums += kSumTile) StoreLanes(ZeroLanes(), sums);
     StoreLanes(ZeroLanes(), state.sum[r]);
   }
   for (float& max : state.max) max = -std::numeric_limits<float>::infinity();
@@ -171,10 +171,11 @@ HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size
 }
 
 // Turns the scores of all queries into probabilities, and sets the factors by which everything summed before shrinks.
-// A query that sees nothing of the span stays as it was.
+// A query that sees nothing of the span stays as it was. There is so much to compute here that memory has time to fetch
+// the next queries.
 template <class T, class E>
-HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries, bool first, size_t span_begin,
-                            const Positions& span, BlockState<E>& state) {
+HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_scores, const Queries& queries,
+                            size_t span_begin, const Positions& span, BlockState<E>& state) {
   const FloatTag tag;
   alignas(kAlignment) float new_max[kMaxBlockRows] = {};
   finish_scores(args, span_begin, state.visible, state.rows, state.scores, state.max, new_max);
@@ -182,9 +183,10 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
     const FloatVec change = hn::Sub(hn::Load(tag, state.max + r), hn::Load(tag, new_max + r));
     hn::Store(ExpNonPositive(change), tag, state.correction + r);
   }
+  const bool is_first_span = span_begin <= state.visible[0].begin;
   for (size_t r = 0; r < state.rows; ++r) {
+    if (is_first_span && queries.end + r < queries.next_end) PrefetchQuery(args, queries, queries.end + r);
     const Positions visible = state.visible[r].In(span_begin);
-    if (first && queries.end + r < queries.next_end) PrefetchQuery(args, queries, queries.end + r);
     if (visible.empty()) state.correction[r] = 1.0f;
     state.max[r] = new_max[r];
     WeighSpan<T>(span, visible, state.scores.Row(r), new_max[r], state.correction[r], state.weights.Row(r),
@@ -222,7 +224,7 @@ void AttendBlock(const AttentionArgs& args, FinishFunction finish_scores, const 
   for (size_t begin = visible.begin / kAttentionSpan * kAttentionSpan; begin < visible.end; begin += kAttentionSpan) {
     const Positions span = visible.In(begin);
     ScoreSpan<T>(args, table, queries.kv_head, begin, span, state);
-    SoftmaxSpan<T>(args, finish_scores, queries, begin <= visible.begin, begin, span, state);
+    SoftmaxSpan<T>(args, finish_scores, queries, begin, span, state);
     AddValues<T>(args, table, queries.kv_head, begin, span, state);
   }
   const size_t head_dim = args.geometry.head_dim;

@@ -24,10 +24,11 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Rows of one tile, and elements of a tile of operands (16 rows of kTile terms) and of sums (16 rows of one panel).
+// Rows of one tile, and elements of a tile of operands (16 rows of kTile terms) and of sums (16 rows of one panel, then
+// a gap: reading a row's panels while others are written would wait for the writes if they were 4 KB apart).
 inline constexpr size_t kTileOfRows = 16;
 inline constexpr size_t kOperandTile = kTileOfRows * kTile;
-inline constexpr size_t kSumTile = kTileOfRows * kLanes;
+inline constexpr size_t kSumTile = kTileOfRows * kLanes + 2 * kLanes;
 
 // [rows, terms] as [rows / 16][terms / kTile][16][kTile]; `terms` is a multiple of kTile.
 template <class E>
