@@ -130,12 +130,7 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
       StoreWeights<T>(ZeroLanes(), ZeroLanes(), state.weights.Row(r) + tile * kOperandTile);
     }
   }
-  const Sums output = state.output;
-  for (size_t r = 0; r < state.computed_rows; ++r) {
-    float* sums = output.Row(r);
-    for (size_t panel = 0; panel < output.panels; ++panel, sums += kSumTile) StoreLanes(ZeroLanes(), sums);
-    StoreLanes(ZeroLanes(), state.sum[r]);
-  }
+  for (size_t r = 0; r < state.computed_rows; ++r) StoreLanes(ZeroLanes(), state.sum[r]);
   for (float& max : state.max) max = -std::numeric_limits<float>::infinity();
 }
 
@@ -194,10 +189,9 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
   }
 }
 
-// output[r] = output[r] * correction[r] + weights[r] . values.
-template <class T, class E>
-HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
-                          const Positions& span, BlockState<E>& state) {
+// output[r] *= correction[r].
+template <class E>
+HWY_INLINE void CorrectOutput(const BlockState<E>& state) {
   const Sums output = state.output;
   for (size_t r = 0; r < state.rows; ++r) {
     if (state.correction[r] == 1.0f) continue;
@@ -207,12 +201,23 @@ HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size
       StoreLanes(Mul(LoadLanes(sums), correction), sums);
     }
   }
+}
+
+// output[r] = output[r] * correction[r] + weights[r] . values, in the first span only the second term.
+template <class T, class E>
+HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
+                          const Positions& span, BlockState<E>& state) {
   PackedTiles<T> values = {
       .tiles = {}, .panel_stride = kLanes * args.geometry.block_tokens, .begin = span.begin, .end = span.end};
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     values.tiles[tile] = ValueTile<T>(args, table, kv_head, span_begin + tile * kTile);
   }
-  AddProducts<false>(state.weights, state.computed_rows, values, state.output.panels, state.output);
+  if (span_begin <= state.visible[0].begin) {
+    AddProducts<true>(state.weights, state.computed_rows, values, state.output.panels, state.output);
+  } else {
+    CorrectOutput(state);
+    AddProducts<false>(state.weights, state.computed_rows, values, state.output.panels, state.output);
+  }
 }
 
 template <class T, class E>
