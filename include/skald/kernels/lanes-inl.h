@@ -159,7 +159,7 @@ HWY_INLINE Lanes MulAdd(FloatVec factor, const Lanes& b, const Lanes& c) {
   return result;
 }
 
-// sum[0] becomes the sum of all of 2 * kHalf numbers by the fixed tree: (i, i + kHalf), (i, i + kHalf / 2), ..., (0, 1).
+// sum[0] becomes the sum of all of 2 * kHalf numbers by the fixed tree: (i, i + kHalf), (i, i + kHalf / 2) and so on.
 template <size_t kHalf>
 HWY_INLINE void AddHalves(float* sum) {
   const hn::CappedTag<float, kHalf> tag;
