@@ -90,7 +90,8 @@ HWY_INLINE void PrefetchPacks(const T* weights, size_t i, size_t packs_per_panel
   }
 }
 
-// Writes the sums of kRows rows, all of one block of the input's, by kPanels panels to `sums`, [kRows][kPanels][kLanes].
+// Writes the sums of kRows rows, all of one block of the input's, by kPanels panels to `sums`,
+// [kRows][kPanels][kLanes].
 template <size_t kRows, size_t kPanels, class T>
   requires kIsGrouped<T>
 HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, float* sums) {

@@ -31,8 +31,8 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// Adds one tile of K to `totals`: `input` is [kRows, kTile], `weights` the tile in the first panel. bfloat16 factors are
-// expanded to floats on the stack (L1), from where the multiplication broadcasts them without an extra instruction.
+// Adds one tile of K to `totals`: `input` is [kRows, kTile], `weights` the tile in the first panel. bfloat16 factors
+// are expanded to floats on the stack (L1), from where the multiplication broadcasts them without an extra instruction.
 template <size_t kRows, size_t kPanels, class T>
 HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride, Lanes (&totals)[kRows][kPanels]) {
   alignas(kAlignment) float expanded[kRows * kTile];
@@ -66,7 +66,9 @@ HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, f
   Lanes totals[kRows][kPanels];
   ClearSums(totals);
   for (size_t k = 0; k < args.padded_k; k += kTile) {
-    if (kRows == 1 && k + kTile == args.padded_k) PrefetchTiles<kPanels>(weights + kPanels * panel_stride, panel_stride);
+    if (kRows == 1 && k + kTile == args.padded_k) {
+      PrefetchTiles<kPanels>(weights + kPanels * panel_stride, panel_stride);
+    }
     AddTileOfK(input + k * height, weights + k * kLanes, panel_stride, totals);
   }
   StoreTile(totals, sums);
