@@ -60,9 +60,10 @@ class ThreadPool {
   // late to one run thus never claims a task of the next with what it read of the last: its exchange fails.
   static constexpr uint64_t kRun = uint64_t{1} << 32;
   static constexpr uint32_t kClosed = ~uint32_t{0};  // no task can be claimed while the fields change
-  // About 50 microseconds: longer than the gap between two operations of a decode step, shorter than is worth
-  // burning for.
-  static constexpr int kSpins = 1000;
+  // About 50 microseconds, longer than the gap between two operations of a decode step; then some hundred more, for
+  // which one worker may finish its last piece before another, in which any other thread that is ready goes first. To
+  // sleep and be woken costs about as much.
+  static constexpr int kSpins = 1000, kYields = 500;
 
   bool StartThread() {
 #if defined(__cpp_exceptions)
@@ -124,6 +125,10 @@ class ThreadPool {
     for (int i = 0; i < kSpins; ++i) {
       if (is_met(value.load())) return;
       hwy::Pause();
+    }
+    for (int i = 0; i < kYields; ++i) {
+      if (is_met(value.load())) return;
+      std::this_thread::yield();
     }
     for (uint32_t now = value.load(); !is_met(now); now = value.load()) value.wait(now);
   }
