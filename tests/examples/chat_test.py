@@ -108,10 +108,12 @@ class Chat(TestCase):
             shown = shown[shown.index(text) + len(text):]
 
         def wait_until_it_reads():
-            for _ in range(100):
-                stat = pathlib.Path(f"/proc/{program.pid}/stat")
-                if stat.exists() and stat.read_text().rpartition(")")[2].split()[0] == "S":
-                    return  # the only thing it waits for after its prompt
+            deadline = time.monotonic() + TIMEOUT
+            while time.monotonic() < deadline:
+                # The number of the system call that it is in and its arguments, of which the first is standard input.
+                call = pathlib.Path(f"/proc/{program.pid}/syscall").read_text().split()
+                if len(call) > 1 and call[1] == "0x0":
+                    return
                 time.sleep(0.05)
 
         wait_for("> ")
