@@ -58,8 +58,7 @@ HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& vis
   const FloatTag tag;
   FloatVec max = hn::Set(tag, -std::numeric_limits<float>::infinity());
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  HWY_UNROLL(8)
-  for (size_t panel = 0; panel < panels; ++panel) {
+  const auto finish_panel = [&](size_t panel) HWY_ATTR {
     SKALD_UNROLL_PARTS
     for (size_t part = 0; part < parts; ++part) {
       const size_t i = part * hn::Lanes(tag);
@@ -69,6 +68,12 @@ HWY_INLINE float FinishPanels(FloatVec scale, FloatVec cap, const Positions& vis
       max = hn::Max(max, score);
       hn::Store(score, tag, scores + panel * kSumTile + i);
     }
+  };
+  if constexpr (kSoftcap) {  // too long to be worth unrolling
+    for (size_t panel = 0; panel < panels; ++panel) finish_panel(panel);
+  } else {
+    HWY_UNROLL(8)
+    for (size_t panel = 0; panel < panels; ++panel) finish_panel(panel);
   }
   return hn::ReduceMax(tag, max);
 }

@@ -86,26 +86,29 @@ void MatMulTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
                {.first = sums, .row_stride = kPanels * kLanes, .panel_stride = kLanes, .up = kSums});
 }
 
-// All rows by the panels from `panel` on, of which as many as there are whole kPanels. Returns the first one not done.
+// All rows by the panels [panel, panel_end), kPanels at a time: the last ones overlap those before them if they must.
 template <size_t kRows, size_t kPanels, class T>
-HWY_INLINE size_t MatMulPanels(const MatMulArgs<T>& args, size_t panel) {
+HWY_INLINE void MatMulPanels(const MatMulArgs<T>& args, size_t panel, size_t panel_end) {
   static_assert(kRowBlock % kRows == 0, "a tile of rows lies within one block of the input");
-  for (; panel + kPanels <= args.panel_end; panel += kPanels) {
-    for (size_t row = args.row_begin; row < args.row_end; row += kRows) MatMulTile<kRows, kPanels>(args, row, panel);
+  for (; panel < panel_end; panel += kPanels) {
+    const size_t first = HWY_MIN(panel, panel_end - kPanels);
+    for (size_t row = args.row_begin; row < args.row_end; row += kRows) MatMulTile<kRows, kPanels>(args, row, first);
   }
-  return panel;
 }
 
 // Outer loop: a few panels (K = 2048: 64 KiB each in bfloat16), which stay in L2 while all rows pass over them.
 // So memory is read once and in order, however many rows there are.
 template <class T>
 void MatMulOnVectors(const MatMulArgs<T>& args) {
+  const size_t panel = args.panel_begin, panel_end = args.panel_end;
   if (args.rows == 1) {
-    const size_t panel = MatMulPanels<1, kRowPanels>(args, args.panel_begin);
-    if constexpr (kRowPanels > 1) MatMulPanels<1, 1>(args, panel);
+    const size_t whole = panel + (panel_end - panel) / kRowPanels * kRowPanels;
+    MatMulPanels<1, kRowPanels>(args, panel, whole);
+    MatMulPanels<1, 1>(args, whole, panel_end);
+  } else if (panel_end - panel >= kTilePanels) {
+    MatMulPanels<kTileRows, kTilePanels>(args, panel, panel_end);
   } else {
-    const size_t panel = MatMulPanels<kTileRows, kTilePanels>(args, args.panel_begin);
-    if constexpr (kTilePanels > 1) MatMulPanels<kTileRows, 1>(args, panel);
+    MatMulPanels<1, 1>(args, panel, panel_end);
   }
 }
 

@@ -78,35 +78,36 @@ HWY_INLINE void StoreSums(const MatMulOutputs& to, size_t row, size_t rows, size
   }
 }
 
-HWY_INLINE void StorePrepared(const Lanes& outputs, bf16* at) {
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) StoreRounded(Part(outputs, i), at + i * hn::Lanes(FloatTag()));
-}
-
+// The same for the panels of a gated product, none of which is partly padding, one register at a time: the functions of
+// gates are long, and unrolling them over the parts of Lanes is more code than it is worth.
 template <class Activation>
-HWY_INLINE Lanes Gated(Activation activation, const Lanes& gate, const Lanes& up) {
-  Lanes outputs;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) SetPart(outputs, i, hn::Mul(activation(Part(gate, i)), Part(up, i)));
-  return outputs;
+HWY_INLINE FloatVec GatedOutputs(Activation activation, const MatMulOutputs& to, size_t column, const float* gate,
+                                 const float* up) {
+  const FloatTag tag;
+  FloatVec gate_sum = hn::LoadU(tag, gate), up_sum = hn::LoadU(tag, up);
+  if (to.bias != nullptr) {
+    gate_sum = hn::Add(gate_sum, hn::LoadU(tag, to.bias + column));
+    up_sum = hn::Add(up_sum, hn::LoadU(tag, to.bias + to.n / 2 + column));
+  }
+  return hn::Mul(activation(gate_sum), up_sum);
 }
 
 HWY_INLINE void StoreGatedSums(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
                                const SumsInMemory& sums) {
+  const FloatTag tag;
   const bool stream = StreamsOutputs(to, to.n);
   VisitGate(*to.gate, [&](auto activation) {
     for (size_t r = 0; r < rows; ++r) {
-      for (size_t p = 0; p < panels; ++p) {
-        const size_t column = (panel + p) * kLanes;
-        const Lanes outputs = Gated(activation, WithBias(to, column, sums.At(r, p)),
-                                    WithBias(to, to.n / 2 + column, sums.At(r, p) + sums.up));
-        float* const at = to.At(row + r, column);
+      for (size_t i = 0; i < panels * kLanes; i += hn::Lanes(tag)) {
+        const float* const gate = sums.At(r, i / kLanes) + i % kLanes;
+        const size_t column = panel * kLanes + i;
+        const FloatVec outputs = GatedOutputs(activation, to, column, gate, gate + sums.up);
         if (to.prepared != nullptr) {
-          StorePrepared(outputs, to.prepared + PreparedIndex(to.rows, row + r, column, to.n / 2));
+          StoreRounded(outputs, to.prepared + PreparedIndex(to.rows, row + r, column, to.n / 2));
+        } else if (stream) {
+          hn::Stream(outputs, tag, to.At(row + r, column));
         } else {
-          stream ? StreamLanes(outputs, at) : StoreLanes(outputs, at);
+          hn::StoreU(outputs, tag, to.At(row + r, column));
         }
       }
     }
