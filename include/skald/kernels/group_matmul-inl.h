@@ -77,10 +77,10 @@ HWY_INLINE void AddGroup(const QuantizedRows& input, size_t row, size_t k, const
 }
 
 // Asks for the packs that come some way after number `i` of each of kPanels panels, or of the panels that follow these.
-// With one row, memory is the limit: enough bytes must be on their way to fill the time that it takes to answer.
+// With few rows, memory is the limit: enough bytes must be on their way to fill the time that it takes to answer.
 template <class T, size_t kPanels>
 HWY_INLINE void PrefetchPacks(const T* weights, size_t i, size_t packs_per_panel) {
-  constexpr size_t kBytesAhead = 4096, kAhead = HWY_MAX(size_t{1}, kBytesAhead / (kPanels * sizeof(T)));
+  constexpr size_t kBytesAhead = 4096, kStep = kPanels * sizeof(T), kAhead = (kBytesAhead + kStep - 1) / kStep;
   const size_t next = i + kAhead < packs_per_panel ? i + kAhead : i + kAhead + (kPanels - 1) * packs_per_panel;
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) {
@@ -105,7 +105,7 @@ HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, f
     const size_t end = HWY_MIN(block + kActivationBlock, args.padded_k);
     for (size_t k = block; k < end; k += kGroupPadding) {
       const T* const packs = weights + k / kGroupPadding;
-      if constexpr (kRows == 1) PrefetchPacks<T, kPanels>(weights, k / kGroupPadding, stride);
+      PrefetchPacks<T, kPanels>(weights, k / kGroupPadding, stride);
       for (size_t group = 0; group < T::kGroups; ++group) {
         AddGroup<T>(args.input, row, k + group * T::kGroup, packs, stride, group, block_sums);
       }

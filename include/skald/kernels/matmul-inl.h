@@ -47,11 +47,20 @@ HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride
   AddTile(factors, kTile, weights, panel_stride, 0, kTile, totals);
 }
 
-// Asks for the first tile of kPanels panels, which nothing before them in memory leads the processor to.
-template <size_t kPanels, class T>
-HWY_INLINE void PrefetchTiles(const T* weights, size_t panel_stride) {
-  for (size_t i = 0; i < kTile * kLanes; i += kAlignment / sizeof(T)) {
-    for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(weights + p * panel_stride + i);
+// Asks for the tiles that come some way after term k of kPanels panels, or of the panels that follow these: with few
+// rows, memory is the limit. For a single row, AddTile itself asks for what comes next in a panel.
+template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void PrefetchTiles(const T* weights, size_t k, size_t padded_k) {
+  constexpr size_t kBytesAhead = 4096, kTileSize = kTile * kLanes;
+  constexpr size_t kAhead = kRows == 1 ? kTile : kBytesAhead / (kPanels * kTileSize * sizeof(T)) * kTile;
+  size_t next = k + kAhead;
+  if (next < padded_k) {
+    if (kRows == 1) return;
+  } else {
+    next += (kPanels - 1) * padded_k;
+  }
+  for (size_t i = 0; i < kTileSize; i += kAlignment / sizeof(T)) {
+    for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(weights + (p * padded_k + next) * kLanes + i);
   }
 }
 
@@ -66,9 +75,7 @@ HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, f
   Lanes totals[kRows][kPanels];
   ClearSums(totals);
   for (size_t k = 0; k < args.padded_k; k += kTile) {
-    if (kRows == 1 && k + kTile == args.padded_k) {
-      PrefetchTiles<kPanels>(weights + kPanels * panel_stride, panel_stride);
-    }
+    PrefetchTiles<kRows, kPanels>(weights, k, args.padded_k);
     AddTileOfK(input + k * height, weights + k * kLanes, panel_stride, totals);
   }
   StoreTile(totals, sums);
@@ -112,11 +119,16 @@ void MatMulOnVectors(const MatMulArgs<T>& args) {
   }
 }
 
+// With fewer rows than this, vectors are as fast as memory, and AMX is not: tiles that are mostly empty take as long as
+// full ones, and codes are widened for it.
+template <class T>
+inline constexpr size_t kRowsForAmx = kIsGrouped<T> ? 9 : 5;
+
 template <class T>
 void MatMul(const MatMulArgs<T>& args) {
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
   if constexpr (!std::is_same_v<T, float>) {
-    if (args.rows > 1 && HaveAmx()) return MatMulAmx(args);
+    if (args.rows >= kRowsForAmx<T> && HaveAmx()) return MatMulAmx(args);
   }
 #endif
   MatMulOnVectors(args);
