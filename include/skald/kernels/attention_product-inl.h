@@ -74,8 +74,9 @@ HWY_INLINE void AddProduct(const float* x, const PackedTiles<T>& weights, size_t
   for (size_t k = weights.begin / kTile; k * kTile < weights.end; ++k) {
     const size_t begin = HWY_MAX(weights.begin, k * kTile) - k * kTile;
     const size_t end = HWY_MIN(weights.end, (k + 1) * kTile) - k * kTile;
-    AddTile(x + k * kOperandTile, kTile, weights.tiles[k] + panel * weights.panel_stride, weights.panel_stride, begin,
-            end, totals);
+    const auto* const tile = weights.tiles[k] + panel * weights.panel_stride;
+    AddTile(x + k * kOperandTile, kTile, tile, weights.panel_stride, begin, end,
+            kRows == 1 ? tile + kTile * kLanes : nullptr, totals);
   }
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) {

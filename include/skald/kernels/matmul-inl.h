@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
@@ -34,7 +33,8 @@ namespace HWY_NAMESPACE {
 // Adds one tile of K to `totals`: `input` is [kRows, kTile], `weights` the tile in the first panel. bfloat16 factors
 // are expanded to floats on the stack (L1), from where the multiplication broadcasts them without an extra instruction.
 template <size_t kRows, size_t kPanels, class T>
-HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride, Lanes (&totals)[kRows][kPanels]) {
+HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride, const T* ahead,
+                           Lanes (&totals)[kRows][kPanels]) {
   alignas(kAlignment) float expanded[kRows * kTile];
   const float* factors = expanded;
   if constexpr (std::is_same_v<T, float>) {
@@ -44,24 +44,16 @@ HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride
       hn::Store(LoadFloats(input + i), FloatTag(), expanded + i);
     }
   }
-  AddTile(factors, kTile, weights, panel_stride, 0, kTile, totals);
+  AddTile(factors, kTile, weights, panel_stride, 0, kTile, ahead, totals);
 }
 
-// Asks for the tiles that come some way after term k of kPanels panels, or of the panels that follow these: with few
-// rows, memory is the limit. For a single row, AddTile itself asks for what comes next in a panel.
-template <size_t kRows, size_t kPanels, class T>
-HWY_INLINE void PrefetchTiles(const T* weights, size_t k, size_t padded_k) {
-  constexpr size_t kBytesAhead = 4096, kTileSize = kTile * kLanes;
-  constexpr size_t kAhead = kRows == 1 ? kTile : kBytesAhead / (kPanels * kTileSize * sizeof(T)) * kTile;
-  size_t next = k + kAhead;
-  if (next < padded_k) {
-    if (kRows == 1) return;
-  } else {
-    next += (kPanels - 1) * padded_k;
-  }
-  for (size_t i = 0; i < kTileSize; i += kAlignment / sizeof(T)) {
-    for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(weights + (p * padded_k + next) * kLanes + i);
-  }
+// Returns the term, counted from the first of kPanels panels, to ask memory for while term k is multiplied: some way on
+// in the same panels, or in those that follow them.
+template <size_t kPanels, class T>
+HWY_INLINE size_t TermAhead(size_t k, size_t padded_k) {
+  constexpr size_t kBytesAhead = 4096, kStep = kPanels * kLanes * sizeof(T);
+  const size_t ahead = k + RoundUp(kBytesAhead / kStep, kTile);
+  return ahead < padded_k ? ahead : ahead + (kPanels - 1) * padded_k;
 }
 
 // Writes the sums of kRows rows by kPanels panels to `sums`, [kRows][kPanels][kLanes]. They stay in registers over all
@@ -75,8 +67,8 @@ HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, f
   Lanes totals[kRows][kPanels];
   ClearSums(totals);
   for (size_t k = 0; k < args.padded_k; k += kTile) {
-    PrefetchTiles<kRows, kPanels>(weights, k, args.padded_k);
-    AddTileOfK(input + k * height, weights + k * kLanes, panel_stride, totals);
+    AddTileOfK(input + k * height, weights + k * kLanes, panel_stride,
+               weights + TermAhead<kPanels, T>(k, args.padded_k) * kLanes, totals);
   }
   StoreTile(totals, sums);
 }

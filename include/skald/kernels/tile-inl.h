@@ -82,20 +82,21 @@ HWY_INLINE void AddOdd(const float* x, size_t x_stride, const bf16* row, size_t 
   AddTerm(x, x_stride, terms, sums);
 }
 
-// Asks for a row of each panel. With one row of x, memory is the limit, and widening takes so many instructions
-// that the processor sees too few loads ahead to use all of its bandwidth. For float this gained nothing.
-template <size_t kPanels>
-HWY_INLINE void PrefetchRows(const bf16* row, size_t panel_stride) {
+// Asks for a row of each panel. With few rows of x, memory is the limit, and widening takes so many
+// instructions that the processor sees too few loads ahead to use all of its bandwidth.
+template <size_t kPanels, class T>
+HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(row + p * panel_stride);
 }
 
 // Adds the terms k in [begin, end) of one tile, 0 <= begin <= end <= kTile, to `totals`. `x` holds the kTile
 // factors of the first row (rows x_stride apart) as floats that T can represent; `weights` is the tile in the
-// first panel (panels panel_stride apart). Nothing outside [begin, end) has any influence, be it NaN.
+// first panel (panels panel_stride apart). Nothing outside [begin, end) has any influence, be it NaN. If `ahead` is not
+// null, memory is asked for the tile there, bit by bit.
 template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddTile(const float* x, size_t x_stride, const bf16* weights, size_t panel_stride, size_t begin,
-                        size_t end, Lanes (&totals)[kRows][kPanels]) {
+                        size_t end, const bf16* ahead, Lanes (&totals)[kRows][kPanels]) {
   // In registers: even, odd and totals. Each 64-byte row of weights is loaded once for all rows of x.
   Lanes even[kRows][kPanels], odd[kRows][kPanels];
   ClearSums(even);
@@ -106,7 +107,7 @@ HWY_INLINE void AddTile(const float* x, size_t x_stride, const bf16* weights, si
     ++k;
   }
   for (; k + 2 <= end; k += 2) {
-    if constexpr (kRows == 1) PrefetchRows<kPanels>(weights + (k + kTile) * kLanes, panel_stride);
+    if (ahead != nullptr) PrefetchRows<kPanels>(ahead + k * kLanes, panel_stride);
     AddEven(x + k, x_stride, weights + k * kLanes, panel_stride, even);
     AddOdd(x + k + 1, x_stride, weights + k * kLanes, panel_stride, odd);
   }
@@ -120,8 +121,9 @@ HWY_INLINE void AddTile(const float* x, size_t x_stride, const bf16* weights, si
 
 template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddTile(const float* x, size_t x_stride, const float* weights, size_t panel_stride, size_t begin,
-                        size_t end, Lanes (&totals)[kRows][kPanels]) {
+                        size_t end, const float* ahead, Lanes (&totals)[kRows][kPanels]) {
   for (size_t k = begin; k < end; ++k) {
+    if (ahead != nullptr) PrefetchRows<kPanels>(ahead + k * kLanes, panel_stride);
     Lanes terms[kPanels];
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadLanes(weights + p * panel_stride + k * kLanes);
