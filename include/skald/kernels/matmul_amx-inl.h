@@ -138,7 +138,7 @@ HWY_INLINE void StorePair(const MatMulArgs<bf16>& args, size_t row, size_t rows,
 // Adds the terms [k, k_end) of a pair of panels to the rows [row, row_end); `sums` holds kPairSums for each pair of row
 // blocks.
 inline void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end, size_t panel, size_t k, size_t k_end,
-                 float* sums) {
+                        float* sums) {
   const size_t pairs = (row_end - row + kPairRows - 1) / kPairRows;
   const bool right = args.gate || panel + 1 < args.panel_end;
   const bf16* const next = OperandsAt(args, row, panel + (args.gate ? 1 : 2), k).left;
@@ -147,8 +147,7 @@ inline void MatMulChunk(const MatMulArgs<bf16>& args, size_t row, size_t row_end
                  .lines = pairs < kPairsToAskAhead ? 0 : (kTileHeight + pairs - 1) / pairs};
   for (; row < row_end; row += kPairRows, sums += kPairSums) {
     const size_t rows = HWY_MIN(kPairRows, row_end - row);
-    SumTiles(rows > kRowBlock, right, OperandsAt(args, row, panel, k), (k_end - k) / kTile, k == 0, ahead,
-             sums);
+    SumTiles(rows > kRowBlock, right, OperandsAt(args, row, panel, k), (k_end - k) / kTile, k == 0, ahead, sums);
     if (k_end < args.padded_k) continue;
     StorePair(args, row, rows, panel, sums);
   }
