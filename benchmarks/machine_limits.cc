@@ -17,6 +17,7 @@
 // clang-format on
 #include "hwy/highway.h"
 #include "skald/kernels/amx-inl.h"
+#include "skald/kernels/bf16_dot-inl.h"
 
 #ifndef SKALD_BENCHMARKS_MACHINE_LIMITS_CC_ONCE
 #define SKALD_BENCHMARKS_MACHINE_LIMITS_CC_ONCE
@@ -113,7 +114,16 @@ double MultiplyInt8(size_t rounds, float& result) {
 
 #else
 
+#if HWY_TARGET == HWY_AVX3_ZEN4
+double MultiplyBF16(size_t rounds, float& result) {
+  const FloatTag d;
+  const WordsVec a = hn::Set(WordsTag(), 0x3F403F40u), b = hn::Set(WordsTag(), static_cast<uint32_t>(rounds % 7));
+  result = RunChains(d, rounds, [&](auto sum) HWY_ATTR { return AddDots(a, b, sum); });
+  return 12.0 * 4.0 * static_cast<double>(rounds * hn::Lanes(d));
+}
+#else
 double MultiplyBF16(size_t rounds, float& result) { return MultiplyFloats(rounds, result); }
+#endif
 double MultiplyInt8(size_t rounds, float& result) { return MultiplyInt8InVectors(rounds, result); }
 
 #endif

@@ -77,7 +77,7 @@ HWY_INLINE size_t MaxBlockRows(size_t head_dim) {
   return kMaxBlockRows * RoundUp(head_dim, kTile) <= kMaxBlockTerms ? kMaxBlockRows : kTileOfRows;
 }
 
-// What a block of queries carries from span to span. E is the type of operands: float, or bfloat16 on AMX. At most 110
+// What a block of queries carries from span to span. E is the type of operands (attention_product-inl.h). At most 110
 // KiB, on the stack.
 template <class E>
 struct BlockState {
@@ -296,6 +296,10 @@ void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, cons
       AttendBlock<T, bf16>(args, finish_scores, queries);
       return ReleaseTiles();
     }
+  }
+#elif HWY_TARGET == HWY_AVX3_ZEN4
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (finite && queries.size() > 1) return AttendBlock<T, bf16>(args, finish_scores, queries);
   }
 #endif
   AttendBlock<T, float>(args, finish_scores, queries);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The multiplications of attention: up to 32 query rows, laid out as tiles, by cached keys or values, in the order of
-// R1. On fused multiply-adds the rows are floats that the cache's type can represent; on AMX they are bfloat16. The
-// tiles are contiguous because AMX loads of rows a power of two apart would evict each other from L1.
+// R1. On fused multiply-adds the rows are floats that the cache's type can represent; where bfloat16 is multiplied as
+// it is (AMX, VDPBF16PS) they are bfloat16. The tiles are contiguous because AMX loads of rows a power of two apart
+// would evict each other from L1.
 
 #if defined(SKALD_KERNELS_ATTENTION_PRODUCT_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_PRODUCT_INL_TOGGLE
@@ -17,6 +18,7 @@
 #include "skald/base/packed_layout.h"
 #include "skald/kernels/amx-inl.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/bf16_dot-inl.h"
 #include "skald/kernels/lanes-inl.h"
 #include "skald/kernels/tile-inl.h"
 
@@ -61,8 +63,8 @@ struct PackedTiles {
 };
 
 // Computes kRows rows by kPanels panels. `x` and `sums` are the first row's.
-template <bool kFromZero, size_t kRows, size_t kPanels, class T>
-HWY_INLINE void AddProduct(const float* x, const PackedTiles<T>& weights, size_t panel, float* sums) {
+template <bool kFromZero, size_t kRows, size_t kPanels, class E, class T>
+HWY_INLINE void AddProduct(const E* x, const PackedTiles<T>& weights, size_t panel, float* sums) {
   Lanes totals[kRows][kPanels];
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) {
@@ -72,9 +74,9 @@ HWY_INLINE void AddProduct(const float* x, const PackedTiles<T>& weights, size_t
     }
   }
   for (size_t k = weights.begin / kTile; k * kTile < weights.end; ++k) {
+    const T* const tile = weights.tiles[k] + panel * weights.panel_stride;
     const size_t begin = HWY_MAX(weights.begin, k * kTile) - k * kTile;
     const size_t end = HWY_MIN(weights.end, (k + 1) * kTile) - k * kTile;
-    const auto* const tile = weights.tiles[k] + panel * weights.panel_stride;
     AddTile(x + k * kOperandTile, kTile, tile, weights.panel_stride, begin, end,
             kRows == 1 ? tile + kTile * kLanes : nullptr, totals);
   }
@@ -85,11 +87,14 @@ HWY_INLINE void AddProduct(const float* x, const PackedTiles<T>& weights, size_t
   }
 }
 
-// How many rows AddProducts computes for `rows` rows of floats: those that only fill up registers must be there.
-HWY_INLINE size_t ComputedRows(const float*, size_t rows) { return rows == 1 ? 1 : RoundUp(rows, kTileRows); }
+// How many rows AddProducts computes for `rows` rows: those that only fill up registers must be there.
+template <class E>
+HWY_INLINE size_t ComputedRows(const E*, size_t rows) {
+  return rows == 1 ? 1 : RoundUp(rows, rows <= kFewRows ? kFewRows : kTileRows);
+}
 
-template <bool kFromZero, size_t kRows, size_t kPanels, class T>
-HWY_INLINE void AddPanels(const Operand<float>& x, size_t rows, const PackedTiles<T>& weights, size_t panels,
+template <bool kFromZero, size_t kRows, size_t kPanels, class E, class T>
+HWY_INLINE void AddPanels(const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels,
                           const Sums& sums) {
   size_t panel = 0;
   for (; panel + kPanels <= panels; panel += kPanels) {
@@ -107,13 +112,16 @@ HWY_INLINE void AddPanels(const Operand<float>& x, size_t rows, const PackedTile
 }
 
 // sums[row, panel] += x[row, :] . weights[panel, :] for the first `panels` panels of sums; with kFromZero the sums
-// begin at zero. `rows` is from ComputedRows. Terms outside [weights.begin, weights.end) have no influence.
-template <bool kFromZero, class T>
-void AddProducts(const Operand<float>& x, size_t rows, const PackedTiles<T>& weights, size_t panels, const Sums& sums) {
+// begin at zero. `rows` is from ComputedRows. Terms outside [weights.begin, weights.end) have no influence on products
+// of floats; bfloat16 is multiplied in whole tiles: there x must be zero and the weights finite.
+template <bool kFromZero, class E, class T>
+void AddProducts(const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels, const Sums& sums) {
   if (rows == 1) {
     AddPanels<kFromZero, 1, kRowPanels>(x, rows, weights, panels, sums);
+  } else if (rows <= kFewRows) {
+    AddPanels<kFromZero, kFewRows, kFewPanels>(x, rows, weights, panels, sums);
   } else {
-    AddPanels<kFromZero, kTileRows, kTilePanels>(x, rows, weights, panels, sums);
+    AddPanels<kFromZero, kTileRows, 1>(x, rows, weights, panels, sums);
   }
 }
 
@@ -170,8 +178,7 @@ SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights
   if (panel < panels) AddTiles<kFromZero, kLower, false>(x, weights, panel, sums);
 }
 
-// The same on AMX, after SetTileShapes. Every term of a tile is multiplied: outside [weights.begin, weights.end) x must
-// be zero and the weights finite.
+// The same on AMX, after SetTileShapes.
 template <bool kFromZero>
 inline void AddProducts(const Operand<bf16>& x, size_t rows, const PackedTiles<bf16>& weights, size_t panels,
                         const Sums& sums) {

@@ -119,7 +119,7 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, float* to)
   }
 }
 
-#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+#if HWY_TARGET == HWY_AVX3_SPR || HWY_TARGET == HWY_AVX3_ZEN4
 // The instruction for it takes subnormal numbers for zero, but Exp returns none.
 template <class T>
 HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) {

@@ -25,31 +25,29 @@ using IntTag = hn::RebindToSigned<FloatTag>;
 using IntVec = hn::Vec<IntTag>;
 using IntLanes = LanesOf<IntTag>;
 
-// x86's instruction for dot products of bytes multiplies unsigned by signed ones. There, codes are multiplied as
-// unsigned numbers, larger by a constant, and the dot product begins with what takes the constant back out.
+// How bytes are multiplied. x86's instruction for dot products (VNNI) multiplies unsigned by signed bytes: codes enter
+// as unsigned numbers, larger by a constant, and the dot product begins with what takes the constant back out. x86
+// before it has the same in pairs, with sums that saturate at 16 bits, which magnitudes do not reach: at most
+// 2 * 128 * 127. All others multiply signed bytes.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-inline constexpr bool kUnsignedCodes = true;
+inline constexpr bool kUnsignedCodes = true, kPairsOfBytes = false;
 #else
-inline constexpr bool kUnsignedCodes = false;
+inline constexpr bool kUnsignedCodes = false, kPairsOfBytes = HWY_ARCH_X86;
 #endif
 
 // By how much the operands are larger than the codes.
 template <class T>
 inline constexpr int32_t kCodeBias = std::is_same_v<T, Q4_0> ? 8 : kUnsignedCodes ? 128 : 0;
 
+// Whether the products of a group are added up in 16 bits, modulo 2^16: the nibbles' fit, 8 * 127 * 32 at most.
+template <class T>
+inline constexpr bool kSumsInShorts = kPairsOfBytes && std::is_same_v<T, Q4_0>;
+
 HWY_INLINE IntLanes SetIntLanes(int32_t value) {
   IntLanes result;
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::Set(IntTag(), value));
-  return result;
-}
-
-HWY_INLINE Lanes ToFloats(const IntLanes& lanes) {
-  Lanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::ConvertTo(FloatTag(), Part(lanes, i)));
   return result;
 }
 
@@ -77,21 +75,55 @@ HWY_INLINE IntLanes LoadCodes(const T& pack, size_t group, size_t j) {
   return result;
 }
 
-// sums += the products of four terms, `x` in each lane and codes as LoadCodes gives them.
-HWY_INLINE void AddProducts(const IntLanes& codes, IntVec x, IntLanes& sums) {
+// Returns sums for the products of one group: what takes the bias out, where `sum` is the sum of the other factor.
+template <class T>
+HWY_INLINE IntLanes BeginProducts(int32_t sum) {
+  const int32_t correction = -kCodeBias<T> * sum;
+  return SetIntLanes(kSumsInShorts<T> ? correction & 0xFFFF : correction);
+}
+
+// Adds the products of four terms, `x` in each lane, -127 to 127, and codes as LoadCodes gives them.
+template <class T>
+HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   const hn::Repartition<int8_t, IntTag> bytes;
   const hn::Repartition<uint8_t, IntTag> unsigned_bytes;
+  const hn::Repartition<int16_t, IntTag> shorts;
+  const auto operand = hn::BitCast(bytes, codes), factor = hn::BitCast(bytes, x);
+  if constexpr (kUnsignedCodes) {
+    return hn::SumOfMulQuadAccumulate(IntTag(), hn::BitCast(unsigned_bytes, codes), factor, sums);
+  } else if constexpr (kSumsInShorts<T>) {
+    const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, codes), factor);
+    return hn::BitCast(IntTag(), hn::Add(hn::BitCast(shorts, sums), pairs));
+  } else if constexpr (kPairsOfBytes) {
+    const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, hn::Abs(operand)),
+                                                  hn::IfNegativeThenNegOrUndefIfZero(operand, factor));
+    return hn::Add(sums, hn::WidenMulPairwiseAdd(IntTag(), pairs, hn::Set(shorts, int16_t{1})));
+  } else {
+    return hn::SumOfMulQuadAccumulate(IntTag(), operand, factor, sums);
+  }
+}
+template <class T>
+HWY_INLINE void AddProducts(const IntLanes& codes, IntVec x, IntLanes& sums) {
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < parts; ++i) SetPart(sums, i, AddProducts<T>(Part(codes, i), x, Part(sums, i)));
+}
+
+// Returns the sums of a group as floats.
+template <class T>
+HWY_INLINE Lanes FinishProducts(const IntLanes& sums) {
+  const hn::Repartition<int16_t, IntTag> shorts;
+  Lanes result;
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
-    if constexpr (kUnsignedCodes) {
-      const auto operand = hn::BitCast(unsigned_bytes, Part(codes, i));
-      SetPart(sums, i, hn::SumOfMulQuadAccumulate(IntTag(), operand, hn::BitCast(bytes, x), Part(sums, i)));
-    } else {
-      const auto operand = hn::BitCast(bytes, Part(codes, i));
-      SetPart(sums, i, hn::SumOfMulQuadAccumulate(IntTag(), operand, hn::BitCast(bytes, x), Part(sums, i)));
+    IntVec sum = Part(sums, i);
+    if constexpr (kSumsInShorts<T>) {
+      sum = hn::WidenMulPairwiseAdd(IntTag(), hn::BitCast(shorts, sum), hn::Set(shorts, int16_t{1}));
     }
+    SetPart(result, i, hn::ConvertTo(FloatTag(), sum));
   }
+  return result;
 }
 
 HWY_INLINE IntVec LoadFour(const int8_t* codes) {

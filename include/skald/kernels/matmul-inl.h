@@ -19,6 +19,7 @@
 #include "skald/kernels/amx_support.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/bf16-inl.h"
+#include "skald/kernels/bf16_dot-inl.h"
 #include "skald/kernels/group_matmul-inl.h"
 #include "skald/kernels/group_matmul_amx-inl.h"
 #include "skald/kernels/lanes-inl.h"
@@ -31,10 +32,14 @@ namespace skald {
 namespace HWY_NAMESPACE {
 
 // Adds one tile of K to `totals`: `input` is [kRows, kTile], `weights` the tile in the first panel. bfloat16 factors
-// are expanded to floats on the stack (L1), from where the multiplication broadcasts them without an extra instruction.
+// that cannot be multiplied as they are become floats on the stack (L1), from where the multiplication broadcasts them
+// without an extra instruction.
 template <size_t kRows, size_t kPanels, class T>
 HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride, const T* ahead,
                            Lanes (&totals)[kRows][kPanels]) {
+#if HWY_TARGET == HWY_AVX3_ZEN4
+  AddTile(input, kTile, weights, panel_stride, 0, kTile, ahead, totals);
+#else
   alignas(kAlignment) float expanded[kRows * kTile];
   const float* factors = expanded;
   if constexpr (std::is_same_v<T, float>) {
@@ -45,69 +50,83 @@ HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride
     }
   }
   AddTile(factors, kTile, weights, panel_stride, 0, kTile, ahead, totals);
+#endif
 }
 
-// Returns the term, counted from the first of kPanels panels, to ask memory for while term k is multiplied: some way on
+// Returns the terms between term k of the first of kPanels panels and what memory is asked for meanwhile: some way on
 // in the same panels, or in those that follow them.
 template <size_t kPanels, class T>
-HWY_INLINE size_t TermAhead(size_t k, size_t padded_k) {
-  constexpr size_t kBytesAhead = 4096, kStep = kPanels * kLanes * sizeof(T);
-  const size_t ahead = k + RoundUp(kBytesAhead / kStep, kTile);
-  return ahead < padded_k ? ahead : ahead + (kPanels - 1) * padded_k;
+HWY_INLINE size_t TermsAhead(size_t k, size_t padded_k) {
+  constexpr size_t kAhead = RoundUp(kBytesAhead / (kPanels * kLanes * sizeof(T)), kTile);
+  return k + kAhead < padded_k ? kAhead : kAhead + (kPanels - 1) * padded_k;
 }
 
-// Writes the sums of kRows rows by kPanels panels to `sums`, [kRows][kPanels][kLanes]. They stay in registers over all
-// of K.
+// Adds the terms [k, k_end) of kRows rows and kPanels panels to `sums`, [kRows][kPanels][kLanes], which begin at k = 0.
 template <size_t kRows, size_t kPanels, class T>
   requires(!kIsGrouped<T>)
-HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, float* sums) {
+HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
   const size_t panel_stride = kLanes * args.padded_k, height = RowBlockHeight(args.rows, row);
   const T* const input = args.input + PreparedIndex(args.rows, row, 0, args.padded_k);
   const T* const weights = args.weights + panel * panel_stride;
   Lanes totals[kRows][kPanels];
-  ClearSums(totals);
-  for (size_t k = 0; k < args.padded_k; k += kTile) {
-    AddTileOfK(input + k * height, weights + k * kLanes, panel_stride,
-               weights + TermAhead<kPanels, T>(k, args.padded_k) * kLanes, totals);
+  k == 0 ? ClearSums(totals) : LoadTile(sums, totals);
+  for (; k < k_end; k += kTile) {
+    const T* const tile = weights + k * kLanes;
+    const T* const ahead = tile + TermsAhead<kPanels, T>(k, args.padded_k) * kLanes;
+    AddTileOfK(input + k * height, tile, panel_stride, kRows > 1 || !kOneStream ? ahead : nullptr, totals);
   }
   StoreTile(totals, sums);
 }
 
-// Computes the outputs of kRows rows, of which as many are real as there are, by kPanels panels. What a kernel finds
-// below the last row becomes sums that nobody reads.
-template <size_t kRows, size_t kPanels, class T>
-void MatMulTile(const MatMulArgs<T>& args, size_t row, size_t panel) {
-  constexpr size_t kSums = kRows * kPanels * kLanes;
-  alignas(kAlignment) float sums[2 * kSums];
-  SumTile<kRows, kPanels>(args, row, panel, sums);
-  if (args.gate) SumTile<kRows, kPanels>(args, row, panel + args.n / 2 / kLanes, sums + kSums);
-  StoreOutputs(OutputsOf(args), row, HWY_MIN(kRows, args.row_end - row), panel, kPanels,
-               {.first = sums, .row_stride = kPanels * kLanes, .panel_stride = kLanes, .up = kSums});
-}
+// How many panels are read side by side for one row and for few.
+inline constexpr size_t kRowStreams = kOneStream ? 1 : kRowPanels, kFewStreams = kOneStream ? 1 : kFewPanels;
 
-// All rows by the panels [panel, panel_end), kPanels at a time: the last ones overlap those before them if they must.
+// How the work is cut: so many terms of a panel stay in the first-level cache while a group of rows passes over them. A
+// single row passes over all of K at once.
+inline constexpr size_t kVectorRows = 128, kVectorTerms = 256;
+static_assert(kVectorTerms % kActivationBlock == 0);
+
+// Sums rows [row, row_end) by kPanels panels; what a kernel finds below the last row becomes sums that nobody reads.
 template <size_t kRows, size_t kPanels, class T>
-HWY_INLINE void MatMulPanels(const MatMulArgs<T>& args, size_t panel, size_t panel_end) {
-  static_assert(kRowBlock % kRows == 0, "a tile of rows lies within one block of the input");
-  for (; panel < panel_end; panel += kPanels) {
-    const size_t first = HWY_MIN(panel, panel_end - kPanels);
-    for (size_t row = args.row_begin; row < args.row_end; row += kRows) MatMulTile<kRows, kPanels>(args, row, first);
+HWY_INLINE void SumRows(const MatMulArgs<T>& args, size_t row, size_t row_end, size_t panel, float* sums) {
+  const size_t terms = kRows == 1 ? args.padded_k : kVectorTerms;
+  for (size_t k = 0; k < args.padded_k; k += terms) {
+    for (size_t r = row; r < row_end; r += kRows) {
+      SumTile<kRows, kPanels>(args, r, panel, k, HWY_MIN(k + terms, args.padded_k),
+                              sums + (r - row) * kPanels * kLanes);
+    }
   }
 }
 
-// Outer loop: a few panels (K = 2048: 64 KiB each in bfloat16), which stay in L2 while all rows pass over them.
-// So memory is read once and in order, however many rows there are.
+// Computes the outputs of at most kVectorRows rows, or of a single tile of fewer, by the panels [panel, panel_end),
+// kPanels at a time: the last ones overlap those before them if they must.
+template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void MatMulRows(const MatMulArgs<T>& args, size_t row, size_t row_end, size_t panel, size_t panel_end) {
+  static_assert(kRowBlock % kRows == 0, "a tile of rows lies within one block of the input");
+  constexpr size_t kSums = (kRows == kTileRows ? kVectorRows : kRows) * kPanels * kLanes;
+  alignas(kAlignment) float sums[2 * kSums];
+  for (; panel < panel_end; panel += kPanels) {
+    const size_t first = HWY_MIN(panel, panel_end - kPanels);
+    SumRows<kRows, kPanels>(args, row, row_end, first, sums);
+    if (args.gate) SumRows<kRows, kPanels>(args, row, row_end, first + args.n / 2 / kLanes, sums + kSums);
+    StoreOutputs(OutputsOf(args), row, row_end - row, first, kPanels,
+                 {.first = sums, .row_stride = kPanels * kLanes, .panel_stride = kLanes, .up = kSums});
+  }
+}
+
 template <class T>
 void MatMulOnVectors(const MatMulArgs<T>& args) {
-  const size_t panel = args.panel_begin, panel_end = args.panel_end;
+  const size_t panel = args.panel_begin, panel_end = args.panel_end, panels = panel_end - panel;
   if (args.rows == 1) {
-    const size_t whole = panel + (panel_end - panel) / kRowPanels * kRowPanels;
-    MatMulPanels<1, kRowPanels>(args, panel, whole);
-    MatMulPanels<1, 1>(args, whole, panel_end);
-  } else if (panel_end - panel >= kTilePanels) {
-    MatMulPanels<kTileRows, kTilePanels>(args, panel, panel_end);
+    const size_t whole = panel + panels / kRowStreams * kRowStreams;
+    MatMulRows<1, kRowStreams>(args, 0, 1, panel, whole);
+    MatMulRows<1, 1>(args, 0, 1, whole, panel_end);
+  } else if (args.rows <= kFewRows && panels >= kFewStreams) {
+    MatMulRows<kFewRows, kFewStreams>(args, args.row_begin, args.row_end, panel, panel_end);
   } else {
-    MatMulPanels<1, 1>(args, panel, panel_end);
+    for (size_t row = args.row_begin; row < args.row_end; row += kVectorRows) {
+      MatMulRows<kTileRows, 1>(args, row, HWY_MIN(row + kVectorRows, args.row_end), panel, panel_end);
+    }
   }
 }
 

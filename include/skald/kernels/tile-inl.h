@@ -21,15 +21,14 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// How many rows and panels are accumulated in registers at a time. A bfloat16 tile needs three registers (even,
-// odd, total) per row and part of a panel, and the fused multiply-adds need about eight independent chains to hide
-// their latency. AVX-512 and NEON have 32 registers, the others 16.
+// How many rows and panels are accumulated in registers at a time, for many rows, for few and for one. A bfloat16 tile
+// needs three registers (even, odd, total) per row and part of a panel, and the fused multiply-adds need about eight
+// independent chains to hide their latency. AVX-512 and NEON have 32 registers, the others 16.
 #if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
-inline constexpr size_t kTileRows = 2, kTilePanels = 1, kRowPanels = 1;
+inline constexpr size_t kTileRows = 2, kFewRows = 2, kFewPanels = 1, kRowPanels = 1;
 #else
-inline constexpr size_t kTileRows = NumParts() == 1 ? 4 : 2;
-inline constexpr size_t kTilePanels = NumParts() == 1 ? 2 : 1;
-// Panels at a time for a single row.
+inline constexpr size_t kTileRows = NumParts() == 1 ? 8 : 2;
+inline constexpr size_t kFewRows = NumParts() == 1 ? 4 : 2, kFewPanels = NumParts() == 1 ? 2 : 1;
 inline constexpr size_t kRowPanels = NumParts() == 1 ? 4 : NumParts() == 2 ? 2 : 1;
 #endif
 
@@ -39,6 +38,16 @@ HWY_INLINE void ClearSums(Lanes (&sums)[kRows][kPanels]) {
   for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) sums[r][p] = ZeroLanes();
+  }
+}
+
+// Reads sums from memory, [kRows][kPanels][kLanes].
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void LoadTile(const float* from, Lanes (&sums)[kRows][kPanels]) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) sums[r][p] = LoadLanes(from + (r * kPanels + p) * kLanes);
   }
 }
 
@@ -82,8 +91,15 @@ HWY_INLINE void AddOdd(const float* x, size_t x_stride, const bf16* row, size_t 
   AddTerm(x, x_stride, terms, sums);
 }
 
-// Asks for a row of each panel. With few rows of x, memory is the limit, and widening takes so many
-// instructions that the processor sees too few loads ahead to use all of its bandwidth.
+// Whether memory is read in one stream wherever that can be, which AMD's prefetchers follow best.
+inline constexpr bool kOneStream = HWY_TARGET == HWY_AVX3_ZEN4;
+
+// How far ahead memory is asked for, in bytes of all panels together. With few rows, memory is the limit, and widening
+// takes so many instructions that the processor sees too few loads ahead to use all of its bandwidth. With many rows it
+// is the next chunk that comes closer.
+inline constexpr size_t kBytesAhead = kOneStream ? 8192 : 4096;
+
+// Asks for a row of each panel.
 template <size_t kPanels, class T>
 HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
   HWY_UNROLL(16)
