@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "skald/kernels/kernels.h"
@@ -71,8 +73,13 @@ struct GroupCase {
       : rows(rows), n(n), k(k), input(RandomFloats(seed, rows * k)),
         bias(with_bias ? RandomFloats(seed + 2, n) : std::vector<float>()), packed(PackedBytes<T>(n, k) / sizeof(T)) {
     std::mt19937 random(seed);
+    for (size_t i = 0; i < n; ++i) weights.push_back(RandomGroups<T>(random, k));
+    Pack();
+  }
+
+  void Pack() {
+    std::ranges::fill(std::as_writable_bytes(std::span<T>(packed)), std::byte{0});
     for (size_t i = 0; i < n; ++i) {
-      weights.push_back(RandomGroups<T>(random, k));
       for (size_t g = 0; g < weights[i].size(); ++g) {
         T& pack = packed[i / kLanes * (PaddedK<T>(k) / kGroupPadding) + g / T::kGroups];
         SetScale(pack, g % T::kGroups, i % kLanes, weights[i][g]);
@@ -205,6 +212,19 @@ TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A
     c.input[2 * c.k + 300] = kInfinity;
     c.input[19 * c.k + 599] = -kInfinity;
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance() * 1e36) == "");
+  }
+}
+
+TEST_CASE_TEMPLATE("the largest sums that a group can have", T, Q8_0, Q4_0, Q8A) {
+  constexpr int kLow = std::is_same_v<T, Q4_0> ? -8 : -128, kHigh = std::is_same_v<T, Q4_0> ? 7 : 127;
+  for (const size_t rows : {1, 3, 9}) {
+    GroupCase<T> c(rows, 33, 96, false);
+    for (size_t i = 0; i < c.n; ++i) {
+      for (WeightGroup& group : c.weights[i]) std::ranges::fill(group.codes, i % 2 == 0 ? kLow : kHigh);
+    }
+    c.Pack();
+    for (size_t i = 0; i < c.input.size(); ++i) c.input[i] = i / c.k % 2 == 0 ? 1.0f : -1.0f;
+    CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
   }
 }
 
