@@ -24,17 +24,15 @@ namespace {
 // A model, and what the table calls it.
 struct BenchModel {
   std::string name;
-  DType weight_type;
   std::unique_ptr<LanguageModel> model;
 };
 
 // With the weights as `weight_type`; unset, as the options of all commands say.
 Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
   if (!options.bench.shape.empty()) {
-    const DType type = weight_type.value_or(DType::kBF16);
-    auto model = RandomLanguageModel(options.bench.shape, type);
+    auto model = RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16));
     if (!model) return Failure(model.error());
-    return BenchModel{options.bench.shape, type, std::move(*model)};
+    return BenchModel{options.bench.shape, std::move(*model)};
   }
   Options one = options;
   one.weight_type = weight_type;
@@ -42,7 +40,7 @@ Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight
   if (!info) return Failure(info.error());
   auto model = LoadWeights(one, *info);
   if (!model) return Failure(model.error());
-  return BenchModel{std::string(info->name), weight_type.value_or(info->weight_type), std::move(*model)};
+  return BenchModel{std::string(info->name), std::move(*model)};
 }
 
 // All cases for so many threads. A length of 0 stands for no such case.
@@ -67,11 +65,11 @@ class Bench {
 
   // Measures all cases of a model on the SIMD target in use.
   Result<void> Run(const BenchModel& model) {
-    const BenchSetting setting{model.name, model.weight_type, SimdTarget()};
+    const BenchSetting setting{model.name, model.model->Cost().weight_type, SimdTarget()};
     for (const uint32_t threads : options_.threads) {
       const MachineLimits& limits = LimitsOf(setting.simd, threads);
       for (const BenchCase& bench_case : CasesOf(options_, threads)) {
-        const auto measured = Measure(*model.model, model.weight_type, bench_case, limits, options_.repetitions);
+        const auto measured = Measure(*model.model, bench_case, limits, options_.repetitions);
         if (!measured) return Failure(measured.error());
         report_.Add(setting, bench_case, *measured);
       }

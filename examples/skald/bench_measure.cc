@@ -94,7 +94,7 @@ double PositionsSeen(const BenchCase& bench_case, uint32_t window) {
 }
 
 // The case at the machine's limits: all bytes read once, or all operations done at the peak, whichever takes longer.
-Seconds LeastTime(const ModelCost& cost, DType weight_type, const BenchCase& bench_case, const MachineLimits& limits,
+Seconds LeastTime(const ModelCost& cost, const BenchCase& bench_case, const MachineLimits& limits,
                   const CaseRunner& runner) {
   const double tokens = double{1} * bench_case.tokens * bench_case.sequences;
   const double outputs = bench_case.is_prefill ? bench_case.sequences : tokens;
@@ -102,9 +102,9 @@ Seconds LeastTime(const ModelCost& cost, DType weight_type, const BenchCase& ben
   const double bytes = steps * (static_cast<double>(cost.step_bytes) + runner.CacheBytes());
   const double attention = cost.attention_flops * PositionsSeen(bench_case, 0) +
                            cost.window_flops * PositionsSeen(bench_case, cost.window);
-  const double peak = weight_type == DType::kF32    ? limits.f32_flops
-                      : weight_type == DType::kBF16 ? limits.bf16_flops
-                                                    : limits.int8_ops;
+  const double peak = cost.weight_type == DType::kF32    ? limits.f32_flops
+                      : cost.weight_type == DType::kBF16 ? limits.bf16_flops
+                                                         : limits.int8_ops;
   const double arithmetic = (tokens * cost.flops_per_token + outputs * cost.flops_per_output) / peak +
                             attention / limits.bf16_flops;
   return Seconds(std::max(bytes / limits.read_bytes, arithmetic));
@@ -124,8 +124,8 @@ double Measurement::Spread() const {
   return std::max(Median() - least, most - Median()) / Median();
 }
 
-Result<Measurement> Measure(const LanguageModel& model, DType weight_type, const BenchCase& bench_case,
-                            const MachineLimits& limits, size_t repetitions) {
+Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
+                            size_t repetitions) {
   auto runner = CaseRunner::Create(model, bench_case);
   if (!runner) return Failure(runner.error());
   if (auto warm = runner->Run(); !warm) return Failure(warm.error());
@@ -136,7 +136,7 @@ Result<Measurement> Measure(const LanguageModel& model, DType weight_type, const
     if (!time) return Failure(time.error());
     measurement.rates.push_back(tokens / time->count());
   }
-  measurement.limit = tokens / LeastTime(model.Cost(), weight_type, bench_case, limits, *runner).count();
+  measurement.limit = tokens / LeastTime(model.Cost(), bench_case, limits, *runner).count();
   return measurement;
 }
 

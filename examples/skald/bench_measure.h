@@ -35,8 +35,8 @@ struct Measurement {
 
 // Runs the case once to warm up, then `repetitions` times. Errors: those of creating caches
 // and of Forward.
-Result<Measurement> Measure(const LanguageModel& model, DType weight_type, const BenchCase& bench_case,
-                            const MachineLimits& limits, size_t repetitions);
+Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
+                            size_t repetitions);
 
 }  // namespace skald::program
 

@@ -2,6 +2,8 @@
 
 #include "language_model.h"
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,12 +32,15 @@ ModelCost CostOf(const ModelWeights& weights, const WeightShapes& shapes, int wi
   ModelCost cost;
   cost.step_bytes = MemoryBytes(weights) - (weights.head ? weights.embedding.data.size() : 0);
   cost.flops_per_output = FlopsOf(weights.embedding);
+  std::map<DType, double> flops_of;
   struct Adder {
-    ModelCost& cost;
-    void operator()(const Matrix& matrix) const { cost.flops_per_token += FlopsOf(matrix); }
+    std::map<DType, double>& flops_of;
+    void operator()(const Matrix& matrix) const { flops_of[matrix.dtype] += FlopsOf(matrix); }
     void operator()(const std::vector<float>&) const {}
   };
-  VisitParameters(weights, Adder{cost});
+  VisitParameters(weights, Adder{flops_of});
+  cost.weight_type = std::ranges::max_element(flops_of, {}, &std::pair<const DType, double>::second)->first;
+  for (const auto& [type, flops] : flops_of) cost.flops_per_token += flops;
   cost.flops_per_token -= cost.flops_per_output * (weights.head ? 2 : 1);
   for (const LayerKind kind : shapes.layers) {
     if (kind == LayerKind::kFullAttention) cost.attention_flops += attention_flops;

@@ -27,6 +27,7 @@ namespace skald::program {
 
 // What computing takes at least, whatever computes it.
 struct ModelCost {
+  DType weight_type = DType::kBF16;  // of the matrices that most multiplications are by
   uint64_t step_bytes = 0;      // parameters that are read once in a step, however many tokens it has
   double flops_per_token = 0;   // of multiplications by weights
   double flops_per_output = 0;  // the same for each row of logits
