@@ -32,7 +32,7 @@ using IntLanes = LanesOf<IntTag>;
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 inline constexpr bool kUnsignedCodes = true, kPairsOfBytes = false;
 #else
-inline constexpr bool kUnsignedCodes = false, kPairsOfBytes = HWY_ARCH_X86;
+inline constexpr bool kUnsignedCodes = false, kPairsOfBytes = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 #endif
 
 // By how much the operands are larger than the codes.
@@ -83,6 +83,17 @@ HWY_INLINE IntLanes BeginProducts(int32_t sum) {
 }
 
 // Adds the products of four terms, `x` in each lane, -127 to 127, and codes as LoadCodes gives them.
+#if HWY_TARGET == HWY_SCALAR  // whose vectors hold no four bytes
+template <class T>
+HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
+  int8_t code[4], factor[4];
+  std::memcpy(code, &codes.raw, sizeof(code));
+  std::memcpy(factor, &x.raw, sizeof(factor));
+  for (size_t i = 0; i < 4; ++i) sums.raw += code[i] * factor[i];
+  return sums;
+}
+HWY_INLINE IntVec AddPairs(IntVec sums) { return sums; }
+#else
 template <class T>
 HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   const hn::Repartition<int8_t, IntTag> bytes;
@@ -102,6 +113,13 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
     return hn::SumOfMulQuadAccumulate(IntTag(), operand, factor, sums);
   }
 }
+
+// Returns the sums of neighbours in 16 bits.
+HWY_INLINE IntVec AddPairs(IntVec sums) {
+  const hn::Repartition<int16_t, IntTag> shorts;
+  return hn::WidenMulPairwiseAdd(IntTag(), hn::BitCast(shorts, sums), hn::Set(shorts, int16_t{1}));
+}
+#endif
 template <class T>
 HWY_INLINE void AddProducts(const IntLanes& codes, IntVec x, IntLanes& sums) {
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
@@ -112,15 +130,11 @@ HWY_INLINE void AddProducts(const IntLanes& codes, IntVec x, IntLanes& sums) {
 // Returns the sums of a group as floats.
 template <class T>
 HWY_INLINE Lanes FinishProducts(const IntLanes& sums) {
-  const hn::Repartition<int16_t, IntTag> shorts;
   Lanes result;
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
-    IntVec sum = Part(sums, i);
-    if constexpr (kSumsInShorts<T>) {
-      sum = hn::WidenMulPairwiseAdd(IntTag(), hn::BitCast(shorts, sum), hn::Set(shorts, int16_t{1}));
-    }
+    const IntVec sum = kSumsInShorts<T> ? AddPairs(Part(sums, i)) : Part(sums, i);
     SetPart(result, i, hn::ConvertTo(FloatTag(), sum));
   }
   return result;
