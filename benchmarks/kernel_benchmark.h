@@ -15,7 +15,7 @@
 
 #include "benchmarks/machine_limits.h"
 #include "skald/base/executor.h"
-#include "skald/base/flush_denormals.h"
+#include "skald/base/float_environment.h"
 #include "skald/base/thread_pool.h"
 #include "tests/support/targets.h"
 
@@ -66,7 +66,7 @@ void RegisterKernel(const std::string& name, const Make& make) {
     const int64_t target = rest & -rest;
     const auto run = [make, target](benchmark::State& state) {
       const testing::ScopedTarget scoped(target);
-      const FlushDenormals flush;
+      const FloatEnvironment contract;
       auto kernel = make();
       kernel.Run();
       if (!kernel.IsCorrect()) return state.SkipWithError("wrong answer");

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "known_configs.h"
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/cache/create.h"
 #include "skald/model/model.h"
 #include "skald/weights/packed_source.h"
@@ -110,7 +110,7 @@ Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name
     return Fail(ErrorCode::kUnsupported, "F16 is a type of files, not of weights in memory");
   }
   return VisitConfig(KnownConfigs{}, *config, [&]<ModelConfig C>() -> Made {
-    return CatchOutOfMemory(std::string(name), [&]() -> Made {
+    return NoThrow(name, [&]() -> Made {
       return std::make_unique<LanguageModelOf<C>>(RandomWeights<C>(1, weight_type));
     });
   });

@@ -42,7 +42,7 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
 
-  // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; CatchOutOfMemory makes an error of it at
+  // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; NoThrow makes an error of it at
   // the edge of the API.
   explicit AlignedBuffer(size_t size)
       : data_(static_cast<T*>(::operator new(size * sizeof(T), Alignment(size * sizeof(T)))),

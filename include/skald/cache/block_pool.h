@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_ledger.h"
 #include "skald/cache/block_storage.h"
@@ -108,7 +108,7 @@ class BlockPool {
                       std::to_string(ledger_.limit_bytes()) + " bytes are used and a block needs " +
                       std::to_string(ledger_.block_bytes(group)));
     }
-    auto stored = CatchOutOfMemory("the block pool", [&]() -> Result<BlockId> {
+    auto stored = NoThrow("the block pool", [&]() -> Result<BlockId> {
       if (!storage_.IsResident(group, *id)) MakeRoom(ledger_.block_bytes(group));
       storage_.Bytes(group, *id, ledger_.block_bytes(group));
       return *id;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/step.h"
@@ -50,7 +50,7 @@ class Model {
   // for the activations).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
     if (auto valid = Check(batch); !valid) return Failure(valid.error());
-    return CatchOutOfMemory("Forward", [&] { return RunStep(batch, workspace); });
+    return NoThrow("Forward", [&] { return RunStep(batch, workspace); });
   }
 
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.

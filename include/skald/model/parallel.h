@@ -10,7 +10,7 @@
 #include <cstddef>
 
 #include "skald/base/executor.h"
-#include "skald/base/flush_denormals.h"
+#include "skald/base/float_environment.h"
 #include "skald/base/packed_layout.h"
 
 namespace skald {
@@ -30,13 +30,13 @@ template <class Function>
 void ParallelFor(const ExecutorRef& executor, size_t count, size_t work_per_item, Function function) {
   const size_t workers = executor.num_workers();
   if (workers == 1 || count * work_per_item < kMinParallelWork) {
-    const FlushDenormals flush;
+    const FloatEnvironment contract;
     function(size_t{0}, count);
     return;
   }
   const size_t pieces = std::min(count, workers * kPiecesPerWorker);
   const auto task = [&](size_t piece) {
-    const FlushDenormals flush;
+    const FloatEnvironment contract;
     function(count * piece / pieces, count * (piece + 1) / pieces);
   };
   executor.Run(pieces, TaskRef(task));
@@ -57,7 +57,7 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
   const size_t pieces = alone ? 1 : std::min(quads, std::max<size_t>(1, workers * kPiecesPerWorker / groups));
   const auto first_panel = [&](size_t piece) { return std::min(panels, quads * piece / pieces * kPanelsTogether); };
   const auto task = [&](size_t i) {
-    const FlushDenormals flush;
+    const FloatEnvironment contract;
     const size_t piece = i / groups, row = std::min(rows, i % groups * step);
     function(row, std::min(rows, row + step), first_panel(piece), first_panel(piece + 1));
   };

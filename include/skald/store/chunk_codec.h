@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/store/byte_planes.h"
 #include "skald/store/chunk_frame.h"
@@ -91,7 +91,7 @@ inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& fo
                                                  " bytes, expected a whole number of elements of " +
                                                  std::to_string(element_bytes));
   }
-  return CatchOutOfMemory("encoding a chunk", [&]() -> Result<ChunkBytes> {
+  return NoThrow("encoding a chunk", [&]() -> Result<ChunkBytes> {
     ChunkBytes chunk;
     chunk.reserve(kChunkHeaderBytes + element_bytes * sizeof(uint64_t) + content.size());
     chunk.resize(kChunkHeaderBytes);
@@ -127,7 +127,7 @@ inline Result<std::span<const std::byte>> EncodeChunkInPlace(const ChunkKey& key
 // bytes are unspecified. Errors as ReadChunkHeader; kDataLoss also for a chunk of another length.
 inline Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const std::byte> chunk,
                                            std::span<std::byte> content) {
-  return CatchOutOfMemory("decoding a chunk", [&]() -> Result<ChunkHeader> {
+  return NoThrow("decoding a chunk", [&]() -> Result<ChunkHeader> {
     auto header = ReadChunkHeader(key, chunk, content.size());
     if (!header) return header;
     if (header->content_bytes != content.size()) {
@@ -157,7 +157,7 @@ inline Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, std::sp
 // DecodeChunkInto for a reader who does not know the chunk's length, with a limit to it.
 inline Result<DecodedChunk> DecodeChunk(const ChunkKey& key, std::span<const std::byte> chunk,
                                         uint64_t max_content_bytes = kMaxChunkContent) {
-  return CatchOutOfMemory("decoding a chunk", [&]() -> Result<DecodedChunk> {
+  return NoThrow("decoding a chunk", [&]() -> Result<DecodedChunk> {
     const auto header = ReadChunkHeader(key, chunk, max_content_bytes);
     if (!header) return Failure(header.error());
     ChunkBytes content(static_cast<size_t>(header->content_bytes));

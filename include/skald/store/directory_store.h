@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "skald/base/fd_io.h"
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/store/chunk_folder.h"
@@ -57,7 +57,7 @@ class DirectoryStore {
   // Makes the folder if there is none.
   static Result<std::unique_ptr<DirectoryStore>> Open(const std::filesystem::path& path,
                                                       const DirectoryStoreOptions& options = {}) {
-    return CatchOutOfMemory(path.string(), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
+    return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
       std::error_code error;
       std::filesystem::create_directories(path, error);
       if (!error && !std::filesystem::is_directory(path, error) && !error) {
@@ -77,17 +77,17 @@ class DirectoryStore {
 
   // Counts as a use: whoever asks relies on the answer.
   Result<bool> Has(const ChunkKey& key) const {
-    return CatchOutOfMemory("the directory store", [&] { return folder_.MarkUsed(key); });
+    return NoThrow("the directory store", [&] { return folder_.MarkUsed(key); });
   }
 
   // Counts as a use.
   Result<ChunkBytes> Get(const ChunkKey& key) const {
-    return CatchOutOfMemory("the directory store", [&] { return folder_.Read(key, /*use=*/true); });
+    return NoThrow("the directory store", [&] { return folder_.Read(key, /*use=*/true); });
   }
 
   // The same, of the first `most` bytes, without being a use.
   Result<ChunkBytes> Peek(const ChunkKey& key, uint64_t most = kMaxChunkBytes) const {
-    return CatchOutOfMemory("the directory store", [&] { return folder_.Read(key, /*use=*/false, most); });
+    return NoThrow("the directory store", [&] { return folder_.Read(key, /*use=*/false, most); });
   }
 
   // Counts as a use, whether or not the key is new. Where the limit would be passed, drops what was used longest ago
@@ -95,7 +95,7 @@ class DirectoryStore {
   // Error: kResourceExhausted for a value that does not fit into the whole store beside the pinned ones.
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
     if (auto size = CheckChunkSize(key, value.size()); !size) return size;
-    return CatchOutOfMemory("the directory store", [&]() -> Result<void> {
+    return NoThrow("the directory store", [&]() -> Result<void> {
       const auto is_there = folder_.MarkUsed(key);
       if (!is_there) return Failure(is_there.error());
       if (*is_there) return {};
@@ -109,16 +109,16 @@ class DirectoryStore {
 
   // A pinned chunk is dropped nevertheless.
   Result<void> Drop(const ChunkKey& key) const {
-    return CatchOutOfMemory("the directory store", [&] { return folder_.Remove(key); });
+    return NoThrow("the directory store", [&] { return folder_.Remove(key); });
   }
 
   Result<std::vector<ChunkKey>> List() const {
-    return CatchOutOfMemory("the directory store", [&] { return folder_.List(); });
+    return NoThrow("the directory store", [&] { return folder_.List(); });
   }
 
   // All chunks with their sizes, in the order in which they would be dropped.
   Result<std::vector<StoredChunk>> ListByUse() const {
-    return CatchOutOfMemory("the directory store", [&]() -> Result<std::vector<StoredChunk>> {
+    return NoThrow("the directory store", [&]() -> Result<std::vector<StoredChunk>> {
       auto chunks = folder_.Chunks();
       const auto by_use = [](const StoredChunk& chunk) { return std::pair(chunk.last_used, chunk.key); };
       if (chunks) std::ranges::sort(*chunks, {}, by_use);
@@ -129,7 +129,7 @@ class DirectoryStore {
   // A pinned key is not dropped to make room, by this object; other processes do not know. May be called before there
   // is such a chunk, and several times: a key is free after as many calls of Unpin.
   Result<void> Pin(const ChunkKey& key) {
-    return CatchOutOfMemory("the directory store", [&]() -> Result<void> {
+    return NoThrow("the directory store", [&]() -> Result<void> {
       const std::lock_guard lock(mutex_);
       ++pins_[key];
       return {};
@@ -143,7 +143,7 @@ class DirectoryStore {
   // Drops what was used longest ago until the chunks have at most `max_bytes` together, and returns what went.
   // Error: kResourceExhausted where pinned ones have more; the others are gone then.
   Result<ChunkCount> Prune(uint64_t max_bytes) {
-    return CatchOutOfMemory("the directory store", [&]() -> Result<ChunkCount> {
+    return NoThrow("the directory store", [&]() -> Result<ChunkCount> {
       const std::lock_guard lock(mutex_);
       return DropOldest(max_bytes, max_bytes);
     });

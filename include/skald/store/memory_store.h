@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_store.h"
 
@@ -52,7 +52,7 @@ class MemoryStore {
       value = found->second->value;
     }
     // Copied outside of the lock, so that many threads can read at once.
-    return CatchOutOfMemory("the memory store", [&]() -> Result<ChunkBytes> { return *value; });
+    return NoThrow("the memory store", [&]() -> Result<ChunkBytes> { return *value; });
   }
 
   // Counts as a use, whether or not the key is new. Drops what was used longest ago until there is room.
@@ -65,7 +65,7 @@ class MemoryStore {
                                                      " bytes, the memory store's limit is " +
                                                      std::to_string(max_bytes_));
     }
-    return CatchOutOfMemory("the memory store", [&]() -> Result<void> {
+    return NoThrow("the memory store", [&]() -> Result<void> {
       const std::lock_guard lock(mutex_);
       if (const auto found = entries_.find(key); found != entries_.end()) {
         MarkUsed(found->second);

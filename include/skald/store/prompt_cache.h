@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/create.h"
@@ -75,7 +75,7 @@ class PromptCache {
   // tokens; those of the stores, so that a caller can tell an outage from a miss.
   Result<PromptPrefix> Lookup(std::span<const int32_t> tokens, const std::optional<std::string>& salt = {}) {
     if (tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "PromptCache::Lookup: there are no tokens");
-    return CatchOutOfMemory("PromptCache::Lookup", [&]() -> Result<PromptPrefix> {
+    return NoThrow("PromptCache::Lookup", [&]() -> Result<PromptPrefix> {
       const Identity identity = WithSalt(salt);
       const auto chain = ChainOf(identity, tokens);
       if (!chain) return Failure(chain.error());
@@ -105,7 +105,7 @@ class PromptCache {
                                                       std::to_string(cache.exact_tokens()) +
                                                       " tokens are what computing them would give");
     }
-    return CatchOutOfMemory("PromptCache::Insert", [&]() -> Result<void> {
+    return NoThrow("PromptCache::Insert", [&]() -> Result<void> {
       const Identity identity = WithSalt(salt);
       const auto chain = ChainOf(identity, cache.tokens());
       if (!chain) return Failure(chain.error());

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/chunk_store.h"
@@ -42,7 +42,7 @@ class RedisStore {
       return Fail(ErrorCode::kInvalidArgument, "RedisOptions: a timeout is " + std::to_string(timeout.count()) +
                                                    " ms, expected 1 ms to 1 hour");
     }
-    return CatchOutOfMemory("connecting to Redis", [&]() -> Result<RedisStore> {
+    return NoThrow("connecting to Redis", [&]() -> Result<RedisStore> {
       auto connection = internal::RedisConnection::Open(options);
       if (!connection) return Failure(connection.error());
       return RedisStore(options, std::move(*connection));
@@ -156,7 +156,7 @@ class RedisStore {
   // closed it for idleness, does it once more on a new one: all that is done here may be done twice.
   template <class T, class Function>
   Result<T> Run(const Function& function) const {
-    return CatchOutOfMemory("RedisStore", [&]() -> Result<T> {
+    return NoThrow("RedisStore", [&]() -> Result<T> {
       const std::lock_guard lock(shared_->mutex);
       std::optional<internal::RedisConnection>& connection = shared_->connection;
       const bool was_open = connection && connection->is_usable();

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
@@ -197,7 +197,7 @@ Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::sha
 // take the others.
 inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                      ChunkStoreRef store, const SnapshotOptions& options = {}) {
-  return CatchOutOfMemory("SaveSnapshot", [&]() -> Result<ChunkKey> {
+  return NoThrow("SaveSnapshot", [&]() -> Result<ChunkKey> {
     std::vector<ChunkKey> keys;
     const auto put = [&](const ChunkKey& key, auto encode) -> Result<void> {
       keys.push_back(key);
@@ -237,7 +237,7 @@ inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity,
     if (auto done = sink.Write(std::as_bytes(std::span(&size, 1))); !done) return done;
     return sink.Write(*chunk);
   };
-  return CatchOutOfMemory("SaveSnapshot", [&]() -> Result<void> {
+  return NoThrow("SaveSnapshot", [&]() -> Result<void> {
     const auto key = internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/false, write);
     if (!key) return Failure(key.error());
     return {};
@@ -266,7 +266,7 @@ inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity,
 // that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits.
 inline Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, const Identity& identity,
                                      std::shared_ptr<BlockPool> pool) {
-  return CatchOutOfMemory("LoadSnapshot", [&]() -> Result<Snapshot> {
+  return NoThrow("LoadSnapshot", [&]() -> Result<Snapshot> {
     const auto stored = store.Get(key);
     if (!stored) return Annotate("the snapshot's manifest", stored);
     auto manifest = internal::OpenManifest(key, *stored, identity, *pool);
@@ -278,7 +278,7 @@ inline Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, c
 
 // The same from a source, which is read to the snapshot's end and no further.
 inline Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& identity, std::shared_ptr<BlockPool> pool) {
-  return CatchOutOfMemory("LoadSnapshot", [&]() -> Result<Snapshot> {
+  return NoThrow("LoadSnapshot", [&]() -> Result<Snapshot> {
     internal::SourceReader reader(source);
     return internal::ReadSnapshot(reader, identity, std::move(pool));
   });
@@ -287,7 +287,7 @@ inline Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& ident
 // The same from bytes in memory.
 inline Result<Snapshot> LoadSnapshot(std::span<const std::byte> bytes, const Identity& identity,
                                      std::shared_ptr<BlockPool> pool) {
-  return CatchOutOfMemory("LoadSnapshot", [&]() -> Result<Snapshot> {
+  return NoThrow("LoadSnapshot", [&]() -> Result<Snapshot> {
     BufferSource reader(bytes);
     return internal::ReadSnapshot(reader, identity, std::move(pool));
   });

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/weights/gguf.h"
 #include "skald/weights/message.h"
@@ -34,7 +34,7 @@ class Checkpoint {
   // by its path. A folder with both is read as the single file. A file that begins as GGUF files do
   // is read as one, whatever its name.
   static Result<Checkpoint> Open(const std::filesystem::path& path) {
-    return CatchOutOfMemory(path.string(), [&path] { return OpenFolderOrFile(path); });
+    return NoThrow(path.native(), [&path] { return OpenFolderOrFile(path); });
   }
 
   // Returns the tensor of this name, or null.

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "skald/base/executor.h"
-#include "skald/base/memory_limit.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/thread_pool.h"
@@ -82,7 +82,7 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Weig
     return Fail(ErrorCode::kInvalidArgument,
                 "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));
   }
-  return CatchOutOfMemory(checkpoint.path().string(), [&]() -> Result<ModelWeights> {
+  return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
     ModelWeights weights;
     weights.dtype = options.dtype;
     internal::LoadPlan plan(checkpoint);

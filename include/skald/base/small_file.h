@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads a whole small file: settings, tokenizers, prompts. Weights and chunks have readers of their own.
+
+#ifndef SKALD_BASE_SMALL_FILE_H_
+#define SKALD_BASE_SMALL_FILE_H_
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "skald/base/fd_io.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+// Returns the bytes of the regular file at `path`. Errors name it: kNotFound; kInvalidArgument for a folder, a device,
+// a pipe or a socket; kOutOfRange for more than `max_bytes`; kFailedPrecondition where the system refuses; kDataLoss
+// where the file shrinks meanwhile. Never waits for a writer, and takes no more memory than the file has bytes.
+inline Result<std::string> ReadSmallFile(const std::filesystem::path& path, uint64_t max_bytes) {
+  return NoThrow(path.native(), [&]() -> Result<std::string> {
+    const std::string& name = path.native();
+    // Without O_NONBLOCK the name of a pipe would keep us waiting for whoever writes to it.
+    const internal::Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat status;
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
+    if (!S_ISREG(status.st_mode)) {
+      return Fail(ErrorCode::kInvalidArgument, name + (S_ISDIR(status.st_mode) ? ": this is a folder, expected a file"
+                                                                               : ": expected a regular file"));
+    }
+    const auto size = static_cast<uint64_t>(status.st_size);
+    if (size > max_bytes) {
+      return Fail(ErrorCode::kOutOfRange, name + ": the file has " + std::to_string(size) +
+                                              " bytes, expected at most " + std::to_string(max_bytes));
+    }
+    std::string text(static_cast<size_t>(size), '\0');
+    if (auto read = FdStream(file.get(), name).Read(std::as_writable_bytes(std::span(text))); !read) {
+      return Failure(read.error());
+    }
+    return text;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_SMALL_FILE_H_
