@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FloatEnvironment: while one lives, its thread computes as the arithmetic contract says (R6), whatever its caller has
-// set: rounding to nearest, denormals as zero, no exception trapped. Afterwards the thread is as it was, with its flags.
+// FloatEnvironment: while one lives, its thread computes as the arithmetic contract says (R6), whatever its caller
+// has set: rounding to nearest, denormals as zero, no exception trapped. Afterwards the thread is as it was, flags too.
 // AMX always treats denormals as zero, and they slow other units down a hundredfold.
 
 #ifndef SKALD_BASE_FLOAT_ENVIRONMENT_H_
