@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/cache/step.h"
 #include "skald/configs/gemma2.h"
 #include "skald/configs/llama.h"

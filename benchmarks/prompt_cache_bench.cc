@@ -13,13 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/configs/llama.h"
 #include "skald/model/model.h"
 #include "skald/sampling/sampler.h"
 #include "skald/store/directory_store.h"
 #include "skald/store/prompt_cache.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 #ifdef SKALD_HAS_REDIS
 #include "skald/store/redis_store.h"
 #endif

@@ -76,7 +76,7 @@ struct RopeKernel {
 struct GateKernel {
   using Reference = float (*)(float);
 
-  GateKernel(GateFunction gate, Reference reference, size_t rows, size_t cols)
+  GateKernel(Activation gate, Reference reference, size_t rows, size_t cols)
       : gate(gate), reference(reference), rows(rows), cols(cols), gate_up(RandomFloats(1, rows * 2 * cols, 3.0f)),
         output(rows * cols) {}
 
@@ -92,7 +92,7 @@ struct GateKernel {
   }
   KernelWork work() const { return {.bytes = BytesOf({gate_up.size(), output.size()})}; }
 
-  GateFunction gate;
+  Activation gate;
   Reference reference;
   size_t rows, cols;
   std::vector<float> gate_up, output;
@@ -128,9 +128,9 @@ const bool kRegistered = [] {
     RegisterKernel("Norm/2048" + count, [=] { return NormKernel(rows, 2048); });
     RegisterKernel("Rope/32x64" + count, [=] { return RopeKernel(rows, 32, 64); });
     RegisterKernel("GateSilu/5632" + count,
-                   [=] { return GateKernel(GateFunction::kSilu, reference::Silu, rows, 5632); });
+                   [=] { return GateKernel(Activation::kSilu, reference::Silu, rows, 5632); });
     RegisterKernel("GateGeluTanh/9216" + count,
-                   [=] { return GateKernel(GateFunction::kGeluTanh, reference::GeluTanh, rows, 9216); });
+                   [=] { return GateKernel(Activation::kGeluTanh, reference::GeluTanh, rows, 9216); });
     RegisterKernel("Add/2048" + count, [=] { return AddKernel(2048 * rows); });
   }
   RegisterKernel("Softcap/256000/1", [] { return SoftcapKernel(256000); });

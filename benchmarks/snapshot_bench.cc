@@ -17,7 +17,7 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numeric.h"
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/cache/step.h"
 #include "skald/configs/llama.h"
 #include "skald/store/memory_store.h"

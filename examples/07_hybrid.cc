@@ -9,7 +9,7 @@
 #include <iostream>
 
 #include "skald/skald.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 
 struct MyHybrid : skald::LlamaFamily {
   static constexpr std::string_view kName = "my-hybrid";

@@ -12,11 +12,11 @@
 
 #include "known_configs.h"
 #include "skald/base/no_throw.h"
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/model/model.h"
 #include "skald/weights/packed_source.h"
 #include "skald/weights/packed_writer.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 
 namespace skald::program {
 namespace {

@@ -21,7 +21,7 @@
 #include "skald/cache/runtime_config.h"
 #include "skald/model/batch.h"
 #include "skald/model/workspace.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 
 namespace skald::program {
 

@@ -17,7 +17,7 @@
 #include "skald/base/result.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/tokenizer.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 
 namespace skald::program {
 

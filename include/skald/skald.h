@@ -9,12 +9,12 @@
 #include "skald/base/result.h"
 #include "skald/base/thread_pool.h"
 #include "skald/base/version.h"
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
 #include "skald/kernels/kernels.h"
 #include "skald/model/model.h"
 #include "skald/sampling/sampler.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 
 #endif  // SKALD_SKALD_H_

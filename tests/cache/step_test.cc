@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {

@@ -32,49 +32,63 @@ std::vector<float> Transposed(const std::vector<float>& matrix, size_t rows, siz
   return transposed;
 }
 
-// The recorded state of layer `layer`, in our order.
-RecordedState ReadState(const ReferenceTensors& reference, const RecurrenceSpec& spec, size_t layer, size_t row) {
+// The recorded state of layer `layer` of a checkpoint, in our order: of an RG-LRU,
+RecordedState ReadState(const ReferenceTensors& reference, const RgLru& lru, size_t layer, size_t row) {
   const std::string prefix = "state.layers." + std::to_string(layer) + ".";
-  const size_t channels = spec.conv_channels(), taps = spec.conv_width;
-  if (spec.kind == LayerKind::kRgLru) {
-    return {reference.Floats(prefix + "rg_lru", row),
-            Transposed(reference.Floats(prefix + "conv1d", row), channels, taps - 1)};
-  }
+  return {reference.Floats(prefix + "rg_lru", row),
+          Transposed(reference.Floats(prefix + "conv1d", row), lru.width, lru.conv_width - 1)};
+}
+
+// or of a Mamba kind, whose state is [heads][channels, state variables].
+RecordedState ReadScan(const ReferenceTensors& reference, size_t layer, size_t row, size_t heads, size_t state_dim,
+                       size_t conv_channels, size_t taps) {
+  const std::string prefix = "state.layers." + std::to_string(layer) + ".";
   RecordedState recorded;
-  recorded.conv = Transposed(reference.Floats(prefix + "conv", row), channels, taps);
-  recorded.conv.erase(recorded.conv.begin(), recorded.conv.begin() + static_cast<ptrdiff_t>(channels));
+  recorded.conv = Transposed(reference.Floats(prefix + "conv", row), conv_channels, taps);
+  recorded.conv.erase(recorded.conv.begin(), recorded.conv.begin() + static_cast<ptrdiff_t>(conv_channels));
   const std::vector<float> state = reference.Floats(prefix + "ssm", row);
-  const size_t heads = spec.kind == LayerKind::kMamba2 ? spec.heads : 1, part = state.size() / heads;
+  const size_t part = state.size() / heads;
   for (size_t head = 0; head < heads; ++head) {
     const auto begin = state.begin() + static_cast<ptrdiff_t>(head * part);
     const std::vector<float> turned =
-        Transposed({begin, begin + static_cast<ptrdiff_t>(part)}, spec.width / heads, spec.state_dim);
+        Transposed({begin, begin + static_cast<ptrdiff_t>(part)}, part / state_dim, state_dim);
     recorded.state.insert(recorded.state.end(), turned.begin(), turned.end());
   }
   return recorded;
+}
+RecordedState ReadState(const ReferenceTensors& reference, const Mamba& mamba, size_t layer, size_t row) {
+  return ReadScan(reference, layer, row, 1, mamba.state_dim, mamba.inner_dim, mamba.conv_width);
+}
+RecordedState ReadState(const ReferenceTensors& reference, const Mamba2& mamba, size_t layer, size_t row) {
+  const int channels = mamba.heads * mamba.head_dim + 2 * mamba.groups * mamba.state_dim;
+  return ReadScan(reference, layer, row, mamba.heads, mamba.state_dim, channels, mamba.conv_width);
 }
 
 // Checks what every recurrent layer remembers of a prompt.
 template <class C>
 void CheckStates(const Model<C>& model, const ReferenceTensors& reference, size_t row) {
-  constexpr CacheLayout layout = LayoutOf<C>();
   Workspace workspace = *CreateWorkspace(kExact);
   KVCache cache = *CreateKVCache<C>(kExact);
+  const CacheLayout& layout = cache.pool().layout();
   REQUIRE(model.Forward(cache, reference.Tokens("input_ids", row), workspace));
-  for (size_t layer = 0; layer < C::kLayers.size(); ++layer) {
-    if (!IsRecurrent(C::kLayers[layer])) continue;
-    CAPTURE(layer);
-    const LayerSlot slot = layout.layers()[layer];
+  size_t stateful = 0;
+  for (const Block& block : model.spec().blocks) {
+    CAPTURE(block.number);
+    const LayerSpec& layer = block.layers[0];
+    if (!layer.State()) continue;
+    const LayerSlot slot = layout.layers()[stateful++];
+    RecordedState recorded;
+    if (const auto* lru = layer.As<RgLru>()) recorded = ReadState(reference, *lru, block.number, row);
+    if (const auto* mamba = layer.As<Mamba>()) recorded = ReadState(reference, *mamba, block.number, row);
+    if (const auto* mamba = layer.As<Mamba2>()) recorded = ReadState(reference, *mamba, block.number, row);
+    if (recorded.state.empty()) continue;  // attention
     const BlockGeometry& geometry = cache.pool().geometry(slot.group);
-    const std::byte* const block = cache.pool().Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
-    const auto floats = [&](size_t offset, size_t bytes) {
-      const float* const first = reinterpret_cast<const float*>(block + offset);
-      return std::vector<float>(first, first + bytes / sizeof(float));
-    };
-    const RecordedState recorded = ReadState(reference, RecurrenceOf<C>(C::kLayers[layer]), layer, row);
-    const std::vector<float> state = floats(geometry.StateOffset(slot.index), geometry.state_bytes);
+    const std::byte* const bytes = cache.pool().Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
+    const float* const floats = reinterpret_cast<const float*>(bytes + geometry.StateOffset(slot.index));
+    REQUIRE((recorded.state.size() + recorded.conv.size()) * sizeof(float) == geometry.state_bytes);
+    const std::vector<float> state(floats, floats + recorded.state.size());
     CHECK(LargestDifference(state, recorded.state) <= Tolerance<C>(recorded.state));
-    const std::vector<float> conv = floats(geometry.ConvOffset(slot.index), geometry.conv_bytes);
+    const std::vector<float> conv(floats + state.size(), floats + state.size() + recorded.conv.size());
     CHECK(LargestDifference(conv, recorded.conv) <= Tolerance<C>(recorded.conv));
   }
 }

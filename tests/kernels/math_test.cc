@@ -38,7 +38,7 @@ double UlpError(float actual, double exact) {
   return std::abs(actual - exact) / std::ldexp(1.0, exponent - 23);
 }
 
-std::vector<float> RunGate(GateFunction gate, const std::vector<float>& x, const std::vector<float>& up) {
+std::vector<float> RunGate(Activation gate, const std::vector<float>& x, const std::vector<float>& up) {
   std::vector<float> gate_up = x, output(x.size() + 3, kNaN);
   gate_up.insert(gate_up.end(), up.begin(), up.end());
   Kernels<>::Gate({.gate = gate, .gate_up = gate_up.data(), .output = output.data(), .cols = x.size(),
@@ -49,7 +49,7 @@ std::vector<float> RunGate(GateFunction gate, const std::vector<float>& x, const
 }
 
 // Compares a gate with its activation, written as a scalar function, for every kind of number.
-void CheckGate(GateFunction gate, float (*activation)(float)) {
+void CheckGate(Activation gate, float (*activation)(float)) {
   const std::vector<float> x = AllKindsOfFloats(7919);
   std::vector<float> expected;
   for (const float v : x) expected.push_back(activation(v) * 1.0f);
@@ -70,16 +70,16 @@ void CheckGate(GateFunction gate, float (*activation)(float)) {
 }
 
 TEST_CASE("gates equal their scalar forms for every kind of number") {
-  CheckGate(GateFunction::kSilu, reference::Silu);
-  CheckGate(GateFunction::kGeluTanh, reference::GeluTanh);
-  CheckGate(GateFunction::kGeluErf, reference::GeluErf);
+  CheckGate(Activation::kSilu, reference::Silu);
+  CheckGate(Activation::kGeluTanh, reference::GeluTanh);
+  CheckGate(Activation::kGeluErf, reference::GeluErf);
 }
 
 TEST_CASE("gates have the saved bits") {
   const std::vector<float> x = AllKindsOfFloats(99991), ones(x.size(), 1.0f);
-  CHECK(SavedDifference({"SiLU"}, RunGate(GateFunction::kSilu, x, ones)) == "");
-  CHECK(SavedDifference({"GELU by tanh"}, RunGate(GateFunction::kGeluTanh, x, ones)) == "");
-  CHECK(SavedDifference({"GELU by erf"}, RunGate(GateFunction::kGeluErf, x, ones)) == "");
+  CHECK(SavedDifference({"SiLU"}, RunGate(Activation::kSilu, x, ones)) == "");
+  CHECK(SavedDifference({"GELU by tanh"}, RunGate(Activation::kGeluTanh, x, ones)) == "");
+  CHECK(SavedDifference({"GELU by erf"}, RunGate(Activation::kGeluErf, x, ones)) == "");
 }
 
 TEST_CASE("gates multiply by the second half of each row, for every length") {
@@ -91,7 +91,7 @@ TEST_CASE("gates multiply by the second half of each row, for every length") {
       for (size_t i = 0; i < cols; ++i) expected.push_back(reference::GeluTanh(gate[i]) * gate[cols + i]);
     }
     expected.push_back(kNaN);
-    GateArgs args = {.gate = GateFunction::kGeluTanh, .gate_up = data.data(), .output = output.data(), .cols = cols,
+    GateArgs args = {.gate = Activation::kGeluTanh, .gate_up = data.data(), .output = output.data(), .cols = cols,
                      .row_begin = 0, .row_end = 1};
     Kernels<>::Gate(args);
     args.row_begin = 1;

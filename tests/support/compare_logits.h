@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/model/model.h"
 
 namespace skald::testing {

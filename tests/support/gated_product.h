@@ -35,7 +35,7 @@ void CheckPreparedProduct(MatMulArgs<T> args, const float* outputs) {
 template <class T>
 void CheckGatedProduct(MatMulArgs<T> args) {
   const size_t rows = args.rows, cols = args.n / 2;
-  for (const GateFunction gate : {GateFunction::kSilu, GateFunction::kGeluTanh, GateFunction::kGeluErf}) {
+  for (const Activation gate : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf}) {
     AlignedBuffer<float> sums(rows * 2 * cols), expected(rows * cols), actual(rows * cols);
     args.output = sums.data(), args.output_stride = 2 * cols, args.gate = {};
     args.panel_begin = 0, args.panel_end = 2 * cols / kLanes;

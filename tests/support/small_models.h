@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/configs/gemma3.h"
 #include "skald/configs/llama.h"
 #include "skald/model/model.h"

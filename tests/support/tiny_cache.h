@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/cache/step.h"
 
 namespace skald::testing {
@@ -20,9 +20,9 @@ namespace skald::testing {
 // one layer.
 inline CacheLayout TinyLayout(bool recurrent) {
   CacheLayout layout;
-  layout.AddLayer({.kind = LayerKind::kFullAttention, .kv_heads = 1, .head_dim = 8});
-  layout.AddLayer({.kind = LayerKind::kSlidingAttention, .kv_heads = 1, .head_dim = 8, .window = 40});
-  if (recurrent) layout.AddLayer({.kind = LayerKind::kRgLru, .state_floats = 6, .conv_floats = 4});
+  layout.AddLayer({.kv_heads = 1, .head_dim = 8});
+  layout.AddLayer({.kv_heads = 1, .head_dim = 8, .window = 40});
+  if (recurrent) layout.AddLayer({.state_floats = 10});
   return layout;
 }
 

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/create.h"
+#include "skald/configs/create.h"
 #include "skald/cache/step.h"
 
 namespace skald::testing {
@@ -23,11 +23,11 @@ namespace skald::testing {
 // A layout of one full-attention group, if `window` is not 0 one sliding group, and if asked one recurrent group.
 inline CacheLayout ToyLayout(uint32_t window, bool recurrent = false) {
   CacheLayout layout;
-  layout.AddLayer({.kind = LayerKind::kFullAttention, .kv_heads = 1, .head_dim = 2});
+  layout.AddLayer({.kv_heads = 1, .head_dim = 2});
   if (window != 0) {
-    layout.AddLayer({.kind = LayerKind::kSlidingAttention, .kv_heads = 2, .head_dim = 4, .window = window});
+    layout.AddLayer({.kv_heads = 2, .head_dim = 4, .window = window});
   }
-  if (recurrent) layout.AddLayer({.kind = LayerKind::kRgLru, .state_floats = 2, .conv_floats = 3});
+  if (recurrent) layout.AddLayer({.state_floats = 5});
   return layout;
 }
 

@@ -8,7 +8,7 @@
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
 #include "skald/weights/gguf_config.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/gguf_convert.h"

@@ -13,7 +13,7 @@
 #include "skald/base/group_layout.h"
 #include "skald/weights/gguf_blocks.h"
 #include "skald/weights/gguf_types.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/weights/tiny_checkpoint.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/test_data.h"
 #include "tests/support/unpack.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 
 #include <string>
 #include <utility>

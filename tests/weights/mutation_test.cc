@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "skald/weights/random_weights.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/weights/tiny_checkpoint.h"

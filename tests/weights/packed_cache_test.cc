@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_folder.h"

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "doctest/doctest.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "skald/weights/packed_writer.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/weights/tiny_checkpoint.h"

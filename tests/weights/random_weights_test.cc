@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 
 #include <algorithm>
 #include <cmath>

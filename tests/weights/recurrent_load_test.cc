@@ -12,7 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/configs/recurrence.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "skald/weights/message.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/test_data.h"

@@ -17,7 +17,7 @@
 
 #include "skald/configs/layer.h"
 #include "skald/configs/recurrence.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/random_weights.h"

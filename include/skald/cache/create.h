@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Free factories: caches and pools are made from a layout (or the Config it follows from) and a RuntimeConfig,
-// never by a model. Errors: kInvalidArgument, naming the member of RuntimeConfig that cannot work.
+// Free factories: caches and pools are made from a layout and a RuntimeConfig, never by a model. Errors: kInvalidArgument, naming the member of RuntimeConfig that cannot work.
 
 #ifndef SKALD_CACHE_CREATE_H_
 #define SKALD_CACHE_CREATE_H_
@@ -23,11 +22,6 @@ inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& lay
   return std::make_shared<BlockPool>(layout, runtime);
 }
 
-template <ModelConfig C>
-Result<std::shared_ptr<BlockPool>> CreateBlockPool(const RuntimeConfig& runtime = {}) {
-  return CreateBlockPool(LayoutOf<C>(), runtime);
-}
-
 // Returns an empty conversation whose blocks come from `pool`.
 inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool) {
   if (pool == nullptr) return Fail(ErrorCode::kInvalidArgument, "CreateKVCache: the pool is null");
@@ -39,11 +33,6 @@ inline Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeCon
   auto pool = CreateBlockPool(layout, runtime);
   if (!pool) return Failure(pool.error());
   return CreateKVCache(std::move(*pool));
-}
-
-template <ModelConfig C>
-Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}) {
-  return CreateKVCache(LayoutOf<C>(), runtime);
 }
 
 }  // namespace skald

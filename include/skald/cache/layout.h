@@ -2,45 +2,38 @@
 //
 // CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group. A block of
 // an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
-// state of all its layers after some number of tokens. A value without pointers, computed at compile time from a
-// Config; nothing else in cache/ knows about Configs.
+// state of all its layers after some number of tokens. A plain value; nothing in cache/ knows about models.
 
 #ifndef SKALD_CACHE_LAYOUT_H_
 #define SKALD_CACHE_LAYOUT_H_
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/configs/model_config.h"
-#include "skald/configs/recurrence.h"
+#include "skald/base/rope.h"
 
 namespace skald {
 
-inline constexpr size_t kMaxCacheGroups = 5;
-inline constexpr size_t kMaxCacheLayers = 256;
-
-// Layers that keep the same kind of state. Immutable value.
+// Layers that keep the same kind of state: keys and values for each token, or a fixed number of floats.
 struct CacheGroup {
-  LayerKind kind = LayerKind::kFullAttention;
   uint32_t layers = 0;
-  // Of attention:
+  // Keys and values:
   uint32_t kv_heads = 0;
   uint32_t head_dim = 0;
   uint32_t window = 0;      // tokens a position sees, itself included; 0 = all
   RopeSpec rope = {};       // how keys were rotated, for moving them to other positions
   uint32_t rotary_dim = 0;  // elements of a head that were rotated
-  // Of recurrence, floats of one layer:
+  // Floats of one layer; 0 for keys and values.
   uint32_t state_floats = 0;
-  uint32_t conv_floats = 0;
 
   friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
 
-  constexpr bool is_recurrent() const { return IsRecurrent(kind); }
+  constexpr bool is_recurrent() const { return state_floats > 0; }
 
   // First position that a token at `position` sees.
   constexpr uint32_t FirstVisible(uint32_t position) const {
@@ -58,22 +51,24 @@ struct LayerSlot {
 
 class CacheLayout {
  public:
-  constexpr CacheLayout() = default;
+  // `model` tells models apart whose caches look alike: state of one is of no use to another. 0: no model in particular.
+  constexpr explicit CacheLayout(uint64_t model = 0) : model_(model) {}
 
   // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
   // description, made if new.
   constexpr void AddLayer(CacheGroup group) {
     uint32_t g = 0;
-    while (g < num_groups_ && !SameState(groups_[g], group)) ++g;
-    if (g == num_groups_) {
+    while (g < groups_.size() && !SameState(groups_[g], group)) ++g;
+    if (g == groups_.size()) {
       group.layers = 0;
-      groups_[num_groups_++] = group;
+      groups_.push_back(group);
     }
-    slots_[num_layers_++] = LayerSlot{g, groups_[g].layers++};
+    slots_.push_back(LayerSlot{g, groups_[g].layers++});
   }
 
-  constexpr std::span<const CacheGroup> groups() const { return {groups_.data(), num_groups_}; }
-  constexpr std::span<const LayerSlot> layers() const { return {slots_.data(), num_layers_}; }
+  constexpr std::span<const CacheGroup> groups() const { return groups_; }
+  // Those that keep state, in the order in which they were added.
+  constexpr std::span<const LayerSlot> layers() const { return slots_; }
 
   // FNV-1a over every field (Fowler, Noll and Vo): equal layouts agree on every machine.
   constexpr uint64_t Fingerprint() const {
@@ -81,10 +76,11 @@ class CacheLayout {
     const auto mix = [&hash](uint64_t value) {
       for (int shift = 0; shift < 64; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFu)) * 0x100000001B3u;
     };
-    for (const CacheGroup& group : groups()) {
-      for (uint64_t v : {uint64_t(group.kind), uint64_t{group.layers}, uint64_t{group.kv_heads},
-                         uint64_t{group.head_dim}, uint64_t{group.window}, uint64_t(group.rope.scaling),
-                         uint64_t{group.rotary_dim}, uint64_t{group.state_floats}, uint64_t{group.conv_floats}}) {
+    mix(model_);
+    for (const CacheGroup& group : groups_) {
+      for (uint64_t v : {uint64_t{group.layers}, uint64_t{group.kv_heads}, uint64_t{group.head_dim},
+                         uint64_t{group.window}, uint64_t(group.rope.scaling), uint64_t{group.rotary_dim},
+                         uint64_t{group.state_floats}}) {
         mix(v);
       }
       for (double v : {group.rope.base, group.rope.factor, group.rope.low_frequency_factor,
@@ -92,13 +88,13 @@ class CacheLayout {
         mix(std::bit_cast<uint64_t>(v));
       }
     }
-    for (const LayerSlot& slot : layers()) mix(slot.group), mix(slot.index);
+    for (const LayerSlot& slot : slots_) mix(slot.group), mix(slot.index);
     return hash;
   }
 
   // True when some layers keep one state instead of one for each token.
   constexpr bool has_recurrence() const {
-    for (const CacheGroup& group : groups()) {
+    for (const CacheGroup& group : groups_) {
       if (group.is_recurrent()) return true;
     }
     return false;
@@ -112,49 +108,21 @@ class CacheLayout {
     return a == b;
   }
 
-  std::array<CacheGroup, kMaxCacheGroups> groups_{};
-  std::array<LayerSlot, kMaxCacheLayers> slots_{};
-  size_t num_groups_ = 0, num_layers_ = 0;
+  uint64_t model_;
+  std::vector<CacheGroup> groups_;
+  std::vector<LayerSlot> slots_;
 };
-
-// Returns what a layer of this kind keeps.
-template <ModelConfig C>
-constexpr CacheGroup CacheGroupOf(LayerKind kind) {
-  if (IsRecurrent(kind)) {
-    const RecurrenceSpec spec = RecurrenceOf<C>(kind);
-    return {.kind = kind,
-            .state_floats = static_cast<uint32_t>(spec.state_floats()),
-            .conv_floats = static_cast<uint32_t>(spec.conv_floats())};
-  }
-  return {.kind = kind,
-          .kv_heads = uint32_t{KVHeadsOf<C>()},
-          .head_dim = uint32_t{HeadDimOf<C>()},
-          .window = kind == LayerKind::kSlidingAttention ? uint32_t{WindowOf<C>()} : 0u,
-          .rope = RopeOf<C>(kind),
-          .rotary_dim = uint32_t{RotaryDimOf<C>()}};
-}
-
-// Returns the layout of a model's cache.
-template <ModelConfig C>
-constexpr CacheLayout LayoutOf() {
-  static_assert(CheckConfig<C>());
-  static_assert(NumLayersOf<C>() <= kMaxCacheLayers, "kLayers names more layers than a CacheLayout can list.");
-  CacheLayout layout;
-  for (const LayerKind kind : C::kLayers) layout.AddLayer(CacheGroupOf<C>(kind));
-  return layout;
-}
 
 // Where a block of one group keeps what.
 //
 // Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
 // matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/packed_layout.h), so that attention
 // reads them as it reads weights.
-// Recurrence: [layers][state, last inputs of the convolution], floats whatever the type of keys and values: rounding
-// would add up over time.
+// Recurrence: [layers][state], floats whatever the type of keys and values: rounding would add up over time.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
-  size_t key_bytes, value_bytes;    // of one layer, all kv heads
-  size_t state_bytes, conv_bytes;   // of one layer
+  size_t key_bytes, value_bytes;  // of one layer, all kv heads
+  size_t state_bytes;             // of one layer
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
@@ -165,17 +133,15 @@ struct BlockGeometry {
             .block_tokens = block_tokens,
             .key_bytes = keys * SizeOf(type),
             .value_bytes = values * SizeOf(type),
-            .state_bytes = group.state_floats * sizeof(float),
-            .conv_bytes = group.conv_floats * sizeof(float)};
+            .state_bytes = group.state_floats * sizeof(float)};
   }
 
-  constexpr size_t layer_bytes() const { return key_bytes + value_bytes + state_bytes + conv_bytes; }
+  constexpr size_t layer_bytes() const { return key_bytes + value_bytes + state_bytes; }
   constexpr size_t block_bytes() const { return layers * layer_bytes(); }
 
   constexpr size_t KeyOffset(size_t layer) const { return layer * layer_bytes(); }
   constexpr size_t ValueOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
   constexpr size_t StateOffset(size_t layer) const { return layer * layer_bytes(); }
-  constexpr size_t ConvOffset(size_t layer) const { return StateOffset(layer) + state_bytes; }
 };
 
 }  // namespace skald

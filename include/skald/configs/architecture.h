@@ -94,29 +94,8 @@ inline std::string Text(LayerKind kind) {
   return "unknown";
 }
 
-inline std::string Text(Activation activation) {
-  switch (activation) {
-    case Activation::kSilu:
-      return "silu";
-    case Activation::kGeluTanh:
-      return "gelu_pytorch_tanh";
-    case Activation::kGeluErf:
-      return "gelu";
-  }
-  return "unknown";
-}
-
-inline std::string Text(RopeScaling scaling) {
-  switch (scaling) {
-    case RopeScaling::kNone:
-      return "default";
-    case RopeScaling::kLinear:
-      return "linear";
-    case RopeScaling::kLlama3:
-      return "llama3";
-  }
-  return "unknown";
-}
+inline std::string Text(Activation activation) { return std::string(NameOf(activation)); }
+inline std::string Text(RopeScaling scaling) { return std::string(NameOf(scaling)); }
 
 inline std::string Text(const std::optional<RopeSpec>& rope) {
   if (!rope) return "none";

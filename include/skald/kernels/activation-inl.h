@@ -32,16 +32,16 @@ struct GeluErfFunction {
 
 // Calls `function` with the activation that `gate` names.
 template <class Function>
-HWY_INLINE void VisitGate(GateFunction gate, Function function) {
+HWY_INLINE void VisitGate(Activation gate, Function function) {
   switch (gate) {
-    case GateFunction::kSilu: return function(SiluFunction());
-    case GateFunction::kGeluTanh: return function(GeluTanhFunction());
-    case GateFunction::kGeluErf: return function(GeluErfFunction());
+    case Activation::kSilu: return function(SiluFunction());
+    case Activation::kGeluTanh: return function(GeluTanhFunction());
+    case Activation::kGeluErf: return function(GeluErfFunction());
   }
 }
 
-template <class Activation>
-HWY_INLINE void GateRow(Activation activation, const float* gate, const float* up, size_t size, float* output) {
+template <class Function>
+HWY_INLINE void GateRow(Function activation, const float* gate, const float* up, size_t size, float* output) {
   const size_t step = hn::Lanes(FloatTag());
   for (size_t i = 0; i < size; i += step) {
     const size_t count = size - i;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "skald/base/activation.h"
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
@@ -48,9 +49,6 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
   return group * padded_k <= kMatMulGroup * kMatMulDepth ? 0 : RoundUp(rows, 2 * kRowBlock) * RoundUp(n, kLanes);
 }
 
-// The activation of a gated feed-forward layer (Shazeer 2020, arXiv:2002.05202).
-enum class GateFunction : uint8_t { kSilu, kGeluTanh, kGeluErf };
-
 // output[r, n] = sum over k of input[r, k] * weights[n, k] (+ bias[n]), summed as R1 says, or as R2 for
 // group-quantised weights. With a gate, the first half of these n sums are gates and the second what they let pass,
 // output[r, i] = Gate(sum[r, i]) * sum[r, n / 2 + i]: n is a multiple of 2 * kLanes, and panels are counted over the
@@ -68,7 +66,7 @@ struct MatMulArgs {
   size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
   float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output
-  std::optional<GateFunction> gate = {};
+  std::optional<Activation> gate = {};
   // Read only with a gate. If not null, n / 2 is a multiple of kTile, and outputs are written here instead of to
   // `output`: rounded and in the order of PreparedIndex, as a following matmul by bf16 wants them.
   bf16* prepared_output = nullptr;  // [rows, n / 2], in PreparedBytes of memory
@@ -108,7 +106,7 @@ struct AddArgs {
 
 // output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i].
 struct GateArgs {
-  GateFunction gate;
+  Activation gate;
   const float* gate_up;  // [rows, 2 * cols], tightly packed
   float* output;         // [rows, cols], tightly packed
   size_t cols;

@@ -40,7 +40,7 @@ struct MatMulOutputs {
   const float* bias;
   float* output;
   size_t stride, rows, n;
-  std::optional<GateFunction> gate;
+  std::optional<Activation> gate;
   bf16* prepared;
 
   HWY_INLINE float* At(size_t row, size_t column) const { return output + row * stride + column; }

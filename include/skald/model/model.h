@@ -1,139 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Model<Config>: the weights plus Forward. Const, safe for concurrent calls, and without any conversation state: one
-// model serves any number of caches and callers.
+// model serves any number of caches and callers. It is an AnyModel whose spec is that of a Config.
 
 #ifndef SKALD_MODEL_MODEL_H_
 #define SKALD_MODEL_MODEL_H_
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/step.h"
 #include "skald/configs/model_config.h"
-#include "skald/configs/recurrence.h"
-#include "skald/kernels/args.h"
-#include "skald/model/batch.h"
-#include "skald/model/forward.h"
-#include "skald/model/rotation.h"
-#include "skald/model/workspace.h"
-#include "skald/weights/load.h"
-#include "skald/weights/model_weights.h"
+#include "skald/configs/spec_of.h"
+#include "skald/model/any_model.h"
+#include "skald/model/load.h"
 
 namespace skald {
 
 template <ModelConfig C>
-class Model {
+class Model : public AnyModel {
  public:
   using Config = C;
 
-  // Takes weights that LoadWeights<C> made. See LoadModel for the usual way.
-  explicit Model(ModelWeights weights) : weights_(std::move(weights)) {
-    for (const CacheGroup& group : kLayout.groups()) rotations_.emplace_back(group.rope, group.rotary_dim);
+  // Takes weights that LoadWeights<C> or RandomWeights<C> made. See LoadModel for the usual way.
+  explicit Model(ModelWeights weights) : AnyModel(std::string(C::kName), std::move(weights), LayerFunctionsOf<C>()) {
+    static_assert(CheckConfig<C>());
   }
-
-  const ModelWeights& weights() const { return weights_; }
-
-  // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
-  // batch; they live in `workspace` until its next Forward. A failure names the sequence and leaves every cache as
-  // it was. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
-  // that store differently), kOutOfRange (a cache's token limit), kResourceExhausted (a pool's byte limit, or no memory
-  // for the activations).
-  Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
-    if (auto valid = Check(batch); !valid) return Failure(valid.error());
-    return NoThrow("Forward", [&] { return RunStep(batch, workspace); });
-  }
-
-  // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
-  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const {
-    auto outputs = Forward(Batch().Add(cache, tokens), workspace);
-    if (!outputs) return Failure(outputs.error());
-    return (*outputs)[0];
-  }
-
- private:
-  static constexpr CacheLayout kLayout = LayoutOf<C>();
-  static constexpr uint64_t kFingerprint = kLayout.Fingerprint();
-  static_assert(HeadDimOf<C>() <= static_cast<int>(kMaxHeadDim),
-                "kHeadDim is larger than the attention kernel's buffers.");
-  static_assert(RecurrenceOf<C>(LayerKind::kMamba).state_dim <= static_cast<int>(kMaxStateDim),
-                "kStateDim is larger than the selective scan's buffers.");
-
-  // Forward once the batch is known to make sense.
-  Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {
-    auto step = Step::Begin(batch.requests(), workspace.pass_tokens());
-    if (!step) return Failure(step.error());
-    std::vector<BlockPool*> pools;
-    for (const StepRequest& request : batch.requests()) pools.push_back(&request.cache->pool());
-
-    Outputs outputs = ReserveMemory(batch, workspace);
-    ForwardPass<C>(weights_, rotations_, step->plan(), pools, workspace).Run(batch.requests(), batch.wants());
-    step->Commit();
-    return outputs;
-  }
-
-  static Result<void> Check(const Batch& batch) {
-    if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
-    size_t num_tokens = 0;
-    for (size_t i = 0; i < batch.requests().size(); ++i) {
-      if (auto valid = CheckRequest(batch.requests()[i], batch.requests()[0].cache->pool().runtime()); !valid) {
-        return Annotate("sequence " + std::to_string(i) + " of the batch", valid);
-      }
-      num_tokens += batch.requests()[i].tokens.size();
-    }
-    if (batch.wants().size() == num_tokens) return {};
-    return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " + std::to_string(batch.wants().size()) +
-                                                 " tokens but has " + std::to_string(num_tokens));
-  }
-
-  static Result<void> CheckRequest(const StepRequest& request, const RuntimeConfig& first) {
-    const BlockPool& pool = request.cache->pool();
-    if (pool.fingerprint() != kFingerprint) {
-      return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than the model " + std::string(C::kName) +
-                                                   " needs; make it with CreateKVCache for that Config");
-    }
-    if (pool.runtime().kv_type != first.kv_type || pool.runtime().block_tokens != first.block_tokens) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "its cache has another kv_type or block_tokens than that of sequence 0; a batch needs them equal");
-    }
-    for (size_t i = 0; i < request.tokens.size(); ++i) {
-      if (request.tokens[i] >= 0 && request.tokens[i] < C::kVocabSize) continue;
-      return Fail(ErrorCode::kInvalidArgument, "token " + std::to_string(i) + " has the id " +
-                                                   std::to_string(request.tokens[i]) + ", expected 0 to " +
-                                                   std::to_string(C::kVocabSize - 1));
-    }
-    return {};
-  }
-
-  // Makes room for everything Forward writes, and says where each output will be.
-  static Outputs ReserveMemory(const Batch& batch, Workspace& workspace) {
-    const std::span<const Want> wants = batch.wants();
-    const auto count = [wants](Want want) { return static_cast<size_t>(std::count(wants.begin(), wants.end(), want)); };
-    ForwardPass<C>::ReserveActivations(std::min<size_t>(wants.size(), workspace.pass_tokens()), workspace.activations);
-    Reserve(workspace.outputs.logits, count(Want::kLogits) * C::kVocabSize);
-    Reserve(workspace.outputs.hidden, count(Want::kHidden) * C::kModelDim);
-
-    Outputs outputs;
-    const float* logits = workspace.outputs.logits.data();
-    const float* hidden = workspace.outputs.hidden.data();
-    for (const Want want : wants) {
-      if (want == Want::kLogits) outputs.Append({std::exchange(logits, logits + C::kVocabSize), size_t{C::kVocabSize}});
-      if (want == Want::kHidden) outputs.Append({std::exchange(hidden, hidden + C::kModelDim), size_t{C::kModelDim}});
-    }
-    return outputs;
-  }
-
-  ModelWeights weights_;
-  std::vector<Rotation> rotations_;  // [groups of kLayout]
 };
 
 // Loads a checkpoint (a folder or a .safetensors file) whose tensors must fit C. Errors: see LoadWeights.

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "skald/configs/layer.h"
+#include "skald/base/rope.h"
 
 namespace skald {
 

@@ -17,8 +17,8 @@
 #include "skald/cache/step_plan.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
-#include "skald/model/operations.h"
-#include "skald/model/parallel.h"
+#include "skald/layers/operations.h"
+#include "skald/base/parallel.h"
 #include "skald/model/rotation.h"
 
 namespace skald {

@@ -91,30 +91,6 @@ class StepStates {
   std::vector<Group> groups_;  // [groups of the layout]
 };
 
-// Writes the inputs of a convolution that its next run will look back on, [taps - 1, channels] floats at
-// `state_offset`, to every output block of `runs`. `inputs` are this pass's, [rows, channels].
-inline void StoreConvState(std::span<const RecurrentRun> runs, const float* inputs, size_t stride, size_t channels,
-                           size_t taps, size_t state_offset) {
-  for (const RecurrentRun& run : runs) {
-    for (const StateOutput& output : std::span(run.outputs, run.num_outputs)) {
-      const size_t rows = output.row_end - run.row_begin;
-      float* const target = reinterpret_cast<float*>(output.block + state_offset);
-      // Ascending, so that a block may be its own source: each row is read before it is overwritten.
-      for (size_t i = 0; i + 1 < taps; ++i) {
-        const size_t age = taps - 1 - i;  // 1: the last input
-        if (age <= rows) {
-          std::memcpy(target + i * channels, inputs + (output.row_end - age) * stride, channels * sizeof(float));
-        } else if (run.input == nullptr) {
-          std::memset(target + i * channels, 0, channels * sizeof(float));
-        } else {
-          const float* const source = reinterpret_cast<const float*>(run.input + state_offset);
-          std::memmove(target + i * channels, source + (i + rows) * channels, channels * sizeof(float));
-        }
-      }
-    }
-  }
-}
-
 }  // namespace skald
 
 #endif  // SKALD_MODEL_STEP_STATES_H_

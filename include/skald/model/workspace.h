@@ -11,37 +11,27 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/executor.h"
 #include "skald/base/result.h"
 #include "skald/base/thread_pool.h"
-#include "skald/cache/layout.h"
 #include "skald/cache/runtime_config.h"
+#include "skald/layers/scratch.h"
 
 namespace skald {
-
-// What a multiplication needs beside its input and output.
-struct MatMulScratch {
-  AlignedBuffer<std::byte> prepared;  // the input, in the type of the weights
-  AlignedBuffer<float> partial_sums;
-};
 
 // Activations of one pass; shapes in the comments, grown when a pass needs more and then kept.
 struct Activations {
   AlignedBuffer<float> hidden;        // [rows, model_dim], the residual stream
   AlignedBuffer<float> normed;        // [rows, model_dim]
-  AlignedBuffer<float> projected;     // [rows, ...], the mixer's input projection: queries, keys, values, say
-  AlignedBuffer<float> mixed;         // [rows, ...], what attention or recurrence made of it
-  AlignedBuffer<float> gate_up;       // [rows, 2 * feed_forward_dim]
-  AlignedBuffer<float> gated;         // [RoundUp(rows, kRowBlock), feed_forward_dim]
-  AlignedBuffer<float> block_output;  // [rows, model_dim], of mixer or feed-forward
-  // Of recurrent layers:
-  AlignedBuffer<float> convolved;     // [rows, conv_channels]
-  AlignedBuffer<float> selection;     // [rows, time_step_rank + 2 * state_dim], Mamba
-  AlignedBuffer<float> gates;         // RG-LRU: [rows, 2 * width]; Mamba: time steps [rows, width]
+  AlignedBuffer<float> block_output;  // [rows, model_dim]
+  AlignedBuffer<float> second;        // [rows, model_dim], of a layer beside another
+  Scratch scratch;
   MatMulScratch matmul;
-  AlignedBuffer<float> cos[kMaxCacheGroups], sin[kMaxCacheGroups];  // [rows, rotary_dim / 2] for each group
+  // Of each group of the cache's layout, [rows, rotary_dim / 2].
+  std::vector<AlignedBuffer<float>> cos, sin;
 };
 
 // Results, kept until the next Forward.
@@ -49,12 +39,6 @@ struct OutputBuffers {
   AlignedBuffer<float> logits;  // [logit rows, vocab_size]
   AlignedBuffer<float> hidden;  // [hidden rows, model_dim]
 };
-
-// Makes `buffer` at least `size` long. Its content is lost when it grows.
-template <class T>
-void Reserve(AlignedBuffer<T>& buffer, size_t size) {
-  if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
-}
 
 class Workspace {
  public:

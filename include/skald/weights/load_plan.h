@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "skald/base/executor.h"
@@ -26,8 +28,10 @@
 #include "skald/weights/matrix.h"
 #include "skald/weights/message.h"
 #include "skald/weights/pack.h"
+#include "skald/weights/parameters.h"
 #include "skald/weights/recurrent_transforms.h"
 #include "skald/weights/rope_rows.h"
+#include "skald/weights/tensor_names.h"
 #include "skald/weights/tensor_names.h"
 #include "skald/weights/tensor_view.h"
 
@@ -41,77 +45,18 @@ struct LoadProgress {
 
 namespace internal {
 
-// A tensor by name and by the number of rows it adds: outputs of a matrix, or elements of a vector.
-struct Part {
-  std::string name;
-  size_t rows;
-  size_t head_dim = 0;  // rows of each head, if RoPE turns them
-};
-
-// A tensor of floats with any number of axes.
-struct ArrayPart {
-  std::string name;
-  std::vector<uint64_t> shape;
-};
-
-// What becomes of the floats of a vector once they are read.
-using Conversion = std::function<void(std::vector<float>&)>;
-
-// Collects where each tensor goes. The checkpoint and all targets must outlive the plan.
+// Collects where each tensor goes. The checkpoint, the names and all targets must outlive the plan.
 class LoadPlan {
  public:
-  explicit LoadPlan(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+  LoadPlan(const Checkpoint& checkpoint, const TensorNames& names) : checkpoint_(checkpoint), names_(names) {}
 
-  // Plans `target` as the matrices [rows, cols] of `parts`, stacked.
-  void AddMatrix(Matrix& target, size_t cols, const std::vector<Part>& parts) {
-    MatrixStep step{&target, cols, {}, {}};
-    for (const Part& part : parts) {
-      const uint64_t shape[] = {part.rows, cols};
-      step.tensors.push_back(Require(part.name, shape, /*takes_groups=*/true));
-      step.head_dims.push_back(part.head_dim);
-    }
-    matrices_.push_back(std::move(step));
+  void Add(const Parameter& parameter) {
+    std::visit([&](const auto& value) { Add(value, parameter.layer); }, parameter.value);
   }
 
-  // Plans `targets` as the matrices of `parts`, one after the other. Each part is a tensor [count, cols, rows]: `count`
-  // matrices [rows, cols], transposed.
-  void AddTransposed(std::vector<Matrix>& targets, size_t count, size_t cols, const std::vector<Part>& parts) {
-    TransposedStep step{&targets, {}};
-    for (const Part& part : parts) {
-      const uint64_t shape[] = {count, cols, part.rows};
-      step.tensors.push_back(Require(part.name, shape));
-    }
-    transposed_.push_back(std::move(step));
-  }
-
-  // Plans `target` as the elements of `parts`, row-major, joined and then converted.
-  void AddArray(std::vector<float>& target, const std::vector<ArrayPart>& parts, Conversion convert = {}) {
-    VectorStep step{&target, {}, std::move(convert)};
-    for (const ArrayPart& part : parts) {
-      const TensorView* tensor = Require(part.name, part.shape);
-      step.tensors.push_back(tensor);
-      if (tensor == nullptr || !tensor->rope_pairs_adjacent) continue;
-      Complain(ErrorCode::kUnsupported, Concat({part.name, ": biases of queries and keys cannot be read from a GGUF "
-                                                           "file of the architecture llama"}));
-    }
-    vectors_.push_back(std::move(step));
-  }
-
-  // Plans `target` as the vectors of `parts`, joined, with `offset` added to each element.
-  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, float offset = 0.0f) {
-    std::vector<ArrayPart> arrays;
-    for (const Part& part : parts) arrays.push_back({part.name, {part.rows}});
-    Conversion add_offset;
-    if (offset != 0.0f) {  // adding zero would turn -0 into 0
-      add_offset = [offset](std::vector<float>& values) {
-        for (float& value : values) value += offset;
-      };
-    }
-    AddArray(target, arrays, std::move(add_offset));
-  }
-
-  // Lets `name` be absent, or be a copy of the tensor `original`.
-  void AllowCopy(const std::string& name, const std::string& original) {
+  // Lets `our_name` be absent, or be a copy of the tensor `our_original`.
+  void AllowCopy(std::string_view our_name, std::string_view our_original) {
+    const std::string name = names_.NameOf(our_name, {}), original = names_.NameOf(our_original, {});
     const TensorView* copy = checkpoint_.Find(name);
     const TensorView* planned = checkpoint_.Find(original);
     if (copy == nullptr || planned == nullptr) return;
@@ -130,9 +75,9 @@ class LoadPlan {
 
   // Refuses tensors of the language model that nothing above asked for: leaving out a bias or a
   // layer would give wrong numbers without a word. Returns the first complaint of the whole plan.
-  Result<void> Check(const TensorNames& names) {
+  Result<void> Check() {
     for (const TensorView& tensor : checkpoint_.tensors()) {
-      const bool is_ours = names.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
+      const bool is_ours = names_.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
       if (!is_ours || used_.contains(tensor.name)) continue;
       Complain(
           ErrorCode::kInvalidArgument,
@@ -166,6 +111,43 @@ class LoadPlan {
     std::vector<const TensorView*> tensors;
     Conversion convert;
   };
+
+  void Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
+    MatrixStep step{parameter.target, parameter.cols, {}, {}};
+    for (const Part& part : parameter.parts) {
+      const uint64_t shape[] = {part.rows, parameter.cols};
+      step.tensors.push_back(Require(names_.NameOf(part.name, layer), shape, /*takes_groups=*/true));
+      step.head_dims.push_back(part.head_dim);
+    }
+    matrices_.push_back(std::move(step));
+  }
+
+  void Add(const BlocksParameter& parameter, std::optional<size_t> layer) {
+    TransposedStep step{parameter.targets, {}};
+    for (const Part& part : parameter.parts) {
+      const uint64_t shape[] = {parameter.count, parameter.cols, part.rows};
+      step.tensors.push_back(Require(names_.NameOf(part.name, layer), shape));
+    }
+    transposed_.push_back(std::move(step));
+  }
+
+  void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
+    VectorStep step{parameter.target, {}, parameter.convert};
+    for (const ArrayPart& part : parameter.parts) {
+      const std::string name = names_.NameOf(part.name, layer);
+      const TensorView* tensor = Require(name, part.shape);
+      step.tensors.push_back(tensor);
+      if (tensor == nullptr || !tensor->rope_pairs_adjacent) continue;
+      Complain(ErrorCode::kUnsupported, Concat({name, ": biases of queries and keys cannot be read from a GGUF "
+                                                      "file of the architecture llama"}));
+    }
+    if (parameter.unit_offset && !names_.norms_with_offset) {
+      step.convert = [](std::vector<float>& values) {
+        for (float& value : values) value += 1.0f;
+      };
+    }
+    vectors_.push_back(std::move(step));
+  }
 
   void Complain(ErrorCode code, const std::string& what) {
     if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
@@ -268,6 +250,7 @@ class LoadPlan {
   }
 
   const Checkpoint& checkpoint_;
+  const TensorNames& names_;
   std::set<std::string_view> used_;
   std::vector<MatrixStep> matrices_;
   std::vector<TransposedStep> transposed_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights from a seed, to try or measure a Config without a checkpoint. The values keep activations near 1 through any
+// Weights from a seed, to try or measure a model without a checkpoint. The values keep activations near 1 through any
 // number of layers: matrices have variance 1 / fan-in, norms are near 1, and recurrent state fades slowly.
 
 #ifndef SKALD_WEIGHTS_RANDOM_WEIGHTS_H_
@@ -10,18 +10,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 #include <vector>
 
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/configs/model_config.h"
-#include "skald/weights/build_weights.h"
 #include "skald/weights/matrix.h"
-#include "skald/weights/model_weights.h"
 #include "skald/weights/pack_groups.h"
 #include "skald/weights/pack_rows.h"
-#include "skald/weights/weight_shapes.h"
+#include "skald/weights/parameters.h"
 
 namespace skald {
 namespace internal {
@@ -53,44 +51,47 @@ void FillMatrix(uint64_t seed, Matrix& matrix) {
   }
 }
 
-// Makes each parameter from a seed of its own, in a fixed order.
+// Makes each parameter from a seed of its own, in the order of the list.
 class RandomParameters {
  public:
   RandomParameters(uint64_t seed, DType dtype) : seed_(seed << 32), dtype_(dtype) {}
 
+  void operator()(const MatrixParameter& parameter) {
+    *parameter.target = MakeMatrix(parameter.rows(), parameter.cols);
+  }
+  void operator()(const BlocksParameter& parameter) {
+    for (const Part& part : parameter.parts) {
+      for (size_t i = 0; i < parameter.count; ++i) {
+        parameter.targets->push_back(MakeMatrix(part.rows, parameter.cols));
+      }
+    }
+  }
+  void operator()(const VectorParameter& parameter) {
+    const auto [center, spread] = parameter.random;
+    std::vector<float>& values = *parameter.target;
+    values.resize(parameter.size());
+    ++seed_;
+    for (size_t i = 0; i < values.size(); ++i) values[i] = center + spread * UniformAt(seed_, i);
+  }
+
+ private:
   Matrix MakeMatrix(size_t rows, size_t cols) {
     Matrix matrix(rows, cols, dtype_);
     VisitWeightType(dtype_, [&]<class T>() { FillMatrix<T>(++seed_, matrix); });
     return matrix;
   }
 
-  // Values from center - spread to center + spread.
-  std::vector<float> MakeVector(size_t size, float center, float spread = 0.1f) {
-    std::vector<float> values(size);
-    ++seed_;
-    for (size_t i = 0; i < size; ++i) values[i] = center + spread * UniformAt(seed_, i);
-    return values;
-  }
-
- private:
   uint64_t seed_;
   DType dtype_;
 };
 
 }  // namespace internal
 
-// Returns weights of these shapes that are a function of `seed`; those of other types are the rounded f32 ones.
-inline ModelWeights RandomWeights(const WeightShapes& shapes, uint64_t seed, DType dtype = DType::kBF16) {
+// Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other types
+// than F32 are the rounded ones of F32. Throws std::bad_alloc.
+inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype) {
   internal::RandomParameters random(seed, dtype);
-  ModelWeights weights = BuildWeights(shapes, random);
-  weights.dtype = dtype;
-  return weights;
-}
-
-// The same for the Config C.
-template <ModelConfig C>
-ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
-  return RandomWeights(WeightShapesOf<C>(), seed, dtype);
+  for (const Parameter& parameter : list.parameters()) std::visit(random, parameter.value);
 }
 
 }  // namespace skald

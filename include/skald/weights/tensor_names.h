@@ -1,31 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names that Hugging Face checkpoints and GGUF files give their tensors. Each family of checkpoints is one row of a
-// table; which row a checkpoint follows is seen from the names in it, so any Config can be loaded from any of them.
-//
-// The parts of a recurrent layer have the names of the family that the layer's kind comes from, in every row. So a
-// Config of one's own that mixes attention with recurrent layers is loaded from a checkpoint with the names of the
-// Llama lineage in which a kRgLru layer has, where others have `self_attn.*`,
-//   temporal_block.{linear_y,linear_x,linear_out}.{weight,bias}, temporal_block.conv_1d.{weight,bias},
-//   temporal_block.rg_lru.{input_gate_weight,input_gate_bias,recurrent_gate_weight,recurrent_gate_bias,recurrent_param}
-// a kMamba layer
-//   mixer.{in_proj,x_proj,out_proj}.weight, mixer.{conv1d,dt_proj}.{weight,bias}, mixer.{A_log,D}
-// and a kMamba2 layer
-//   mixer.{in_proj,norm,out_proj}.weight, mixer.conv1d.{weight,bias}, mixer.{A_log,D,dt_bias}
+// The names that Hugging Face checkpoints and GGUF files give their tensors. Layers list their parameters by the names of
+// the Llama lineage ("self_attn.q_proj.weight"); each row of the table below says what another family of checkpoints calls
+// them. Which row a checkpoint follows is seen from the names in it, so any model can be loaded from any of them. A name
+// that no row knows, as of a layer of a user's own, is the same everywhere.
 
 #ifndef SKALD_WEIGHTS_TENSOR_NAMES_H_
 #define SKALD_WEIGHTS_TENSOR_NAMES_H_
 
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
-#include "skald/configs/layer.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/message.h"
 
 namespace skald {
+
+// The beginning of a name, and what stands there instead.
+struct Renaming {
+  std::string_view ours, theirs;
+};
+
+// Within a layer, "input_layernorm" is the norm in front of the mixer; "feed_forward_norm" the one in front of the
+// feed-forward layer of models that have no others; and of models with a norm behind each too, these are
+// "post_attention_layernorm", "pre_feedforward_layernorm" and "post_feedforward_layernorm". (Checkpoints call two of them
+// post_attention_layernorm.)
+inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."}};
+inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
+                                                    {"feed_forward_norm.", "channel_pre_norm."},
+                                                    {"self_attn.", "temporal_block."},
+                                                    {"mlp.", "mlp_block."}};
+inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."}};
+inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
+                                          {"feed_forward_norm.", "ffn_norm."},
+                                          {"post_attention_layernorm.", "post_attention_norm."},
+                                          {"pre_feedforward_layernorm.", "ffn_norm."},
+                                          {"post_feedforward_layernorm.", "post_ffw_norm."},
+                                          {"self_attn.q_proj.", "attn_q."},
+                                          {"self_attn.k_proj.", "attn_k."},
+                                          {"self_attn.v_proj.", "attn_v."},
+                                          {"self_attn.o_proj.", "attn_output."},
+                                          {"self_attn.q_norm.", "attn_q_norm."},
+                                          {"self_attn.k_norm.", "attn_k_norm."},
+                                          {"mlp.gate_proj.", "ffn_gate."},
+                                          {"mlp.up_proj.", "ffn_up."},
+                                          {"mlp.down_proj.", "ffn_down."}};
 
 // How a family names the tensors of its language models. Multimodal checkpoints put them under a prefix of their own,
 // which changed over time, beside a vision part that Skald does not read.
@@ -35,38 +58,30 @@ struct TensorNames {
   std::string_view embedding = "embed_tokens.weight";
   std::string_view final_norm = "norm.weight";
   std::string_view layers = "layers.";
+  std::span<const Renaming> renamings = kLlamaNames;  // of names within a layer
 
-  // Within a layer. The first part of a name, and the parts between it and "weight" or "bias".
-  std::string_view input_norm = "input_layernorm.weight";
-  std::string_view feed_forward_norm = "post_attention_layernorm.weight";
-  std::string_view attention = "self_attn.";
-  std::string_view query = "q_proj.", key = "k_proj.", value = "v_proj.", attention_output = "o_proj.";
-  std::string_view query_norm = "q_norm.", key_norm = "k_norm.";
-  std::string_view feed_forward = "mlp.";
-  std::string_view gate = "gate_proj.", up = "up_proj.", down = "down_proj.";
-
-  // The norms of models that have one after each block too. The name post_attention_layernorm means two things: the
-  // norm before the feed-forward block in models without post-norms, the norm of the mixer's output in models with
-  // them.
-  std::string_view post_attention_norm = "post_attention_layernorm.weight";
-  std::string_view pre_feed_forward_norm = "pre_feedforward_layernorm.weight";
-  std::string_view post_feed_forward_norm = "post_feedforward_layernorm.weight";
-
-  // Norms that multiply by one plus their parameter (kUnitOffsetNorms) are stored with the one added.
+  // Norms that multiply by one plus their parameter are stored with the one added.
   bool norms_with_offset = false;
 
-  std::string Embedding() const { return Concat({body, embedding}); }
-  std::string FinalNorm() const { return Concat({body, final_norm}); }
-  std::string Head() const { return Concat({head, "weight"}); }
-
-  // `part` as in "self_attn.q_proj.weight".
-  std::string Layer(size_t layer, std::string_view part) const {
-    return Concat({body, layers, std::to_string(layer), ".", part});
+  // Returns what this family calls `name`, of a layer or of none.
+  std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
+    if (layer) return Concat({body, layers, std::to_string(*layer), ".", Renamed(name)});
+    if (name == "embed_tokens.weight") return Concat({body, embedding});
+    if (name == "norm.weight") return Concat({body, final_norm});
+    return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
   }
 
-  // True when this tensor belongs to the language model, so that a Config has to account for it.
+  // True when this tensor belongs to the language model, so that a spec has to account for it.
   bool Covers(std::string_view name) const {
     return name.starts_with(body) || name.starts_with(head);
+  }
+
+ private:
+  std::string Renamed(std::string_view name) const {
+    for (const Renaming& renaming : renamings) {
+      if (name.starts_with(renaming.ours)) return Concat({renaming.theirs, name.substr(renaming.ours.size())});
+    }
+    return std::string(name);
   }
 };
 
@@ -80,48 +95,27 @@ inline constexpr std::array kTensorNames = {
     TensorNames{.body = "model.",
                 .head = "lm_head.",
                 .final_norm = "final_norm.weight",
-                .input_norm = "temporal_pre_norm.weight",
-                .feed_forward_norm = "channel_pre_norm.weight",
-                .attention = "temporal_block.",
-                .feed_forward = "mlp_block."},
+                .renamings = kRecurrentGemmaNames},
     // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
                 .embedding = "embeddings.weight",
                 .final_norm = "norm_f.weight",
-                .input_norm = "norm.weight"},
+                .renamings = kMambaNames},
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
                 .embedding = "embedding.weight",
                 .final_norm = "norm_f.weight",
-                .input_norm = "norm.weight"},
+                .renamings = kMambaNames},
     // GGUF (https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py): one language model and nothing else.
     TensorNames{.body = "",
                 .head = "output.",
                 .embedding = "token_embd.weight",
                 .final_norm = "output_norm.weight",
                 .layers = "blk.",
-                .input_norm = "attn_norm.weight",
-                .feed_forward_norm = "ffn_norm.weight",
-                .attention = "attn_",
-                .query = "q.",
-                .key = "k.",
-                .value = "v.",
-                .attention_output = "output.",
-                .feed_forward = "ffn_",
-                .gate = "gate.",
-                .up = "up.",
-                .down = "down.",
-                .post_attention_norm = "post_attention_norm.weight",
-                .pre_feed_forward_norm = "ffn_norm.weight",
-                .post_feed_forward_norm = "post_ffw_norm.weight",
+                .renamings = kGgufNames,
                 .norms_with_offset = true},
 };
-
-// What stands in front of the names of a recurrent layer's parts.
-inline std::string_view RecurrentPrefix(LayerKind kind) {
-  return kind == LayerKind::kRgLru ? "temporal_block." : "mixer.";
-}
 
 // Returns the names that the checkpoint follows: those of which it has most of the three tensors that every model has,
 // so that the error about a tensor that is missing calls it by its right name. In doubt it is the earliest.
@@ -130,7 +124,8 @@ inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
   int most = 0;
   for (const TensorNames& names : kTensorNames) {
     int found = 0;
-    for (const std::string& name : {names.Embedding(), names.Layer(0, names.input_norm), names.FinalNorm()}) {
+    for (const std::string& name : {names.NameOf("embed_tokens.weight", {}), names.NameOf("input_layernorm.weight", 0),
+                                    names.NameOf("norm.weight", {})}) {
       if (checkpoint.Find(name) != nullptr) ++found;
     }
     if (found <= most) continue;

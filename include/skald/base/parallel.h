@@ -3,8 +3,8 @@
 // Splits one operation among the workers of an Executor. Which worker does what never changes a result: every
 // kernel computes each row, panel or unit by itself.
 
-#ifndef SKALD_MODEL_PARALLEL_H_
-#define SKALD_MODEL_PARALLEL_H_
+#ifndef SKALD_BASE_PARALLEL_H_
+#define SKALD_BASE_PARALLEL_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -70,4 +70,4 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
 
 }  // namespace skald
 
-#endif  // SKALD_MODEL_PARALLEL_H_
+#endif  // SKALD_BASE_PARALLEL_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "skald/model/parallel.h"
+#include "skald/base/parallel.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Operations: the kernels, each shared among the threads of one caller. Chooses the kernel by the type of the
-// weights or of the cache; knows nothing of Configs. One per Forward, used by one thread.
+// weights or of the cache; knows nothing of models. One per Forward, used by one thread.
 
-#ifndef SKALD_MODEL_OPERATIONS_H_
-#define SKALD_MODEL_OPERATIONS_H_
+#ifndef SKALD_LAYERS_OPERATIONS_H_
+#define SKALD_LAYERS_OPERATIONS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -18,10 +18,9 @@
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/configs/layer.h"
 #include "skald/kernels/kernels.h"
-#include "skald/model/parallel.h"
-#include "skald/model/workspace.h"
+#include "skald/base/parallel.h"
+#include "skald/layers/scratch.h"
 #include "skald/weights/matrix.h"
 
 namespace skald {
@@ -53,7 +52,7 @@ class Operations {
 
   // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
   // for [rows, gate_up.rows] floats and `gated` for [RoundUp(rows, kRowBlock), down.cols].
-  void FeedForward(GateFunction gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
+  void FeedForward(Activation gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
     const Rows between = {gated, down.cols};
@@ -158,7 +157,7 @@ class Operations {
   }
 
   // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
-  void Gate(GateFunction gate, const float* gate_up, size_t rows, size_t cols, float* output) {
+  void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output) {
     ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {
       Kernels<>::Gate({.gate = gate,
                        .gate_up = gate_up,
@@ -197,22 +196,8 @@ class Operations {
   }
 
   // `visible_tokens` is about how many positions a row sees.
-  template <bool kSoftcap>
   void Attention(DType type, AttentionArgs args, size_t visible_tokens) {
-    // Query heads that share a kv head stay together, so that its keys and values are read once, unless that would
-    // leave threads idle.
-    const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
-    const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
-    const size_t part_size = (group + parts - 1) / parts, units = groups * group;
-    const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
-    VisitCacheType(type, [&]<class T>() {
-      ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
-        // Backwards: later rows see more, and large pieces are better dealt out first.
-        AttentionArgs part = args;
-        part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
-        Kernels<>::template Attention<T, kSoftcap>(part);
-      });
-    });
+    return args.softcap > 0.0f ? Attend<true>(type, args, visible_tokens) : Attend<false>(type, args, visible_tokens);
   }
 
   void Conv(ConvArgs args, size_t rows) {
@@ -235,6 +220,24 @@ class Operations {
   }
 
  private:
+  template <bool kSoftcap>
+  void Attend(DType type, AttentionArgs args, size_t visible_tokens) {
+    // Query heads that share a kv head stay together, so that its keys and values are read once, unless that would
+    // leave threads idle.
+    const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
+    const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
+    const size_t part_size = (group + parts - 1) / parts, units = groups * group;
+    const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
+    VisitCacheType(type, [&]<class T>() {
+      ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
+        // Backwards: later rows see more, and large pieces are better dealt out first.
+        AttentionArgs part = args;
+        part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
+        Kernels<>::template Attention<T, kSoftcap>(part);
+      });
+    });
+  }
+
   // Returns the rows as `weights` are multiplied by, until the next call.
   template <class T>
   Prepared<T> PrepareRows(const Matrix& weights, Rows input, size_t rows) {
@@ -255,7 +258,7 @@ class Operations {
   // Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
   struct Outputs {
     Rows output;
-    std::optional<GateFunction> gate = {};
+    std::optional<Activation> gate = {};
     bf16* prepared = nullptr;
   };
 
@@ -299,4 +302,4 @@ class Operations {
 
 }  // namespace skald
 
-#endif  // SKALD_MODEL_OPERATIONS_H_
+#endif  // SKALD_LAYERS_OPERATIONS_H_

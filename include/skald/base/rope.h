@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rotary position embedding (RoPE): how a position turns into angles. Layers rotate by it, and caches remember it, to
+// turn keys that move to another position.
+
+#ifndef SKALD_BASE_ROPE_H_
+#define SKALD_BASE_ROPE_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numbers>
+#include <string_view>
+
+namespace skald {
+
+enum class RopeScaling : uint8_t {
+  kNone,
+  kLinear,  // all frequencies divided by `factor`
+  kLlama3,  // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
+};
+
+// The names that Hugging Face's config.json uses.
+constexpr std::string_view NameOf(RopeScaling scaling) {
+  switch (scaling) {
+    case RopeScaling::kNone: return "default";
+    case RopeScaling::kLinear: return "linear";
+    case RopeScaling::kLlama3: return "llama3";
+  }
+  return "unknown";
+}
+
+// Rotary position embedding, Su et al. 2021 (arXiv:2104.09864), in the half-split layout: element i of a head
+// is rotated together with element i + head_dim / 2.
+struct RopeSpec {
+  double base = 10000.0;
+  RopeScaling scaling = RopeScaling::kNone;
+  double factor = 1.0;
+  double low_frequency_factor = 1.0;      // kLlama3 only, as are the two below
+  double high_frequency_factor = 4.0;
+  double original_context = 8192.0;       // tokens the model was first trained on
+
+  friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
+};
+
+// Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
+// `rotary_dim` elements of a head that are rotated.
+inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
+  const double frequency =
+      std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
+  if (rope.scaling == RopeScaling::kNone) return frequency;
+  if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
+  const double wavelength = 2.0 * std::numbers::pi / frequency;
+  const double low = rope.low_frequency_factor, high = rope.high_frequency_factor;
+  if (wavelength > rope.original_context / low) return frequency / rope.factor;
+  if (wavelength < rope.original_context / high) return frequency;
+  const double smooth = (rope.original_context / wavelength - low) / (high - low);
+  return (1.0 - smooth) * frequency / rope.factor + smooth * frequency;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_ROPE_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The factories of cache/create.h for the layout that follows from a Config.
+
+#ifndef SKALD_CONFIGS_CREATE_H_
+#define SKALD_CONFIGS_CREATE_H_
+
+#include <memory>
+
+#include "skald/base/result.h"
+#include "skald/cache/create.h"
+#include "skald/configs/model_config.h"
+#include "skald/configs/spec_of.h"
+
+namespace skald {
+
+template <ModelConfig C>
+Result<std::shared_ptr<BlockPool>> CreateBlockPool(const RuntimeConfig& runtime = {}) {
+  return CreateBlockPool(LayoutOf<C>(), runtime);
+}
+
+template <ModelConfig C>
+Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}) {
+  return CreateKVCache(LayoutOf<C>(), runtime);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_CREATE_H_

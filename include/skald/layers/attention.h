@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
+// position embedding, over all earlier positions or a window of them.
+
+#ifndef SKALD_LAYERS_ATTENTION_H_
+#define SKALD_LAYERS_ATTENTION_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/rope.h"
+#include "skald/cache/layout.h"
+#include "skald/kernels/args.h"
+#include "skald/layers/layer_run.h"
+#include "skald/layers/norm.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct Attention {
+  static constexpr std::string_view kName = "attention";
+
+  int heads = 0;       // of queries
+  int kv_heads = 0;    // each serves heads / kv_heads query heads
+  int head_dim = 0;
+  int rotary_dim = 0;  // elements of each head that RoPE turns, the first ones; the others carry no position
+  int window = 0;      // positions that a token sees, its own included; 0: all before it
+  RopeSpec rope = {};
+  double query_pre_scale = 0.0;  // scores are q . k / sqrt(this)
+  float softcap = 0.0f;          // scores s become softcap * tanh(s / softcap); 0: they stay as they are
+  bool qkv_bias = false, output_bias = false;
+  std::optional<Norm> head_norm = {};  // of each query and key head before RoPE
+
+  friend constexpr bool operator==(const Attention&, const Attention&) = default;
+
+  template <class Visitor>
+  constexpr void VisitFields(Visitor&& visit) const {
+    visit("heads", heads);
+    visit("kv_heads", kv_heads);
+    visit("head_dim", head_dim);
+    visit("rotary_dim", rotary_dim);
+    visit("window", window);
+    visit("rope", rope);
+    visit("query_pre_scale", query_pre_scale);
+    visit("softcap", softcap);
+    visit("qkv_bias", qkv_bias);
+    visit("output_bias", output_bias);
+    visit("head_norm", head_norm);
+  }
+
+  constexpr CacheGroup State() const {
+    return {.kv_heads = static_cast<uint32_t>(kv_heads),
+            .head_dim = static_cast<uint32_t>(head_dim),
+            .window = static_cast<uint32_t>(window),
+            .rope = rope,
+            .rotary_dim = static_cast<uint32_t>(rotary_dim)};
+  }
+
+  // With q = heads * head_dim and kv = kv_heads * head_dim:
+  struct Weights {
+    Matrix qkv;                        // [q + 2 * kv, model_dim]: query rows, then key rows, then value rows
+    std::vector<float> qkv_bias;       // [q + 2 * kv] in the same order; empty when there is none
+    NormWeights query_norm, key_norm;  // [head_dim]; empty when there are none
+    Matrix output;                     // [model_dim, q]
+    std::vector<float> output_bias;    // [model_dim]; empty when there is none
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const size_t q = query_dim(), kv = kv_dim(), head = static_cast<size_t>(head_dim);
+    list.AddMatrix(weights.qkv, model_dim,
+                   {{"self_attn.q_proj.weight", q, head},
+                    {"self_attn.k_proj.weight", kv, head},
+                    {"self_attn.v_proj.weight", kv}});
+    if (qkv_bias) {
+      list.AddVector(weights.qkv_bias,
+                     {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
+    }
+    if (head_norm) {
+      ListNorm(*head_norm, "self_attn.q_norm", head, weights.query_norm, list);
+      ListNorm(*head_norm, "self_attn.k_norm", head, weights.key_norm, list);
+    }
+    list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
+    if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim(), stride = q + 2 * kv;
+    float* const qkv = run.scratch.Floats(0, rows * stride);
+    float* const mixed = run.scratch.Floats(1, rows * q);
+    run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, {qkv, stride});
+    if (head_norm) NormalizeHeads(weights, run, {qkv, stride});
+    Rotate(run, qkv, stride);
+    run.ops.StoreKV(run.cache.kv_type,
+                    {.keys = qkv + q,
+                     .values = qkv + q + kv,
+                     .stride = stride,
+                     .positions = run.rows.positions.data(),
+                     .sequences = run.rows.sequences.data(),
+                     .tables = run.cache.tables,
+                     .geometry = run.cache.geometry,
+                     .row_begin = 0,
+                     .row_end = 0},
+                    rows);
+    Attend(run, qkv, stride, mixed);
+    run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
+  }
+
+ private:
+  size_t query_dim() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
+  size_t kv_dim() const { return static_cast<size_t>(kv_heads) * static_cast<size_t>(head_dim); }
+
+  void NormalizeHeads(const Weights& weights, const LayerRun& run, Rows qkv) const {
+    for (int head = 0; head < heads + kv_heads; ++head) {
+      const Rows one{qkv.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), qkv.stride};
+      RunNorm(*head_norm, head < heads ? weights.query_norm : weights.key_norm, run.ops, one, run.rows.size(), one);
+    }
+  }
+
+  void Rotate(const LayerRun& run, float* qkv, size_t stride) const {
+    run.ops.Rope({.rows = qkv,
+                  .row_stride = stride,
+                  .cos = run.cache.cos,
+                  .sin = run.cache.sin,
+                  .heads = static_cast<size_t>(heads + kv_heads),  // queries and keys lie side by side
+                  .head_dim = static_cast<size_t>(head_dim),
+                  .rotary_dim = static_cast<size_t>(rotary_dim),
+                  .row_begin = 0,
+                  .row_end = 0},
+                 run.rows.size());
+  }
+
+  void Attend(const LayerRun& run, const float* queries, size_t stride, float* mixed) const {
+    run.ops.Attention(run.cache.kv_type,
+                      {.queries = queries,
+                       .query_stride = stride,
+                       .output = mixed,
+                       .output_stride = query_dim(),
+                       .positions = run.rows.positions.data(),
+                       .sequences = run.rows.sequences.data(),
+                       .tables = run.cache.tables,
+                       .geometry = run.cache.geometry,
+                       .rows = run.rows.size(),
+                       .heads = static_cast<size_t>(heads),
+                       .window = static_cast<size_t>(window),
+                       .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
+                       .softcap = softcap,
+                       .unit_begin = 0,
+                       .unit_end = 0},
+                      run.rows.visible_tokens);
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_ATTENTION_H_

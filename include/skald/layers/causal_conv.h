@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The causal depthwise convolution in front of a recurrence, a part of the recurrent layers. Its last inputs are state:
+// [taps - 1, channels] floats, oldest first.
+
+#ifndef SKALD_LAYERS_CAUSAL_CONV_H_
+#define SKALD_LAYERS_CAUSAL_CONV_H_
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "skald/layers/layer_run.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/recurrent_transforms.h"
+
+namespace skald {
+
+struct CausalConv {
+  size_t channels, taps;  // the last tap is the token itself
+  bool silu;              // applied to the outputs
+
+  struct Weights {
+    std::vector<float> taps;  // [taps, channels]
+    std::vector<float> bias;  // [channels]
+  };
+
+  constexpr size_t state_floats() const { return (taps - 1) * channels; }
+
+  // Checkpoints store the taps as [channels, 1, taps].
+  void ListParameters(Weights& weights, std::string_view name, ParameterList& list) const {
+    list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
+                  {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
+                  [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
+    list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
+  }
+
+  // output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
+  void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const {
+    run.ops.Conv({.input = input.data,
+                  .input_stride = input.stride,
+                  .weights = weights.taps.data(),
+                  .bias = weights.bias.data(),
+                  .output = output,
+                  .channels = channels,
+                  .taps = taps,
+                  .silu = silu,
+                  .runs = run.state.runs.data(),
+                  .num_runs = run.state.runs.size(),
+                  .state_offset = offset,
+                  .row_begin = 0,
+                  .row_end = 0},
+                 run.state.rows());
+    for (const RecurrentRun& part : run.state.runs) {
+      for (const StateOutput& saved : std::span(part.outputs, part.num_outputs)) Keep(part, saved, input, offset);
+    }
+  }
+
+ private:
+  // Writes the inputs that the next run will look back on.
+  void Keep(const RecurrentRun& run, const StateOutput& saved, Rows input, size_t offset) const {
+    const size_t rows = saved.row_end - run.row_begin;
+    float* const target = reinterpret_cast<float*>(saved.block + offset);
+    // Ascending, so that a block may be its own source: each row is read before it is overwritten.
+    for (size_t i = 0; i + 1 < taps; ++i) {
+      const size_t age = taps - 1 - i;  // 1: the last input
+      if (age <= rows) {
+        std::memcpy(target + i * channels, input.data + (saved.row_end - age) * input.stride, channels * sizeof(float));
+      } else if (run.input == nullptr) {
+        std::memset(target + i * channels, 0, channels * sizeof(float));
+      } else {
+        const float* const source = reinterpret_cast<const float*>(run.input + offset);
+        std::memmove(target + i * channels, source + (i + rows) * channels, channels * sizeof(float));
+      }
+    }
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_CAUSAL_CONV_H_

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gated feed-forward layer (Shazeer 2020, arXiv:2002.05202): down(activation(gate(x)) * up(x)).
+
+#ifndef SKALD_LAYERS_GATED_FEED_FORWARD_H_
+#define SKALD_LAYERS_GATED_FEED_FORWARD_H_
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/packed_layout.h"
+#include "skald/kernels/args.h"
+#include "skald/layers/layer_run.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct GatedFeedForward {
+  static constexpr std::string_view kName = "gated feed-forward";
+
+  int width = 0;
+  Activation activation = Activation::kSilu;
+  bool bias = false;  // of all three projections
+
+  friend constexpr bool operator==(const GatedFeedForward&, const GatedFeedForward&) = default;
+
+  template <class Visitor>
+  constexpr void VisitFields(Visitor&& visit) const {
+    visit("width", width);
+    visit("activation", NameOf(activation));
+    visit("bias", bias);
+  }
+
+  struct Weights {
+    Matrix gate_up;                   // [2 * width, model_dim]: gate rows, then up rows
+    std::vector<float> gate_up_bias;  // [2 * width]; empty when there is none
+    Matrix down;                      // [model_dim, width]
+    std::vector<float> down_bias;     // [model_dim]; empty when there is none
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const auto hidden = static_cast<size_t>(width);
+    list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", hidden}, {"mlp.up_proj.weight", hidden}});
+    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}});
+    if (!bias) return;
+    list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}});
+    list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
+    run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
+                        rows, run.scratch.Floats(0, rows * 2 * hidden),
+                        run.scratch.Floats(1, RoundUp(rows, kRowBlock) * hidden), run.output);
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_GATED_FEED_FORWARD_H_

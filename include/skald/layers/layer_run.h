@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LayerRun: all that a layer is given to compute its part of a pass: rows to read and to write, operations, memory, and
+// the state that it keeps in the cache.
+
+#ifndef SKALD_LAYERS_LAYER_RUN_H_
+#define SKALD_LAYERS_LAYER_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/kernels/args.h"
+#include "skald/layers/operations.h"
+#include "skald/layers/scratch.h"
+
+namespace skald {
+
+// The rows that a pass computes, side by side whatever sequence they belong to.
+struct PassRows {
+  std::vector<int32_t> tokens;      // [rows]
+  std::vector<uint32_t> positions;  // [rows], within the sequence
+  std::vector<uint32_t> sequences;  // [rows], index into the step's sequences
+  size_t visible_tokens = 0;        // the longest past among the rows
+
+  size_t size() const { return tokens.size(); }
+};
+
+// Keys and values of an attention layer, this pass's included once they are stored.
+struct LayerCache {
+  DType kv_type;
+  KVGeometry geometry;
+  const KVBlocks* tables;  // [sequences]
+  const float* cos;        // [rows, rotary_dim / 2]
+  const float* sin;
+};
+
+// The fixed-size state of a layer: in each block at `offset` bytes, as many floats as its type says.
+struct LayerState {
+  std::span<const RecurrentRun> runs;  // of the pass, all its rows in order
+  size_t offset;
+
+  size_t rows() const { return runs.back().row_end; }
+};
+
+struct LayerRun {
+  Operations& ops;
+  Scratch& scratch;
+  const PassRows& rows;
+  size_t model_dim;
+  Rows input;        // [rows, model_dim], normalised
+  Rows output;       // [rows, model_dim], to be written whole
+  LayerCache cache;  // of layers that keep keys and values
+  LayerState state;  // of layers that keep a fixed number of floats
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_LAYER_RUN_H_

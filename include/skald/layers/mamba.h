@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mamba, a selective state space, Gu and Dao 2023 (arXiv:2312.00752).
+
+#ifndef SKALD_LAYERS_MAMBA_H_
+#define SKALD_LAYERS_MAMBA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/packed_layout.h"
+#include "skald/cache/layout.h"
+#include "skald/layers/causal_conv.h"
+#include "skald/layers/layer_run.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/recurrent_transforms.h"
+
+namespace skald {
+
+struct Mamba {
+  static constexpr std::string_view kName = "Mamba";
+
+  int inner_dim = 0;       // channels
+  int state_dim = 0;       // state variables per channel
+  int time_step_rank = 0;  // width of the bottleneck in front of the time step
+  int conv_width = 0;      // taps, the token itself included
+
+  friend constexpr bool operator==(const Mamba&, const Mamba&) = default;
+
+  template <class Visitor>
+  constexpr void VisitFields(Visitor&& visit) const {
+    visit("inner_dim", inner_dim);
+    visit("state_dim", state_dim);
+    visit("time_step_rank", time_step_rank);
+    visit("conv_width", conv_width);
+  }
+
+  constexpr CacheGroup State() const {
+    return {.state_floats = static_cast<uint32_t>(scan_floats() + conv().state_floats())};
+  }
+
+  struct Weights {
+    Matrix input;  // in_proj [2 * inner_dim, model_dim]: the recurrence, then its gate
+    CausalConv::Weights conv;
+    Matrix output;                      // [model_dim, inner_dim]
+    std::vector<float> decay;           // [state_dim, inner_dim], -exp(A_log)
+    std::vector<float> time_step_bias;  // [inner_dim]
+    std::vector<float> skip;            // D [inner_dim]
+    Matrix selection;                   // x_proj [time_step_rank + 2 * state_dim, inner_dim]
+    Matrix time_step;                   // dt_proj [inner_dim, time_step_rank]
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
+    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", 2 * w}});
+    conv().ListParameters(weights.conv, "mixer.conv1d", list);
+    list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}});
+    // The state is multiplied by exp(decay * softplus(time step)) at each token; the softplus of these random biases
+    // lies between 0.01 and 0.1.
+    list.AddArray(weights.decay, {{"mixer.A_log", {w, states}}}, {-8.5f, 7.5f}, [=](std::vector<float>& values) {
+      internal::DecayFromLogarithm(values);
+      internal::Transpose(values, w, states);
+    });
+    list.AddVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, {-3.43f, 1.15f});
+    list.AddVector(weights.skip, {{"mixer.D", w}}, {.center = 1.0f});
+    list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}});
+    list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}});
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
+    const size_t rows = run.state.rows(), selected = rank + 2 * states, lane_groups = RoundUp(w, kLanes) / kLanes;
+    float* const projected = run.scratch.Floats(0, rows * 2 * w);
+    float* const convolved = run.scratch.Floats(1, rows * w);
+    float* const selection = run.scratch.Floats(2, rows * selected);  // [time step's bottleneck, B, C]
+    float* const time_steps = run.scratch.Floats(3, rows * w);
+    float* const mixed = run.scratch.Floats(4, rows * w);
+    run.ops.MatMul(weights.input, run.input, rows, {}, {projected, 2 * w});
+    conv().Run(weights.conv, run, {projected, 2 * w}, run.state.offset + scan_floats() * sizeof(float), convolved);
+    run.ops.MatMul(weights.selection, {convolved, w}, rows, {}, {selection, selected});
+    run.ops.MatMul(weights.time_step, {selection, selected}, rows, weights.time_step_bias, {time_steps, w});
+    run.ops.SelectiveScan({.input = convolved,
+                           .time_step = time_steps,
+                           .b = selection + rank,
+                           .c = selection + rank + states,
+                           .bc_stride = selected,
+                           .gate = projected + w,
+                           .gate_stride = 2 * w,
+                           .decay = weights.decay.data(),
+                           .skip = weights.skip.data(),
+                           .output = mixed,
+                           .width = w,
+                           .state_dim = states,
+                           .runs = run.state.runs.data(),
+                           .state_offset = run.state.offset,
+                           .unit_begin = 0,
+                           .unit_end = 0},
+                          run.state.runs.size() * lane_groups, kLanes * states * rows / run.state.runs.size());
+    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+  }
+
+ private:
+  constexpr size_t channels() const { return static_cast<size_t>(inner_dim); }
+  constexpr size_t scan_floats() const { return channels() * static_cast<size_t>(state_dim); }
+  constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/true}; }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_MAMBA_H_

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm behind the gate.
+
+#ifndef SKALD_LAYERS_MAMBA2_H_
+#define SKALD_LAYERS_MAMBA2_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "skald/cache/layout.h"
+#include "skald/layers/causal_conv.h"
+#include "skald/layers/layer_run.h"
+#include "skald/layers/norm.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/recurrent_transforms.h"
+
+namespace skald {
+
+struct Mamba2 {
+  static constexpr std::string_view kName = "Mamba-2";
+
+  int heads = 0;
+  int head_dim = 0;    // channels of a head
+  int state_dim = 0;   // state variables per channel
+  int groups = 0;      // of heads, which share B and C
+  int conv_width = 0;  // taps, the token itself included
+  float time_step_min = 0.0f, time_step_max = std::numeric_limits<float>::infinity();  // time steps are clamped to this
+  Norm norm = {};  // of each group of heads by itself, as the authors' code has it
+
+  friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
+
+  template <class Visitor>
+  constexpr void VisitFields(Visitor&& visit) const {
+    visit("heads", heads);
+    visit("head_dim", head_dim);
+    visit("state_dim", state_dim);
+    visit("groups", groups);
+    visit("conv_width", conv_width);
+    visit("time_step_min", time_step_min);
+    visit("time_step_max", time_step_max);
+    visit("norm", norm);
+  }
+
+  constexpr CacheGroup State() const {
+    return {.state_floats = static_cast<uint32_t>(scan_floats() + conv().state_floats())};
+  }
+
+  struct Weights {
+    Matrix input;  // in_proj [projected, model_dim]: gate, channels of the convolution, a time step for each head
+    CausalConv::Weights conv;
+    Matrix output;                      // [model_dim, width]
+    std::vector<float> decay;           // [heads], -exp(A_log)
+    std::vector<float> time_step_bias;  // [heads]
+    std::vector<float> skip;            // D [heads]
+    NormWeights norm;                   // [width], on the gated output
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const auto h = static_cast<size_t>(heads);
+    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}});
+    conv().ListParameters(weights.conv, "mixer.conv1d", list);
+    list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}});
+    // As Mamba's.
+    list.AddArray(weights.decay, {{"mixer.A_log", {h}}}, {-8.5f, 7.5f}, internal::DecayFromLogarithm);
+    list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
+    list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
+    ListNorm(norm, "mixer.norm", width(), weights.norm, list);
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t rows = run.state.rows(), projected_size = projected_dim(), w = width();
+    float* const projected = run.scratch.Floats(0, rows * projected_size);  // [gate, x, B, C, time steps]
+    float* const convolved = run.scratch.Floats(1, rows * conv().channels);
+    float* const mixed = run.scratch.Floats(2, rows * w);
+    run.ops.MatMul(weights.input, run.input, rows, {}, {projected, projected_size});
+    conv().Run(weights.conv, run, {projected + w, projected_size}, run.state.offset + scan_floats() * sizeof(float),
+               convolved);
+    Scan(weights, run, projected, convolved, mixed);
+    const size_t part = w / static_cast<size_t>(groups);
+    for (size_t group = 0; group < static_cast<size_t>(groups); ++group) {
+      const Rows columns{mixed + group * part, w};
+      run.ops.Norm(columns, rows, std::span(weights.norm).subspan(group * part, part), norm.epsilon, columns);
+    }
+    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+  }
+
+ private:
+  constexpr size_t width() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
+  constexpr size_t scan_floats() const { return width() * static_cast<size_t>(state_dim); }
+  constexpr size_t projected_dim() const { return width() + conv().channels + static_cast<size_t>(heads); }
+  constexpr CausalConv conv() const {
+    const size_t channels = width() + 2 * static_cast<size_t>(groups) * static_cast<size_t>(state_dim);
+    return {channels, static_cast<size_t>(conv_width), /*silu=*/true};
+  }
+
+  void Scan(const Weights& weights, const LayerRun& run, const float* projected, const float* convolved,
+            float* mixed) const {
+    const size_t rows = run.state.rows(), runs = run.state.runs.size(), h = static_cast<size_t>(heads);
+    run.ops.StateSpace({.input = convolved,
+                        .time_step = projected + projected_dim() - h,
+                        .time_step_stride = projected_dim(),
+                        .time_step_bias = weights.time_step_bias.data(),
+                        .time_step_min = time_step_min,
+                        .time_step_max = time_step_max,
+                        .gate = projected,
+                        .gate_stride = projected_dim(),
+                        .decay = weights.decay.data(),
+                        .skip = weights.skip.data(),
+                        .output = mixed,
+                        .heads = h,
+                        .head_dim = static_cast<size_t>(head_dim),
+                        .groups = static_cast<size_t>(groups),
+                        .state_dim = static_cast<size_t>(state_dim),
+                        .runs = run.state.runs.data(),
+                        .state_offset = run.state.offset,
+                        .unit_begin = 0,
+                        .unit_end = 0},
+                       runs * h, static_cast<size_t>(head_dim) * static_cast<size_t>(state_dim) * rows / runs);
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_MAMBA2_H_

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelSpec: what a model is, as one plain value: an embedding, residual blocks, a final norm and a head. It is the only
+// description of a model that code works with; cache layout, parameters and fingerprints follow from it.
+
+#ifndef SKALD_LAYERS_MODEL_SPEC_H_
+#define SKALD_LAYERS_MODEL_SPEC_H_
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/cache/layout.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/norm.h"
+
+namespace skald {
+
+// What embeddings are multiplied by on the way in (the output head is not).
+enum class EmbeddingScale : uint8_t {
+  kNone,
+  kSqrt,         // sqrt(model_dim)
+  kRoundedSqrt,  // that, rounded to bfloat16 first (RecurrentGemma)
+};
+
+// Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
+struct Block {
+  size_t number = 0;  // of the layer that checkpoints count it to
+  Norm norm = {};
+  std::string_view norm_name = "input_layernorm";
+  std::vector<LayerSpec> layers;  // side by side: what they give is added up
+  std::optional<Norm> post_norm = {};  // of what they give
+  std::string_view post_norm_name = "post_attention_layernorm";
+
+  friend constexpr bool operator==(const Block& a, const Block& b) {
+    return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm;
+  }
+};
+
+struct ModelSpec {
+  int model_dim = 0;   // width of the residual stream
+  int vocab_size = 0;  // rows of the embedding
+  bool tied_embeddings = false;  // output head = embedding matrix
+  EmbeddingScale embedding_scale = EmbeddingScale::kNone;
+  std::vector<Block> blocks = {};
+  Norm final_norm = {};
+  float final_softcap = 0.0f;  // logits s become cap * tanh(s / cap); 0: they stay as they are
+
+  friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
+
+  // Everything that changes a number, and nothing else.
+  constexpr void VisitFields(FieldVisitor& visit) const {
+    visit("model_dim", model_dim);
+    visit("vocab_size", vocab_size);
+    visit("tied_embeddings", tied_embeddings);
+    visit("embedding_scale", static_cast<int>(embedding_scale));
+    for (const Block& block : blocks) {
+      visit("norm", block.norm);
+      for (const LayerSpec& layer : block.layers) {
+        visit("layer", layer.name());
+        layer.VisitFields(visit);
+      }
+      visit("post_norm", block.post_norm);
+    }
+    visit("final_norm", final_norm);
+    visit("final_softcap", final_softcap);
+  }
+};
+
+namespace internal {
+
+// FNV-1a (Fowler, Noll and Vo).
+class FingerprintVisitor final : public FieldVisitor {
+ public:
+  constexpr void Integer(std::string_view name, int64_t value) override { Mix(name, static_cast<uint64_t>(value)); }
+  constexpr void Real(std::string_view name, double value) override { Mix(name, std::bit_cast<uint64_t>(value)); }
+  constexpr void Text(std::string_view name, std::string_view value) override {
+    Mix(name, value.size());
+    MixText(value);
+  }
+  constexpr uint64_t hash() const { return hash_; }
+
+ private:
+  constexpr void Mix(std::string_view name, uint64_t value) {
+    MixText(name);
+    for (int shift = 0; shift < 64; shift += 8) MixByte((value >> shift) & 0xFFu);
+  }
+  constexpr void MixText(std::string_view text) {
+    for (const char c : text) MixByte(static_cast<unsigned char>(c));
+  }
+  constexpr void MixByte(uint64_t byte) { hash_ = (hash_ ^ byte) * 0x100000001B3u; }
+
+  uint64_t hash_ = 0xCBF29CE484222325u;
+};
+
+}  // namespace internal
+
+// Returns a number that no model has that computes anything else, the same on every machine. It names saved state and
+// packed files.
+constexpr uint64_t Fingerprint(const ModelSpec& spec) {
+  internal::FingerprintVisitor visitor;
+  spec.VisitFields(visitor);
+  return visitor.hash();
+}
+
+// Returns what a cache must hold. Its layers are those layers of the spec that keep state, in order.
+inline CacheLayout LayoutOf(const ModelSpec& spec) {
+  CacheLayout layout(Fingerprint(spec));
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (const auto state = layer.State()) layout.AddLayer(*state);
+    }
+  }
+  return layout;
+}
+
+// Returns the factor on embeddings.
+inline float EmbeddingFactor(const ModelSpec& spec) {
+  if (spec.embedding_scale == EmbeddingScale::kNone) return 1.0f;
+  const float scale = std::sqrt(static_cast<float>(spec.model_dim));
+  return spec.embedding_scale == EmbeddingScale::kRoundedSqrt ? ToFloat(FromFloat<bf16>(scale)) : scale;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_MODEL_SPEC_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All parameters of one model, in the form in which kernels read them. Immutable after loading, safe for concurrent
+// reads. Matrices are [outputs, inputs].
+
+#ifndef SKALD_LAYERS_MODEL_WEIGHTS_H_
+#define SKALD_LAYERS_MODEL_WEIGHTS_H_
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "skald/base/numeric.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/norm.h"
+#include "skald/weights/matrix.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct BlockWeights {
+  NormWeights norm;  // [model_dim]
+  std::vector<std::unique_ptr<LayerWeights>> layers;
+  NormWeights post_norm;  // [model_dim]; empty without one
+
+  // The parameters of layer `index`, which is of type L.
+  template <Layer L>
+  const typename L::Weights& Of(size_t index = 0) const {
+    return static_cast<const internal::WeightsOf<L>&>(*layers[index]).weights;
+  }
+};
+
+// Move-only.
+struct ModelWeights {
+  // Room for the parameters of `model`, none of which is there yet.
+  explicit ModelWeights(ModelSpec model) : spec(std::move(model)) {
+    for (const Block& block : spec.blocks) {
+      BlockWeights& weights = blocks.emplace_back();
+      for (const LayerSpec& layer : block.layers) weights.layers.push_back(layer.MakeWeights());
+    }
+    if (!spec.tied_embeddings) head.emplace();
+  }
+
+  ModelSpec spec;
+  DType dtype = DType::kBF16;  // of every matrix but those that the file holds quantised
+  Matrix embedding;            // [vocab_size, model_dim]
+  std::optional<Matrix> head;  // [vocab_size, model_dim]; absent when the embedding is the output head
+  NormWeights final_norm;      // [model_dim]
+  std::vector<BlockWeights> blocks;
+};
+
+// Returns all parameters of `weights`, in a fixed order, on which random values and packed files depend.
+inline ParameterList ParametersOf(ModelWeights& weights) {
+  const ModelSpec& spec = weights.spec;
+  const auto vocab = static_cast<size_t>(spec.vocab_size), model = static_cast<size_t>(spec.model_dim);
+  ParameterList list;
+  list.AddMatrix(weights.embedding, model, {{"embed_tokens.weight", vocab}});
+  if (weights.head) {
+    list.AddMatrix(*weights.head, model, {{"lm_head.weight", vocab}});
+  } else {
+    list.AllowCopy("lm_head.weight", "embed_tokens.weight");
+  }
+  ListNorm(spec.final_norm, "norm", model, weights.final_norm, list);
+  for (size_t b = 0; b < spec.blocks.size(); ++b) {
+    const Block& block = spec.blocks[b];
+    BlockWeights& of_block = weights.blocks[b];
+    list.SetLayer(block.number);
+    ListNorm(block.norm, block.norm_name, model, of_block.norm, list);
+    for (size_t i = 0; i < block.layers.size(); ++i) {
+      block.layers[i].ListParameters(*of_block.layers[i], model, list);
+    }
+    if (block.post_norm) ListNorm(*block.post_norm, block.post_norm_name, model, of_block.post_norm, list);
+  }
+  return list;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_MODEL_WEIGHTS_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recurrent layer of Griffin, De et al. 2024 (arXiv:2402.19427): a real-gated linear recurrent unit over a
+// convolution, multiplied by the GELU of a second projection.
+
+#ifndef SKALD_LAYERS_RG_LRU_H_
+#define SKALD_LAYERS_RG_LRU_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/packed_layout.h"
+#include "skald/cache/layout.h"
+#include "skald/layers/causal_conv.h"
+#include "skald/layers/layer_run.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/recurrent_transforms.h"
+
+namespace skald {
+
+struct RgLru {
+  static constexpr std::string_view kName = "RG-LRU";
+
+  int width = 0;       // channels
+  int blocks = 0;      // of the gates' block-diagonal matrices
+  int conv_width = 0;  // taps, the token itself included
+
+  friend constexpr bool operator==(const RgLru&, const RgLru&) = default;
+
+  template <class Visitor>
+  constexpr void VisitFields(Visitor&& visit) const {
+    visit("width", width);
+    visit("blocks", blocks);
+    visit("conv_width", conv_width);
+  }
+
+  constexpr CacheGroup State() const {
+    return {.state_floats = static_cast<uint32_t>(channels() + conv().state_floats())};
+  }
+
+  struct Weights {
+    Matrix input;                    // [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
+    CausalConv::Weights conv;
+    Matrix output;                   // [model_dim, width]
+    std::vector<float> input_bias;   // [2 * width]
+    std::vector<float> output_bias;  // [model_dim]
+    std::vector<float> decay;        // [width], -8 * softplus(recurrent_param)
+    // Input gates of all blocks, then recurrence gates of all blocks, each [width / blocks, width / blocks].
+    std::vector<Matrix> gates;
+    std::vector<float> gate_bias;    // [2 * width] in the same order
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const size_t w = channels(), count = static_cast<size_t>(blocks), block = w / count;
+    list.AddMatrix(weights.input, model_dim,
+                   {{"temporal_block.linear_y.weight", w}, {"temporal_block.linear_x.weight", w}});
+    conv().ListParameters(weights.conv, "temporal_block.conv_1d", list);
+    list.AddMatrix(weights.output, w, {{"temporal_block.linear_out.weight", model_dim}});
+    list.AddVector(weights.input_bias, {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}});
+    list.AddVector(weights.output_bias, {{"temporal_block.linear_out.bias", model_dim}});
+    // The state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
+    list.AddArray(weights.decay, {{"temporal_block.rg_lru.recurrent_param", {w}}}, {-0.5f, 0.49f},
+                  internal::DecayFromRgLruParameter);
+    list.AddBlocks(weights.gates, count, block,
+                   {{"temporal_block.rg_lru.input_gate_weight", block},
+                    {"temporal_block.rg_lru.recurrent_gate_weight", block}});
+    list.AddArray(weights.gate_bias,
+                  {{"temporal_block.rg_lru.input_gate_bias", {count, block}},
+                   {"temporal_block.rg_lru.recurrent_gate_bias", {count, block}}},
+                  {});
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t w = channels(), rows = run.state.rows(), lane_groups = RoundUp(w, kLanes) / kLanes;
+    float* const projected = run.scratch.Floats(0, rows * 2 * w);  // [gate, recurrence]
+    float* const convolved = run.scratch.Floats(1, rows * w);
+    float* const gates = run.scratch.Floats(2, rows * 2 * w);
+    float* const mixed = run.scratch.Floats(3, rows * w);
+    run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, {projected, 2 * w});
+    conv().Run(weights.conv, run, {projected + w, 2 * w}, run.state.offset + w * sizeof(float), convolved);
+    run.ops.BlockMatMul(weights.gates, {convolved, w}, w, rows, weights.gate_bias, {gates, 2 * w});
+    run.ops.RgLru({.input = convolved,
+                   .gates = gates,
+                   .gate = projected,
+                   .gate_stride = 2 * w,
+                   .decay = weights.decay.data(),
+                   .output = mixed,
+                   .width = w,
+                   .runs = run.state.runs.data(),
+                   .state_offset = run.state.offset,
+                   .unit_begin = 0,
+                   .unit_end = 0},
+                  run.state.runs.size() * lane_groups, kLanes * rows / run.state.runs.size());
+    run.ops.MatMul(weights.output, {mixed, w}, rows, weights.output_bias, run.output);
+  }
+
+ private:
+  constexpr size_t channels() const { return static_cast<size_t>(width); }
+  constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/false}; }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_RG_LRU_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The types of layers that Skald ships, for programs that run any model of them.
+
+#ifndef SKALD_LAYERS_STANDARD_LAYERS_H_
+#define SKALD_LAYERS_STANDARD_LAYERS_H_
+
+#include <vector>
+
+#include "skald/layers/attention.h"
+#include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/mamba.h"
+#include "skald/layers/mamba2.h"
+#include "skald/layers/rg_lru.h"
+
+namespace skald {
+
+// A list of types of layers.
+template <Layer... L>
+struct LayerTypes {
+  static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
+};
+
+using StandardLayers = LayerTypes<Attention, GatedFeedForward, RgLru, Mamba, Mamba2>;
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_STANDARD_LAYERS_H_

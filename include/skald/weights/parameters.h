@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ParameterList: every parameter of a model once, with the tensors that it is made from and where it goes. Loading,
+// packing, packed files, random weights and byte counts are loops over such a list; what makes a model names its
+// parameters nowhere else.
+
+#ifndef SKALD_WEIGHTS_PARAMETERS_H_
+#define SKALD_WEIGHTS_PARAMETERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "skald/weights/matrix.h"
+#include "skald/weights/message.h"
+
+namespace skald {
+
+// A tensor by its name and its number of rows: outputs of a matrix, or elements of a vector. Names are those of the
+// Llama lineage; tensor_names.h translates them.
+struct Part {
+  std::string name;
+  size_t rows;
+  size_t head_dim = 0;  // rows of each head, if RoPE turns them
+};
+
+// A tensor of floats with any number of axes.
+struct ArrayPart {
+  std::string name;
+  std::vector<uint64_t> shape;
+};
+
+// What random values of a vector lie around, and how far from it they go.
+struct RandomRange {
+  float center = 0.0f, spread = 0.1f;
+};
+
+// What becomes of the floats of a vector once they are read.
+using Conversion = std::function<void(std::vector<float>&)>;
+
+// The matrices [rows, cols] of `parts`, stacked.
+struct MatrixParameter {
+  Matrix* target;
+  size_t cols;
+  std::vector<Part> parts;
+
+  size_t rows() const {
+    size_t sum = 0;
+    for (const Part& part : parts) sum += part.rows;
+    return sum;
+  }
+};
+
+// The matrices of `parts`, one after the other: each part is a tensor [count, cols, rows], `count` matrices [rows, cols]
+// transposed.
+struct BlocksParameter {
+  std::vector<Matrix>* targets;
+  size_t count, cols;
+  std::vector<Part> parts;
+};
+
+// The elements of `parts`, row-major, joined and then converted.
+struct VectorParameter {
+  std::vector<float>* target;
+  std::vector<ArrayPart> parts;
+  RandomRange random;
+  Conversion convert = {};
+  bool unit_offset = false;  // holds one plus the parameter; some files store it so
+
+  size_t size() const {
+    size_t sum = 0;
+    for (const ArrayPart& part : parts) {
+      size_t product = 1;
+      for (const uint64_t axis : part.shape) product *= static_cast<size_t>(axis);
+      sum += product;
+    }
+    return sum;
+  }
+};
+
+struct Parameter {
+  std::optional<size_t> layer;  // whose part of the names it has; of no layer: embedding, head and final norm
+  std::variant<MatrixParameter, BlocksParameter, VectorParameter> value;
+};
+
+// Refers to the weights that it lists, which must outlive it. Names are given without the layer's number.
+class ParameterList {
+ public:
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  // A tensor that may be there if it is a copy of another one: name and original.
+  const std::vector<std::pair<std::string, std::string>>& copies() const { return copies_; }
+
+  // Layer that the parameters added from now on belong to.
+  void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
+
+  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts) {
+    parameters_.push_back({layer_, MatrixParameter{&target, cols, std::move(parts)}});
+  }
+  void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts) {
+    parameters_.push_back({layer_, BlocksParameter{&targets, count, cols, std::move(parts)}});
+  }
+  void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {}) {
+    parameters_.push_back({layer_, VectorParameter{&target, std::move(parts), random, std::move(convert)}});
+  }
+  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {}) {
+    AddArray(target, ArraysOf(parts), random);
+  }
+  void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset) {
+    AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
+    std::get<VectorParameter>(parameters_.back().value).unit_offset = unit_offset;
+  }
+  void AllowCopy(std::string name, std::string original) {
+    copies_.emplace_back(std::move(name), std::move(original));
+  }
+
+ private:
+  static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts) {
+    std::vector<ArrayPart> arrays;
+    for (const Part& part : parts) arrays.push_back({part.name, {part.rows}});
+    return arrays;
+  }
+
+  std::optional<size_t> layer_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::pair<std::string, std::string>> copies_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_PARAMETERS_H_
