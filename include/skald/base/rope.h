@@ -43,6 +43,22 @@ struct RopeSpec {
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 };
 
+// Returns what is wrong with a RoPE, in a sentence, or null.
+constexpr const char* WhyImpossible(const RopeSpec& rope) {
+  if (!(rope.base > 1.0)) return "The base of kRope and kSlidingRope must be greater than 1.";
+  if (rope.scaling == RopeScaling::kNone && rope.factor != 1.0) {
+    return "A RopeSpec gives a factor, but no scaling, so it would be ignored.";
+  }
+  if (!(rope.factor >= 1.0)) return "The factor of a RopeSpec must be at least 1: scaling stretches the context.";
+  const bool has_ramp = rope.original_context > 0.0 && rope.low_frequency_factor > 0.0 &&
+                        rope.high_frequency_factor > rope.low_frequency_factor;
+  if (rope.scaling == RopeScaling::kLlama3 && !has_ramp) {
+    return "RopeScaling::kLlama3 needs a positive original_context and 0 < low_frequency_factor < "
+           "high_frequency_factor: the ramp lies between them.";
+  }
+  return nullptr;
+}
+
 // Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
 // `rotary_dim` elements of a head that are rotated.
 inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {

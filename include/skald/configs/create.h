@@ -10,7 +10,6 @@
 #include "skald/base/result.h"
 #include "skald/cache/create.h"
 #include "skald/configs/model_config.h"
-#include "skald/configs/spec_of.h"
 
 namespace skald {
 

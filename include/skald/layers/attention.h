@@ -53,6 +53,22 @@ struct Attention {
     visit("head_norm", head_norm);
   }
 
+  constexpr const char* WhyImpossible() const {
+    if (heads <= 0 || kv_heads <= 0 || head_dim <= 0) return "kHeads, kKVHeads and kHeadDim must be positive.";
+    if (heads % kv_heads != 0) {
+      return "kHeads must be a multiple of kKVHeads: each key/value head serves the same number of query heads.";
+    }
+    if (head_dim % 2 != 0) return "kHeadDim must be even: RoPE rotates pairs of elements.";
+    if (rotary_dim % 2 != 0 || rotary_dim <= 0 || rotary_dim > head_dim) {
+      return "kRotaryDim must be even, positive and at most kHeadDim: RoPE rotates pairs of a head's elements.";
+    }
+    if (head_dim > static_cast<int>(kMaxHeadDim)) return "kHeadDim is larger than the attention kernel's buffers.";
+    if (window < 0) return "kWindow must not be negative.";
+    if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";
+    if (!(query_pre_scale > 0.0)) return "kQueryPreScale must be positive: scores are divided by its square root.";
+    return skald::WhyImpossible(rope);
+  }
+
   constexpr CacheGroup State() const {
     return {.kv_heads = static_cast<uint32_t>(kv_heads),
             .head_dim = static_cast<uint32_t>(head_dim),

@@ -28,6 +28,10 @@ struct CausalConv {
     std::vector<float> bias;  // [channels]
   };
 
+  static constexpr const char* WhyImpossible(int conv_width) {
+    return conv_width >= 2 ? nullptr : "A Config with recurrent layers must give kConvWidth, at least 2 taps.";
+  }
+
   constexpr size_t state_floats() const { return (taps - 1) * channels; }
 
   // Checkpoints store the taps as [channels, 1, taps].

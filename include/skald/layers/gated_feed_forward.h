@@ -32,6 +32,10 @@ struct GatedFeedForward {
     visit("bias", bias);
   }
 
+  constexpr const char* WhyImpossible() const {
+    return width > 0 ? nullptr : "kFeedForwardDim must be positive, or absent where layers have no feed-forward block.";
+  }
+
   struct Weights {
     Matrix gate_up;                   // [2 * width, model_dim]: gate rows, then up rows
     std::vector<float> gate_up_bias;  // [2 * width]; empty when there is none

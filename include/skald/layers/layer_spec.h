@@ -71,6 +71,7 @@ class FieldVisitor {
 // What a type of layers must say. Plain members are its sizes and options, comparable; besides:
 //   kName                      tells it from other types, in fingerprints and messages
 //   VisitFields(visit)         calls visit(name, value) for every member that changes a number
+//   WhyImpossible()            a sentence about sizes that no layer can have, or null
 //   Weights                    its parameters, default-constructible
 //   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
 //   Run(weights, run)          computes run.output from run.input, both [rows, model_dim]
@@ -83,6 +84,7 @@ concept Layer = requires {
                 requires(const L& layer, typename L::Weights& weights, ParameterList& list, const LayerRun& run,
                          FieldVisitor& visit) {
                   layer.VisitFields(visit);
+                  { layer.WhyImpossible() } -> std::same_as<const char*>;
                   layer.ListParameters(weights, size_t{}, list);
                   layer.Run(weights, run);
                 };
@@ -140,6 +142,9 @@ class LayerSpec {
 
   constexpr void VisitFields(FieldVisitor& visit) const { held_->Visit(visit); }
 
+  // What is wrong with its sizes, in a sentence, or null.
+  constexpr const char* WhyImpossible() const { return held_->WhyImpossible(); }
+
   // What the layer keeps; nothing for layers without state.
   constexpr std::optional<CacheGroup> State() const { return held_->State(); }
 
@@ -157,6 +162,7 @@ class LayerSpec {
     constexpr virtual std::string_view Name() const = 0;
     constexpr virtual const void* Type() const = 0;
     constexpr virtual void Visit(FieldVisitor& visit) const = 0;
+    constexpr virtual const char* WhyImpossible() const = 0;
     constexpr virtual std::optional<CacheGroup> State() const = 0;
     virtual std::unique_ptr<LayerWeights> MakeWeights() const = 0;
     virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
@@ -173,6 +179,7 @@ class LayerSpec {
     constexpr std::string_view Name() const override { return L::kName; }
     constexpr const void* Type() const override { return &internal::kLayerType<L>; }
     constexpr void Visit(FieldVisitor& visit) const override { layer.VisitFields(visit); }
+    constexpr const char* WhyImpossible() const override { return layer.WhyImpossible(); }
     constexpr std::optional<CacheGroup> State() const override {
       if constexpr (LayerWithState<L>) return layer.State();
       else return std::nullopt;

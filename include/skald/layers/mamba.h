@@ -37,6 +37,14 @@ struct Mamba {
     visit("conv_width", conv_width);
   }
 
+  constexpr const char* WhyImpossible() const {
+    if (inner_dim <= 0 || state_dim <= 0 || time_step_rank <= 0) {
+      return "kInnerDim, kStateDim and kTimeStepRank must be positive.";
+    }
+    if (state_dim > static_cast<int>(kMaxStateDim)) return "kStateDim is larger than the selective scan's buffers.";
+    return CausalConv::WhyImpossible(conv_width);
+  }
+
   constexpr CacheGroup State() const {
     return {.state_floats = static_cast<uint32_t>(scan_floats() + conv().state_floats())};
   }

@@ -46,6 +46,17 @@ struct Mamba2 {
     visit("norm", norm);
   }
 
+  constexpr const char* WhyImpossible() const {
+    if (heads <= 0 || head_dim <= 0 || state_dim <= 0 || groups <= 0) {
+      return "kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups must be positive.";
+    }
+    if (heads % groups != 0) return "kSsmHeads must be a multiple of kSsmGroups: a group of heads shares B and C.";
+    if (!(time_step_min >= 0.0f && time_step_min <= time_step_max)) {
+      return "kTimeStepLimit must be two bounds in rising order, not negative.";
+    }
+    return CausalConv::WhyImpossible(conv_width);
+  }
+
   constexpr CacheGroup State() const {
     return {.state_floats = static_cast<uint32_t>(scan_floats() + conv().state_floats())};
   }

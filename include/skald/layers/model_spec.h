@@ -109,8 +109,24 @@ constexpr uint64_t Fingerprint(const ModelSpec& spec) {
   return visitor.hash();
 }
 
+// Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
+constexpr const char* WhyImpossible(const ModelSpec& spec) {
+  if (spec.model_dim <= 0 || spec.vocab_size <= 0) return "kModelDim and kVocabSize must be positive.";
+  if (spec.blocks.empty()) return "kLayers must name at least one layer.";
+  if (!(spec.final_softcap >= 0.0f)) return "Softcaps must not be negative.";
+  if (const char* why = spec.final_norm.WhyImpossible()) return why;
+  for (const Block& block : spec.blocks) {
+    if (block.layers.empty()) return "A block must have at least one layer.";
+    if (const char* why = block.norm.WhyImpossible()) return why;
+    for (const LayerSpec& layer : block.layers) {
+      if (const char* why = layer.WhyImpossible()) return why;
+    }
+  }
+  return nullptr;
+}
+
 // Returns what a cache must hold. Its layers are those layers of the spec that keep state, in order.
-inline CacheLayout LayoutOf(const ModelSpec& spec) {
+constexpr CacheLayout LayoutOf(const ModelSpec& spec) {
   CacheLayout layout(Fingerprint(spec));
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {

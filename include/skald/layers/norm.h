@@ -26,6 +26,10 @@ struct Norm {
     visit("epsilon", epsilon);
     visit("unit_offset", unit_offset);
   }
+
+  constexpr const char* WhyImpossible() const {
+    return epsilon > 0.0f ? nullptr : "kNormEpsilon must be positive: it keeps a norm from dividing by zero.";
+  }
 };
 
 // What a norm multiplies by, [size]: with unit_offset that is one plus the parameter, so that kernels know one form.

@@ -36,6 +36,13 @@ struct RgLru {
     visit("conv_width", conv_width);
   }
 
+  constexpr const char* WhyImpossible() const {
+    if (width <= 0 || blocks <= 0 || width % blocks != 0) {
+      return "kLruWidth must be a positive multiple of kLruBlocks: the gates' matrices are block-diagonal.";
+    }
+    return CausalConv::WhyImpossible(conv_width);
+  }
+
   constexpr CacheGroup State() const {
     return {.state_floats = static_cast<uint32_t>(channels() + conv().state_floats())};
   }

@@ -19,7 +19,6 @@
 #include "skald/base/result.h"
 #include "skald/base/thread_pool.h"
 #include "skald/configs/model_config.h"
-#include "skald/configs/spec_of.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/weights/checkpoint.h"

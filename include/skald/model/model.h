@@ -12,7 +12,6 @@
 
 #include "skald/base/result.h"
 #include "skald/configs/model_config.h"
-#include "skald/configs/spec_of.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"
 
