@@ -44,6 +44,9 @@ struct LoadOptions {
   // Folder for packed files (packed_cache.h): the first load of a checkpoint writes one there, later loads map it, in
   // milliseconds. It is made if need be; empty for none. A file there takes as much of the disk as the weights do.
   std::filesystem::path cache_folder = {};
+  // Called at most once, from the loading thread, for what went wrong and did not keep the weights from being loaded:
+  // a cache folder that cannot be written to.
+  std::function<void(const Error&)> on_warning = {};
 };
 
 namespace internal {
