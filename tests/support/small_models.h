@@ -16,7 +16,7 @@
 #include "skald/configs/gemma3.h"
 #include "skald/configs/llama.h"
 #include "skald/model/model.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 
 namespace skald::testing {
 

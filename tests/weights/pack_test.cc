@@ -14,7 +14,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/executor.h"
 #include "skald/base/thread_pool.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 #include "tests/support/unpack.h"
 
 namespace skald {

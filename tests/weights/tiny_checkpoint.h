@@ -20,7 +20,7 @@
 #include "skald/model/load.h"
 #include "skald/weights/matrix.h"
 #include "skald/weights/model_weights.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {

@@ -78,6 +78,18 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
   return list;
 }
 
+// The same for whoever only reads what the list refers to.
+inline ParameterList ParametersOf(const ModelWeights& weights) { return ParametersOf(const_cast<ModelWeights&>(weights)); }
+
+// Returns the bytes of all parameters, padding included.
+inline size_t MemoryBytes(const ModelWeights& weights) {
+  size_t bytes = 0;
+  ForEachArray(
+      ParametersOf(weights), [&](const Matrix& matrix, size_t, size_t) { bytes += matrix.data.size(); },
+      [&](const std::vector<float>& vector, size_t) { bytes += vector.size() * sizeof(float); });
+  return bytes;
+}
+
 }  // namespace skald
 
 #endif  // SKALD_LAYERS_MODEL_WEIGHTS_H_

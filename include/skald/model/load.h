@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "skald/base/executor.h"
@@ -22,27 +23,44 @@
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/weights/checkpoint.h"
+#include "skald/weights/load_options.h"
 #include "skald/weights/load_plan.h"
 #include "skald/weights/message.h"
+#include "skald/weights/packed_cache.h"
+#include "skald/weights/packed_check.h"
+#include "skald/weights/packed_file.h"
+#include "skald/weights/parameters.h"
 #include "skald/weights/random_weights.h"
 #include "skald/weights/tensor_names.h"
 
 namespace skald {
 
-struct LoadOptions {
-  // Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
-  // kQ4_0 at about a quarter of bf16's size (base/group_layout.h says what they are, benchmarks/README.md what they
-  // cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are). What a
-  // file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
-  DType dtype = DType::kBF16;
-  unsigned threads = 1;  // that pack; 1 to kMaxThreads
-  // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
-  // bytes_total.
-  std::function<void(const LoadProgress&)> progress = {};
-  // Folder for packed files (packed_cache.h): the first load of a checkpoint writes one there, later loads map it, in
-  // milliseconds. It is made if need be; empty for none. A file there takes as much of the disk as the weights do.
-  std::filesystem::path cache_folder = {};
-};
+namespace internal {
+
+// Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
+inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options) {
+  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint));
+  for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
+  for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
+  if (auto complete = plan.Check(); !complete) return complete;
+  ThreadPool pool(options.threads);
+  plan.Execute(options.dtype, ExecutorRef(pool), options.progress);
+  return {};
+}
+
+inline Result<void> FillFromPacked(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
+                                   const LoadOptions& options) {
+  const auto file = PackedFile::Open(path, UseOfPacked(options));
+  if (!file) return Failure(file.error());
+  if ((*file)->table().dtype != options.dtype) {
+    return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype),
+                                                     ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
+  }
+  if (auto mapped = MapParameters(*file, list, model); !mapped) return mapped;
+  return CheckPackedWeights(**file, options);
+}
+
+}  // namespace internal
 
 // Returns the weights of the model that `spec` describes, packed. The checkpoint is not needed afterwards.
 // Errors name the tensor, what was expected and what was found.
@@ -52,24 +70,36 @@ struct LoadOptions {
 // it is a copy of the embedding.
 inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const ModelSpec& spec,
                                         const LoadOptions& options = {}) {
-  if (options.dtype == DType::kF16) {
-    return Fail(ErrorCode::kUnsupported,
-                "LoadOptions::dtype: expected any type but kF16, which is a file format only");
-  }
-  if (options.threads == 0 || options.threads > kMaxThreads) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));
-  }
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
+    if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(valid.error());
+    ModelWeights weights(spec);
+    weights.dtype = options.dtype;
+    if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options); !loaded) {
+      return Failure(loaded.error());
+    }
+    return weights;
+  });
+}
+
+// The same from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
+// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's, for
+// people.
+inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
+                                        const LoadOptions& options = {}) {
+  return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
+    if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(valid.error());
     ModelWeights weights(spec);
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
-    internal::LoadPlan plan(checkpoint, DetectTensorNames(checkpoint));
-    for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
-    for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
-    if (auto complete = plan.Check(); !complete) return Failure(complete.error());
-    ThreadPool pool(options.threads);
-    plan.Execute(options.dtype, ExecutorRef(pool), options.progress);
+    const auto load = [&]() -> Result<void> {
+      const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
+      if (!checkpoint) return Failure(checkpoint.error());
+      return internal::FillFrom(*checkpoint, list, options);
+    };
+    const auto loaded = PackedFile::Recognises(path)     ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
+                        : options.cache_folder.empty() ? load()
+                                                         : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
+    if (!loaded) return Failure(loaded.error());
     return weights;
   });
 }
@@ -77,14 +107,11 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
 // The same for the Config C.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return LoadWeights(checkpoint, SpecOf<C>(), options);
+  return NoThrow(checkpoint.path().native(), [&] { return LoadWeights(checkpoint, SpecOf<C>(), options); });
 }
-
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
-  if (!checkpoint) return Failure(checkpoint.error());
-  return LoadWeights<C>(*checkpoint, options);
+  return NoThrow(path.native(), [&] { return LoadWeights(path, SpecOf<C>(), C::kName, options); });
 }
 
 // Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32.

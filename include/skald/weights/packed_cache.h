@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A folder of packed files, one for each checkpoint and element type: written by the first load, mapped by later ones,
-// and written anew when the checkpoint has changed.
+// and written anew when the checkpoint has changed. Users may share a folder, but only what a user or root has written
+// is taken: the names of the files can be guessed.
 
 #ifndef SKALD_WEIGHTS_PACKED_CACHE_H_
 #define SKALD_WEIGHTS_PACKED_CACHE_H_
@@ -16,15 +17,18 @@
 #include <system_error>
 #include <utility>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
+#include "skald/weights/load_options.h"
+#include "skald/weights/mapped_file.h"
 #include "skald/weights/message.h"
-#include "skald/weights/model_weights.h"
+#include "skald/weights/packed_check.h"
 #include "skald/weights/packed_file.h"
 #include "skald/weights/packed_source.h"
 #include "skald/weights/packed_writer.h"
-#include "skald/weights/weight_shapes.h"
+#include "skald/weights/parameters.h"
 
 namespace skald {
 
@@ -44,35 +48,70 @@ inline std::filesystem::path PackedCachePath(const std::filesystem::path& folder
 // What LoadThroughCache loads.
 struct CachedCheckpoint {
   const std::filesystem::path& path;
-  const WeightShapes& shapes;
-  std::string_view config;  // the Config's kName
-  DType dtype;
+  std::string_view name;  // of the model, for people
+  uint64_t model;         // Fingerprint of its ModelSpec
 };
 
-// Returns the weights of a checkpoint, mapped from the packed file that `folder` has of it. Where there is none, or one
-// of other shapes or another version, damaged, or from before the checkpoint changed, calls `load` and writes it first.
-// Safe for concurrent calls, also of several processes. Errors: those of `load`, the disk's and the folder's.
-inline Result<ModelWeights> LoadThroughCache(const std::filesystem::path& folder, const CachedCheckpoint& checkpoint,
-                                             const std::function<Result<ModelWeights>()>& load) {
-  const auto source = DescribeSource(checkpoint.path);
-  if (!source) return Failure(source.error());
-  const auto cached = PackedCachePath(folder, checkpoint.path, checkpoint.dtype);
-  if (const auto file = PackedFile::Open(cached); file && (*file)->table().source == *source) {
-    if (auto weights = MapWeights(*file, checkpoint.shapes)) return weights;
-  }
-  {
-    const auto weights = load();
-    if (!weights) return Failure(weights.error());
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({folder.string(), ": ", error.message()}));
-    const auto written =
-        WritePackedFile(cached, *weights, {checkpoint.config, Fingerprint(checkpoint.shapes), *source});
-    if (!written) return Failure(written.error());
-  }
-  const auto file = PackedFile::Open(cached);
+namespace internal {
+
+// How LoadOptions want packed files to be opened.
+inline MappedFile::Use UseOfPacked(const LoadOptions& options) {
+  return options.map ? MappedFile::Use::kKeep : MappedFile::Use::kCopy;
+}
+
+// Fills what `list` refers to from the packed file at `path`. Errors: kFailedPrecondition for a file that others can
+// write to, who could have planted it, kNotFound for one of another `source`, and those of what reads it.
+inline Result<void> ReadCached(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
+                               std::string_view source, const LoadOptions& options) {
+  const auto file = PackedFile::Open(path, UseOfPacked(options));
   if (!file) return Failure(file.error());
-  return MapWeights(*file, checkpoint.shapes);
+  if (!(*file)->is_trusted()) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                Concat({path.string(), ": expected a file that nobody but you and root can write to"}));
+  }
+  if ((*file)->table().source != source || (*file)->table().dtype != options.dtype) {
+    return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
+  }
+  if (auto whole = CheckPackedWeights(**file, options); !whole) return whole;
+  return MapParameters(*file, list, model);
+}
+
+// Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
+inline Result<void> WriteCached(const std::filesystem::path& path, const ParameterList& list,
+                                const PackedOrigin& origin) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({path.parent_path().string(), ": ", error.message()}));
+  if (auto written = WritePackedFile(path, list, origin); !written) return written;
+  TakeFromOthers(path);
+  if (const auto file = PackedFile::Open(path)) Remember(**file);
+  return {};
+}
+
+}  // namespace internal
+
+// Fills what `list` refers to with the weights of a checkpoint, mapped from the packed file that
+// LoadOptions::cache_folder has of it. Where there is none, or one of another model or version, damaged, planted by
+// somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails the
+// weights stay in memory, and LoadOptions::on_warning learns why. Safe for concurrent calls, also of several processes.
+// Errors: those of `load`, and a checkpoint whose files cannot be read.
+inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
+                                     const LoadOptions& options, const std::function<Result<void>()>& load) {
+  return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {
+    const auto source = DescribeSource(checkpoint.path);
+    if (!source) return Failure(source.error());
+    const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
+    const auto read = [&] { return internal::ReadCached(cached, list, checkpoint.model, *source, options); };
+    if (read()) return {};
+    if (auto loaded = load(); !loaded) return loaded;
+    Result<void> kept =
+        internal::WriteCached(cached, list, {checkpoint.name, checkpoint.model, options.dtype, *source});
+    if (kept) kept = read();
+    if (!kept && options.on_warning) {
+      options.on_warning({kept.error().code, Concat({"the packed weights are not kept: ", kept.error().message})});
+    }
+    return {};
+  });
 }
 
 }  // namespace skald

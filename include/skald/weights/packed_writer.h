@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,27 +16,25 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/fd_io.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
-#include "skald/weights/model_weights.h"
 #include "skald/weights/packed_format.h"
-#include "skald/weights/weight_shapes.h"
+#include "skald/weights/parameters.h"
 
 namespace skald {
 
 // What a packed file says besides the weights.
 struct PackedOrigin {
-  std::string_view config;  // the Config's kName
-  uint64_t shapes;          // Fingerprint of its WeightShapes
+  std::string_view name;  // of the model, for people
+  uint64_t model;         // Fingerprint of its ModelSpec
+  DType dtype;            // that the weights were loaded as
   std::string source = {};  // DescribeSource of the checkpoint; empty for weights from elsewhere
   std::vector<std::pair<std::string, std::string>> attachments = {};  // names and contents
 };
 
 namespace internal {
-
-// Large contents begin at a page of their own.
-inline constexpr size_t kPageBytes = 4096;
 
 // Lays out contents one after the other, from `begin` on.
 class PackedArrangement {
@@ -45,8 +42,7 @@ class PackedArrangement {
   explicit PackedArrangement(uint64_t begin) : end_(begin) {}
 
   PackedRange Add(std::span<const std::byte> content) {
-    const uint64_t alignment = content.size() < kPageBytes ? kAlignment : kPageBytes;
-    const PackedRange range{(end_ + alignment - 1) / alignment * alignment, content.size(), Xxh64(content)};
+    const PackedRange range{PackedOffset(end_, content.size()), content.size(), Xxh64(content)};
     end_ = range.offset + range.bytes;
     return range;
   }
@@ -62,12 +58,11 @@ struct PackedPlan {
   PackedTable table;
   std::vector<std::span<const std::byte>> contents;  // of the attachments, then of the parameters
 
-  // What VisitParameters calls.
-  void operator()(const Matrix& matrix) {
+  void Add(const Matrix& matrix) {
     table.parameters.push_back({matrix.rows, matrix.cols, static_cast<uint64_t>(matrix.dtype), {}});
     contents.push_back(matrix.data);
   }
-  void operator()(const std::vector<float>& vector) {
+  void Add(const std::vector<float>& vector) {
     table.parameters.push_back({vector.size(), 0, static_cast<uint64_t>(DType::kF32), {}});
     contents.push_back(std::as_bytes(std::span(vector)));
   }
@@ -81,18 +76,20 @@ struct PackedPlan {
   }
 };
 
-// Refers to `weights` and `origin`.
-inline PackedPlan PlanPackedFile(const ModelWeights& weights, const PackedOrigin& origin) {
+// Refers to what `list` does and to `origin`.
+inline PackedPlan PlanPackedFile(const ParameterList& list, const PackedOrigin& origin) {
   PackedPlan plan;
-  plan.table.config = origin.config;
+  plan.table.name = origin.name;
   plan.table.source = origin.source;
-  plan.table.shapes = origin.shapes;
-  plan.table.dtype = weights.dtype;
+  plan.table.model = origin.model;
+  plan.table.dtype = origin.dtype;
   for (const auto& [name, content] : origin.attachments) {
     plan.table.attachments.push_back({name, {}});
     plan.contents.push_back(std::as_bytes(std::span(content)));
   }
-  VisitParameters(weights, std::ref(plan));
+  ForEachArray(
+      list, [&](const Matrix& matrix, size_t, size_t) { plan.Add(matrix); },
+      [&](const std::vector<float>& vector, size_t) { plan.Add(vector); });
   return plan;
 }
 
@@ -108,30 +105,32 @@ inline Result<void> WriteAt(uint64_t offset, std::span<const std::byte> content,
 
 }  // namespace internal
 
-// Writes `weights` to `path`, in place of what is there. Errors: the disk's or the folder's; nothing has changed then.
-inline Result<void> WritePackedFile(const std::filesystem::path& path, const ModelWeights& weights,
+// Writes the parameters that `list` refers to, all loaded, to `path`, in place of what is there. Errors: the disk's or the folder's; nothing has changed then.
+inline Result<void> WritePackedFile(const std::filesystem::path& path, const ParameterList& list,
                                     const PackedOrigin& origin) {
-  internal::PackedPlan plan = internal::PlanPackedFile(weights, origin);
-  const std::vector<PackedRange*> ranges = plan.Ranges();
-  PackedHeader header;
-  header.table_bytes = internal::TableBytes(plan.table).size();  // the same whatever the ranges are
-  internal::PackedArrangement arrangement(sizeof(header) + header.table_bytes);
-  for (size_t i = 0; i < ranges.size(); ++i) *ranges[i] = arrangement.Add(plan.contents[i]);
-  header.file_bytes = arrangement.end();
-  const std::vector<std::byte> table = internal::TableBytes(plan.table);
-  header.table_checksum = Xxh64(table);
-  header.checksum = internal::ChecksumOf(header);
+  return NoThrow(path.native(), [&]() -> Result<void> {
+    internal::PackedPlan plan = internal::PlanPackedFile(list, origin);
+    const std::vector<PackedRange*> ranges = plan.Ranges();
+    PackedHeader header;
+    header.table_bytes = internal::TableBytes(plan.table).size();  // the same whatever the ranges are
+    internal::PackedArrangement arrangement(sizeof(header) + header.table_bytes);
+    for (size_t i = 0; i < ranges.size(); ++i) *ranges[i] = arrangement.Add(plan.contents[i]);
+    header.file_bytes = arrangement.end();
+    const std::vector<std::byte> table = internal::TableBytes(plan.table);
+    header.table_checksum = Xxh64(table);
+    header.checksum = internal::ChecksumOf(header);
 
-  auto sink = FileSink::Create(path);
-  if (!sink) return Failure(sink.error());
-  if (auto written = sink->Write(std::as_bytes(std::span(&header, 1))); !written) return written;
-  if (auto written = sink->Write(table); !written) return written;
-  uint64_t position = sizeof(header) + table.size();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    auto written = internal::WriteAt(ranges[i]->offset, plan.contents[i], position, *sink);
-    if (!written) return written;
-  }
-  return sink->Commit();
+    auto sink = FileSink::CreateAnew(path, 0644);  // weights are no secret
+    if (!sink) return Failure(sink.error());
+    if (auto written = sink->Write(std::as_bytes(std::span(&header, 1))); !written) return written;
+    if (auto written = sink->Write(table); !written) return written;
+    uint64_t position = sizeof(header) + table.size();
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      auto written = internal::WriteAt(ranges[i]->offset, plan.contents[i], position, *sink);
+      if (!written) return written;
+    }
+    return sink->Commit();
+  });
 }
 
 }  // namespace skald

@@ -132,6 +132,25 @@ class ParameterList {
   std::vector<std::pair<std::string, std::string>> copies_;
 };
 
+// Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to and
+// the shape it has or is to have, in order.
+template <class OnMatrix, class OnVector>
+void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vector) {
+  for (const Parameter& parameter : list.parameters()) {
+    if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
+      on_matrix(*matrix->target, matrix->rows(), matrix->cols);
+    } else if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
+      blocks->targets->resize(blocks->parts.size() * blocks->count);
+      for (size_t i = 0; i < blocks->targets->size(); ++i) {
+        on_matrix((*blocks->targets)[i], blocks->parts[i / blocks->count].rows, blocks->cols);
+      }
+    } else {
+      const auto& vector = std::get<VectorParameter>(parameter.value);
+      on_vector(*vector.target, vector.size());
+    }
+  }
+}
+
 }  // namespace skald
 
 #endif  // SKALD_WEIGHTS_PARAMETERS_H_
