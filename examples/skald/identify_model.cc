@@ -15,7 +15,7 @@
 #include "skald/configs/identify.h"
 #include "skald/text/gguf_tokenizer.h"
 #include "skald/weights/checkpoint.h"
-#include "skald/weights/gguf_config.h"
+#include "skald/configs/gguf_config.h"
 #include "skald/weights/packed_file.h"
 
 namespace skald::program {

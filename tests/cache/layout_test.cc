@@ -3,13 +3,14 @@
 #include "skald/cache/layout.h"
 
 #include "doctest/doctest.h"
+#include "skald/configs/model_config.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald::testing {
 namespace {
 
 TEST_CASE("layers with the same kind of state form one group") {
-  constexpr CacheLayout layout = LayoutOf<GoldenGemma3>();
+  const CacheLayout layout = LayoutOf<GoldenGemma3>();
   REQUIRE(layout.groups().size() == 2);
   CHECK(layout.groups()[0].layers == 5);
   CHECK(layout.groups()[0].window == 8);

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "skald/configs/architecture.h"
+#include "skald/configs/identify.h"
 #include "skald/configs/layer.h"
 
 namespace skald {
@@ -22,6 +22,6 @@ struct Mine {
 #endif
 };
 
-const Architecture kArchitecture = DescribeConfig<Mine>();
+const DescribedModel kModel = internal::DescribeConfig<Mine>();
 
 }  // namespace skald

@@ -38,7 +38,7 @@ struct Described {
 // Returns what a file of a model of Config C says.
 template <ModelConfig C>
 Described Describe() {
-  const Architecture a = DescribeConfig<C>();
+  const ShortForm a = ShortFormOf<C>();
   const std::string architecture = GgufArchitecture(a.model_type), prefix = architecture + ".";
   Described file;
   json& metadata = file.metadata;
@@ -74,7 +74,7 @@ template <class List = PublishedConfigs>
 std::string Identified(const Described& file) {
   const auto models = ParseConfigGguf(file.metadata, file.facts);
   if (!models) return models.error().message;
-  for (const Architecture& model : *models) {
+  for (const DescribedModel& model : *models) {
     const Result<size_t> index = FindConfig(List{}, model);
     if (index) return std::string(VisitConfig(List{}, *index, []<ModelConfig C>() { return C::kName; }));
   }

@@ -15,11 +15,13 @@
 namespace skald {
 namespace {
 
+using testing::Differences;
+
 using nlohmann::json;
 
 template <ModelConfig C>
 json JsonOf() {
-  return testing::ToJson(DescribeConfig<C>());
+  return testing::ToJson(ShortFormOf<C>());
 }
 
 // Returns `config` with the fields of `changes` set or, where null, removed.
@@ -28,21 +30,21 @@ json With(json config, const json& changes) {
   return config;
 }
 
-Architecture Parsed(const std::string& text) {
-  const Result<Architecture> result = ParseConfigJson(text);
+ShortForm Parsed(const std::string& text) {
+  const Result<ShortForm> result = internal::ReadConfigJson(text);
   REQUIRE_MESSAGE(result.has_value(), result.error().message);
   return *result;
 }
 
 template <ModelConfig C>
 void CheckIs(const json& config) {
-  for (const std::string& difference : Differences(Parsed(config.dump()), DescribeConfig<C>())) {
+  for (const std::string& difference : Differences(Parsed(config.dump()), ShortFormOf<C>())) {
     FAIL_CHECK(difference);
   }
 }
 
 Error ErrorOf(const std::string& text) {
-  const Result<Architecture> result = ParseConfigJson(text);
+  const Result<ShortForm> result = internal::ReadConfigJson(text);
   REQUIRE_FALSE(result.has_value());
   return result.error();
 }
@@ -74,17 +76,16 @@ TEST_CASE("block types repeat over the layers, wherever the pattern is cut off")
   config["block_types"] = {"recurrent", "recurrent", "attention"};
   CheckIs<RecurrentGemma_9B>(config);
   config["block_types"] = {"recurrent"};
-  const Architecture hawk = Parsed(config.dump());
+  const ShortForm hawk = Parsed(config.dump());
   CHECK(hawk.layers == std::vector(38, LayerKind::kRgLru));
-  CHECK(hawk.window == 0);
-  CHECK(hawk.heads == 0);
-  CHECK(hawk.recurrences.rg_lru.heads == 16);
+  for (const Block& block : Expand(hawk).blocks) CHECK(block.layers[0].As<Attention>() == nullptr);
+  CHECK(hawk.rg_lru.blocks == 16);
 }
 
 TEST_CASE("version 5 moves RecurrentGemma's RoPE into an object") {
   json config = With(JsonOf<RecurrentGemma_2B>(), {{"rope_theta", nullptr}, {"partial_rotary_factor", nullptr}});
   config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 20000.0}, {"partial_rotary_factor", 0.25}};
-  const Architecture a = Parsed(config.dump());
+  const ShortForm a = Parsed(config.dump());
   CHECK(a.rope.base == 20000.0);
   CHECK(a.rotary_dim == 64);
 }
@@ -114,9 +115,9 @@ TEST_CASE("Mamba may leave out what its class assumes, and call its rank automat
   CheckIs<Mamba_2_8B>(With(JsonOf<Mamba_2_8B>(), absent));
   CheckIs<Mamba_130M>(With(JsonOf<Mamba_130M>(), {{"time_step_rank", "auto"}, {"intermediate_size", nullptr}}));
   json odd = With(JsonOf<Mamba_130M>(), {{"time_step_rank", "auto"}, {"hidden_size", 769}});
-  CHECK(Parsed(odd.dump()).recurrences.mamba.time_step_rank == 49);
+  CHECK(Parsed(odd.dump()).mamba.time_step_rank == 49);
   odd = With(JsonOf<Mamba_130M>(), {{"intermediate_size", nullptr}, {"expand", 1.5}});
-  CHECK(Parsed(odd.dump()).recurrences.mamba.width == 1152);
+  CHECK(Parsed(odd.dump()).mamba.inner_dim == 1152);
 }
 
 TEST_CASE("Mamba-2 may leave out what its class assumes, which are not the published sizes") {
@@ -124,13 +125,8 @@ TEST_CASE("Mamba-2 may leave out what its class assumes, which are not the publi
                        {"rms_norm", nullptr}, {"time_step_limit", nullptr}, {"conv_kernel", nullptr}};
   CheckIs<Mamba2_2_7B>(With(JsonOf<Mamba2_2_7B>(), absent));
   const json bare = {{"model_type", "mamba2"}, {"hidden_size", 4096}, {"vocab_size", 32768}, {"num_hidden_layers", 64}};
-  const Architecture a = Parsed(bare.dump());
-  CHECK(a.recurrences.mamba2 == RecurrenceSpec{.kind = LayerKind::kMamba2,
-                                               .width = 8192,
-                                               .conv_width = 4,
-                                               .heads = 128,
-                                               .state_dim = 128,
-                                               .groups = 8});
+  const ShortForm a = Parsed(bare.dump());
+  CHECK(a.mamba2 == Mamba2{.heads = 128, .head_dim = 64, .state_dim = 128, .groups = 8, .conv_width = 4});
   CHECK_FALSE(a.tied_embeddings);
 }
 
@@ -144,11 +140,11 @@ TEST_CASE("the limit of the time step may be infinite in every spelling") {
   for (const char* limit : {"[0.0, Infinity]", "[0,Infinity]", R"([0.0, {"__float__": "Infinity"}])",
                             R"([{"__float__": "Infinity"}, Infinity])", "null"}) {
     CAPTURE(limit);
-    CHECK(Parsed(WithLimit(limit)).recurrences.mamba2.time_step_max == std::numeric_limits<float>::infinity());
+    CHECK(Parsed(WithLimit(limit)).mamba2.time_step_max == std::numeric_limits<float>::infinity());
   }
-  const RecurrenceSpec spec = Parsed(WithLimit("[0.001, 0.5]")).recurrences.mamba2;
-  CHECK(spec.time_step_min == 0.001f);
-  CHECK(spec.time_step_max == 0.5f);
+  const Mamba2 layer = Parsed(WithLimit("[0.001, 0.5]")).mamba2;
+  CHECK(layer.time_step_min == 0.001f);
+  CHECK(layer.time_step_max == 0.5f);
 }
 
 TEST_CASE("a limit of the time step that is none is refused") {

@@ -17,21 +17,22 @@ namespace skald {
 namespace {
 
 using nlohmann::json;
+using testing::Differences;
 using testing::ToJson;
 
 template <ModelConfig C>
 json JsonOf() {
-  return ToJson(DescribeConfig<C>());
+  return ToJson(ShortFormOf<C>());
 }
 
-Architecture Parsed(const json& config) {
-  const Result<Architecture> result = ParseConfigJson(config.dump());
+ShortForm Parsed(const json& config) {
+  const Result<ShortForm> result = internal::ReadConfigJson(config.dump());
   REQUIRE_MESSAGE(result.has_value(), result.error().message);
   return *result;
 }
 
 Error ErrorOf(const std::string& text) {
-  const Result<Architecture> result = ParseConfigJson(text);
+  const Result<ShortForm> result = internal::ReadConfigJson(text);
   REQUIRE_FALSE(result.has_value());
   return result.error();
 }
@@ -42,13 +43,13 @@ json With(json config, const json& changes) {
   return config;
 }
 
-void CheckSame(const json& config, const Architecture& expected) {
+void CheckSame(const json& config, const ShortForm& expected) {
   for (const std::string& difference : Differences(Parsed(config), expected)) FAIL_CHECK(difference);
 }
 
 template <ModelConfig C>
 void CheckIs(const json& config) {
-  CheckSame(config, DescribeConfig<C>());
+  CheckSame(config, ShortFormOf<C>());
 }
 
 TEST_CASE("fields that cannot change a logit may hold anything") {
@@ -147,7 +148,7 @@ TEST_CASE("layers without layer_types follow from the family's older fields") {
   CheckIs<Gemma3_1B>(With(JsonOf<Gemma3_1B>(), {{"layer_types", nullptr}, {"sliding_window_pattern", 6}}));
 
   for (const char* name : {"sliding_window_pattern", "_sliding_window_pattern"}) {
-    Architecture every_third = DescribeConfig<Gemma3_1B>();
+    ShortForm every_third = ShortFormOf<Gemma3_1B>();
     for (size_t i = 0; i < every_third.layers.size(); ++i) {
       every_third.layers[i] = i % 3 == 2 ? LayerKind::kFullAttention : LayerKind::kSlidingAttention;
     }
@@ -161,8 +162,7 @@ TEST_CASE("Mistral slides unless its window is null") {
   config.erase("sliding_window");  // what the class assumes is the window of version 0.1
   CheckIs<Mistral_7B_V0_1>(config);
   config["sliding_window"] = nullptr;
-  CHECK(Parsed(config).window == 0);
-  CHECK(Parsed(config).layers == DescribeConfig<Mistral_7B_V0_3>().layers);
+  CHECK(Parsed(config).layers == ShortFormOf<Mistral_7B_V0_3>().layers);
 }
 
 TEST_CASE("Qwen slides only where it says so twice") {
@@ -172,7 +172,7 @@ TEST_CASE("Qwen slides only where it says so twice") {
   CheckIs<Qwen2_5_0_5B>(config);
   config["use_sliding_window"] = true;
   config["max_window_layers"] = 20;
-  Architecture sliding = Parsed(config);
+  ShortForm sliding = Parsed(config);
   CHECK(sliding.window == 8);
   CHECK(std::count(sliding.layers.begin(), sliding.layers.begin() + 20, LayerKind::kFullAttention) == 20);
   CHECK(std::count(sliding.layers.begin(), sliding.layers.end(), LayerKind::kSlidingAttention) == 4);
@@ -225,7 +225,7 @@ TEST_CASE("Gemma 3 may leave out every default, inside a multimodal model and al
                      {"sliding_window", 1024}};
   CheckIs<Gemma3_4B>({{"model_type", "gemma3"}, {"text_config", text}});
   CheckIs<Gemma3_4B>(With(text, {{"model_type", "gemma3_text"}}));
-  const Architecture bare = Parsed({{"model_type", "gemma3"}, {"text_config", json::object()}});
+  const ShortForm bare = Parsed({{"model_type", "gemma3"}, {"text_config", json::object()}});
   CHECK(bare.model_dim == 2304);
   CHECK(bare.window == 4096);
 }
@@ -389,7 +389,7 @@ TEST_CASE("deep nesting is only another wrong value") {
 TEST_CASE("a text cut short at any byte is refused") {
   for (const testing::PublishedJson& published : testing::kPublishedJson) {
     for (size_t size = 0; size < published.text.size(); ++size) {
-      const Result<Architecture> result = ParseConfigJson(published.text.substr(0, size));
+      const Result<ShortForm> result = internal::ReadConfigJson(published.text.substr(0, size));
       REQUIRE_FALSE(result.has_value());
       REQUIRE(result.error().code == ErrorCode::kDataLoss);
     }
@@ -403,7 +403,7 @@ TEST_CASE("damaged bytes give an answer or a sentence") {
     for (int i = 0; i < 300; ++i) {
       std::string text(published.text);
       text[random() % text.size()] = static_cast<char>(random() % 256);
-      const Result<Architecture> result = ParseConfigJson(text);
+      const Result<ShortForm> result = internal::ReadConfigJson(text);
       if (!result && !result.error().message.empty()) ++refused;
     }
   }

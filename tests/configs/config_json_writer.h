@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inverse of ParseConfigJson, for tests: every field of an Architecture, in the spelling of transformers
+// The inverse of ParseConfigJson, for tests: every field of a ShortForm, in the spelling of transformers
 // 4.
 
 #ifndef SKALD_TESTS_CONFIGS_CONFIG_JSON_WRITER_H_
@@ -8,14 +8,17 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
-#include "skald/configs/architecture.h"
+#include "skald/configs/differences.h"
+#include "skald/configs/model_config.h"
+#include "skald/configs/short_form.h"
 
 namespace skald::testing {
 
-inline const char* NameOf(Activation activation) {
-  if (activation == Activation::kSilu) return "silu";
-  return activation == Activation::kGeluTanh ? "gelu_pytorch_tanh" : "gelu";
+// In what the models that two short forms stand for differ.
+inline std::vector<std::string> Differences(const ShortForm& a, const ShortForm& b) {
+  return skald::Differences(Expand(a), Expand(b));
 }
 
 inline nlohmann::json ScalingJson(const RopeSpec& rope) {
@@ -30,7 +33,7 @@ inline nlohmann::json ScalingJson(const RopeSpec& rope) {
   return scaling;
 }
 
-inline nlohmann::json TransformerJson(const Architecture& a) {
+inline nlohmann::json TransformerJson(const ShortForm& a) {
   const auto or_null = [](auto value) { return value == 0 ? nlohmann::json() : nlohmann::json(value); };
   nlohmann::json types;
   for (const LayerKind kind : a.layers) {
@@ -50,8 +53,8 @@ inline nlohmann::json TransformerJson(const Architecture& a) {
       {"rope_theta", a.rope.base},
       {"rope_scaling", ScalingJson(a.rope)},
       {"rms_norm_eps", a.norm_epsilon},
-      {"hidden_act", NameOf(a.activation)},
-      {"hidden_activation", NameOf(a.activation)},
+      {"hidden_act", std::string(NameOf(a.activation))},
+      {"hidden_activation", std::string(NameOf(a.activation))},
       {"query_pre_attn_scalar", a.query_pre_scale},
       {"attn_logit_softcapping", or_null(a.attention_softcap)},
       {"final_logit_softcapping", or_null(a.final_softcap)},
@@ -61,7 +64,7 @@ inline nlohmann::json TransformerJson(const Architecture& a) {
   return json;
 }
 
-inline nlohmann::json RecurrentGemmaJson(const Architecture& a) {
+inline nlohmann::json RecurrentGemmaJson(const ShortForm& a) {
   nlohmann::json types;
   for (const LayerKind kind : a.layers) types.push_back(IsRecurrent(kind) ? "recurrent" : "attention");
   return {
@@ -79,16 +82,16 @@ inline nlohmann::json RecurrentGemmaJson(const Architecture& a) {
       {"attention_bias", a.qkv_bias},
       {"rope_theta", a.rope.base},
       {"rms_norm_eps", a.norm_epsilon},
-      {"hidden_activation", NameOf(a.activation)},
+      {"hidden_activation", std::string(NameOf(a.activation))},
       {"logits_soft_cap", a.final_softcap},
       {"tie_word_embeddings", a.tied_embeddings},
-      {"lru_width", a.recurrences.rg_lru.width},
-      {"conv1d_width", a.recurrences.rg_lru.conv_width},
+      {"lru_width", a.rg_lru.width},
+      {"conv1d_width", a.rg_lru.conv_width},
   };
 }
 
 // What both Mamba families write.
-inline nlohmann::json StateSpaceJson(const Architecture& a, const RecurrenceSpec& spec) {
+inline nlohmann::json StateSpaceJson(const ShortForm& a, int conv_width, int state_dim) {
   return {
       {"model_type", a.model_type},
       {"hidden_size", a.model_dim},
@@ -99,32 +102,31 @@ inline nlohmann::json StateSpaceJson(const Architecture& a, const RecurrenceSpec
       {"use_bias", false},
       {"use_conv_bias", true},
       {"tie_word_embeddings", a.tied_embeddings},
-      {"conv_kernel", spec.conv_width},
-      {"state_size", spec.state_dim},
+      {"conv_kernel", conv_width},
+      {"state_size", state_dim},
   };
 }
 
-inline nlohmann::json MambaJson(const Architecture& a) {
-  const RecurrenceSpec& spec = a.recurrences.mamba;
-  nlohmann::json json = StateSpaceJson(a, spec);
-  json["intermediate_size"] = spec.width;
-  json["time_step_rank"] = spec.time_step_rank;
+inline nlohmann::json MambaJson(const ShortForm& a) {
+  nlohmann::json json = StateSpaceJson(a, a.mamba.conv_width, a.mamba.state_dim);
+  json["intermediate_size"] = a.mamba.inner_dim;
+  json["time_step_rank"] = a.mamba.time_step_rank;
   return json;
 }
 
-inline nlohmann::json Mamba2Json(const Architecture& a) {
-  const RecurrenceSpec& spec = a.recurrences.mamba2;
-  nlohmann::json json = StateSpaceJson(a, spec);
-  json["expand"] = static_cast<double>(spec.width) / a.model_dim;
-  json["num_heads"] = spec.heads;
-  json["head_dim"] = spec.width / spec.heads;
-  json["n_groups"] = spec.groups;
+inline nlohmann::json Mamba2Json(const ShortForm& a) {
+  const Mamba2& layer = a.mamba2;
+  nlohmann::json json = StateSpaceJson(a, layer.conv_width, layer.state_dim);
+  json["expand"] = static_cast<double>(layer.heads * layer.head_dim) / a.model_dim;
+  json["num_heads"] = layer.heads;
+  json["head_dim"] = layer.head_dim;
+  json["n_groups"] = layer.groups;
   json["rms_norm"] = true;
-  json["time_step_limit"] = {spec.time_step_min, {{"__float__", "Infinity"}}};  // all Configs that are tested
+  json["time_step_limit"] = {layer.time_step_min, {{"__float__", "Infinity"}}};  // all Configs that are tested
   return json;
 }
 
-inline nlohmann::json ToJson(const Architecture& a) {
+inline nlohmann::json ToJson(const ShortForm& a) {
   if (a.model_type == "recurrent_gemma") return RecurrentGemmaJson(a);
   if (a.model_type == "mamba") return MambaJson(a);
   if (a.model_type == "mamba2") return Mamba2Json(a);

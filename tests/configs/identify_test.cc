@@ -80,7 +80,7 @@ std::vector<std::pair<std::string, json>> WrittenConfigs() {
   std::vector<std::pair<std::string, json>> written;
   for (size_t i = 0; i < AllConfigs::kSize; ++i) {
     written.push_back(VisitConfig(AllConfigs{}, i, []<ModelConfig C>() {
-      return std::pair(std::string(C::kName), ToJson(DescribeConfig<C>()));
+      return std::pair(std::string(C::kName), ToJson(ShortFormOf<C>()));
     }));
   }
   return written;
@@ -184,7 +184,7 @@ TEST_CASE("changes that touch more than a number are refused by name as well") {
     changed.merge_patch(changes);
     return Identified(changed.dump());
   };
-  const json llama = ToJson(DescribeConfig<Llama3_2_1B>()), gemma = ToJson(DescribeConfig<Gemma3_4B>());
+  const json llama = ToJson(ShortFormOf<Llama3_2_1B>()), gemma = ToJson(ShortFormOf<Gemma3_4B>());
   const std::string prefix = "config.json: no Config fits; the nearest, ";
   CHECK(message_for(llama, {{"num_hidden_layers", 17}, {"layer_types", nullptr}}) ==
         prefix + "llama3.2-1b, differs in num_hidden_layers (17, expected 16)");
@@ -207,12 +207,12 @@ TEST_CASE("changes that touch more than a number are refused by name as well") {
 }
 
 TEST_CASE("one field of a recurrent family may decide two numbers") {
-  json gemma = ToJson(DescribeConfig<RecurrentGemma_2B>());
+  json gemma = ToJson(ShortFormOf<RecurrentGemma_2B>());
   gemma["num_attention_heads"] = 20;  // of the RG-LRU's gates too
   CHECK(Identified(gemma.dump()) ==
         "config.json: no Config fits; the nearest, recurrentgemma-2b, differs in num_attention_heads (20, expected "
         "10), kLruBlocks (20, expected 10)");
-  json mamba = ToJson(DescribeConfig<Mamba2_130M>());
+  json mamba = ToJson(ShortFormOf<Mamba2_130M>());
   mamba["num_heads"] = 12;
   mamba["head_dim"] = 128;
   CHECK(Identified(mamba.dump()) ==
@@ -220,7 +220,7 @@ TEST_CASE("one field of a recurrent family may decide two numbers") {
 }
 
 TEST_CASE("a program is told what its own list lacks") {
-  const std::string gemma2 = ToJson(DescribeConfig<Gemma2_2B>()).dump();
+  const std::string gemma2 = ToJson(ShortFormOf<Gemma2_2B>()).dump();
   using Two = ConfigList<Llama2_7B, TinyLlama_1_1B, Qwen3_4B>;
   CHECK(Identified<Two>(gemma2) ==
         "config.json: the model_type is gemma2, but the Configs to choose from are of llama, qwen3");
@@ -235,7 +235,7 @@ struct Biased : Qwen3_4B {
 };
 
 TEST_CASE("a Config whose features its model_type does not have never matches") {
-  CHECK(Identified<ConfigList<Biased>>(ToJson(DescribeConfig<Qwen3_4B>()).dump()) ==
+  CHECK(Identified<ConfigList<Biased>>(ToJson(ShortFormOf<Qwen3_4B>()).dump()) ==
         "config.json: no Config fits; the nearest, biased, differs in kQKVBias (false, expected true)");
 }
 

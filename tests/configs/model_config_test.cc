@@ -3,11 +3,11 @@
 #include "skald/configs/model_config.h"
 
 #include <array>
+#include <string>
 #include <string_view>
 
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
-#include "skald/configs/recurrence.h"
 
 namespace skald {
 namespace {
@@ -32,36 +32,45 @@ static_assert(ModelConfig<Plain>);
 static_assert(!ModelConfig<WithoutHeads>);
 static_assert(!ModelConfig<LlamaFamily>, "a family lacks the sizes");
 
+// The only layer of type L of a Config whose layers of it are all alike, or the first.
+template <Layer L, ModelConfig C>
+constexpr L First() {
+  for (const Block& block : SpecOf<C>().blocks) {
+    if (const L* const layer = block.layers[0].As<L>()) return *layer;
+  }
+  return {};
+}
+
 TEST_CASE("what a Config does not mention is off") {
-  static_assert(WindowOf<Plain>() == 0);
-  static_assert(RopeOf<Plain>(LayerKind::kSlidingAttention) == Plain::kRope);
-  static_assert(AttentionSoftcapOf<Plain>() == 0.0f && FinalSoftcapOf<Plain>() == 0.0f);
-  static_assert(!HasQKVBias<Plain>() && !HasQKNorm<Plain>() && !HasPostNorms<Plain>());
-  static_assert(!HasUnitOffsetNorms<Plain>() && !HasScaledEmbeddings<Plain>());
+  constexpr Attention kAttention = First<Attention, Plain>();
+  static_assert(kAttention.window == 0 && kAttention.rope == Plain::kRope && kAttention.softcap == 0.0f);
+  static_assert(!kAttention.qkv_bias && !kAttention.output_bias && !kAttention.head_norm);
+  static_assert(kAttention.query_pre_scale == 16.0 && kAttention.rotary_dim == 16);
+  static_assert(SpecOf<Plain>().final_softcap == 0.0f && SpecOf<Plain>().embedding_scale == EmbeddingScale::kNone);
+  static_assert(!SpecOf<Plain>().blocks[0].post_norm && !SpecOf<Plain>().final_norm.unit_offset);
   static_assert(HasLayerKind<Plain>(LayerKind::kFullAttention));
   static_assert(!HasLayerKind<Plain>(LayerKind::kSlidingAttention));
-  CHECK(QueryScaleOf<Plain>() == 0.25f);
 }
 
 TEST_CASE("what a Config mentions is read") {
-  static_assert(WindowOf<Gemma2_27B>() == 4096);
-  static_assert(AttentionSoftcapOf<Gemma2_27B>() == 50.0f && FinalSoftcapOf<Gemma2_27B>() == 30.0f);
-  static_assert(HasPostNorms<Gemma2_27B>() && HasUnitOffsetNorms<Gemma2_27B>());
-  static_assert(HasScaledEmbeddings<Gemma2_27B>() && HasQKVBias<Qwen2_5_0_5B>() && HasQKNorm<Qwen3_0_6B>());
-  static_assert(RopeOf<Gemma3_4B>(LayerKind::kSlidingAttention).base == 10000.0);
-  static_assert(RopeOf<Gemma3_4B>(LayerKind::kFullAttention).factor == 8.0);
-  CHECK(QueryScaleOf<Gemma2_27B>() == 1.0f / 12.0f);
+  constexpr Attention kGemma2 = First<Attention, Gemma2_27B>();
+  static_assert(kGemma2.window == 4096 && kGemma2.softcap == 50.0f && kGemma2.query_pre_scale == 144.0);
+  static_assert(SpecOf<Gemma2_27B>().final_softcap == 30.0f && SpecOf<Gemma2_27B>().final_norm.unit_offset);
+  static_assert(SpecOf<Gemma2_27B>().blocks[1].post_norm.has_value());
+  static_assert(SpecOf<Gemma2_27B>().embedding_scale == EmbeddingScale::kSqrt);
+  static_assert(First<Attention, Qwen2_5_0_5B>().qkv_bias && First<Attention, Qwen3_0_6B>().head_norm.has_value());
+  static_assert(First<Attention, Gemma3_4B>().rope.base == 10000.0);  // the first layer slides, the sixth does not
+  static_assert(SpecOf<Gemma3_4B>().blocks[10].layers[0].As<Attention>()->rope.factor == 8.0);
 }
 
-TEST_CASE("a Config without attention or without feed-forward blocks has no such sizes") {
-  static_assert(!HasAttention<Mamba_130M>() && HasRecurrence<Mamba_130M>() && !HasRecurrence<Plain>());
-  static_assert(FeedForwardDimOf<Mamba_130M>() == 0 && HeadsOf<Mamba_130M>() == 0);
-  static_assert(HeadDimOf<Mamba_130M>() == 0 && RotaryDimOf<Mamba_130M>() == 0 && ConvWidthOf<Plain>() == 0);
-  static_assert(HasAttention<RecurrentGemma_2B>() && HasRecurrence<RecurrentGemma_2B>());
-  static_assert(RotaryDimOf<RecurrentGemma_2B>() == 128 && RotaryDimOf<Plain>() == 16);
-  static_assert(WindowOf<RecurrentGemma_9B>() == 2049);
-  static_assert(HasFeedForwardBias<RecurrentGemma_2B>() && HasAttentionOutputBias<RecurrentGemma_2B>());
-  static_assert(HasRoundedEmbeddingScale<RecurrentGemma_2B>() && !HasRoundedEmbeddingScale<Gemma_2B>());
+TEST_CASE("a Config without attention or without feed-forward blocks has no such layers") {
+  static_assert(SpecOf<Mamba_130M>().blocks.size() == 24 && First<Mamba, Mamba_130M>().inner_dim == 1536);
+  static_assert(SpecOf<RecurrentGemma_2B>().blocks.size() == 52);
+  static_assert(First<Attention, RecurrentGemma_2B>().rotary_dim == 128);
+  static_assert(First<Attention, RecurrentGemma_9B>().window == 2049 && First<RgLru, RecurrentGemma_9B>().blocks == 16);
+  static_assert(First<GatedFeedForward, RecurrentGemma_2B>().bias && First<Attention, RecurrentGemma_2B>().output_bias);
+  static_assert(SpecOf<RecurrentGemma_2B>().embedding_scale == EmbeddingScale::kRoundedSqrt);
+  static_assert(SpecOf<Gemma_2B>().embedding_scale == EmbeddingScale::kSqrt);
 }
 
 struct Clamped : Mamba2_130M {
@@ -69,16 +78,49 @@ struct Clamped : Mamba2_130M {
 };
 
 TEST_CASE("the sizes of recurrent layers follow from the Config") {
-  constexpr Recurrences kGriffin = RecurrencesOf<RecurrentGemma_2B>();
-  static_assert(kGriffin.rg_lru.conv_channels() == 2560 && kGriffin.rg_lru.projected_dim() == 5120);
-  static_assert(kGriffin.mamba == RecurrenceSpec{} && kGriffin.mamba2 == RecurrenceSpec{});
-  constexpr RecurrenceSpec kMamba = RecurrencesOf<Mamba_130M>().Of(LayerKind::kMamba);
-  static_assert(kMamba.projected_dim() == 3072 && kMamba.state_floats() == 1536 * 16);
-  constexpr RecurrenceSpec kMamba2 = RecurrencesOf<Mamba2_130M>().Of(LayerKind::kMamba2);
-  static_assert(kMamba2.width == 1536 && kMamba2.conv_channels() == 1792 && kMamba2.projected_dim() == 3352);
-  static_assert(kMamba2.conv_floats() == 3 * 1792);
-  constexpr RecurrenceSpec kClamped = RecurrencesOf<Clamped>().mamba2;
+  static_assert(First<RgLru, RecurrentGemma_2B>().State().state_floats == 2560 + 3 * 2560);
+  static_assert(First<Mamba, Mamba_130M>().State().state_floats == 1536 * 16 + 3 * 1536);
+  static_assert(First<Mamba2, Mamba2_130M>().State().state_floats == 1536 * 128 + 3 * 1792);
+  constexpr Mamba2 kClamped = First<Mamba2, Clamped>();
   static_assert(CheckConfig<Clamped>() && kClamped.time_step_min == 0.001f && kClamped.time_step_max == 0.5f);
+}
+
+// Both kinds of Mamba in one model, and more than five kinds of state in one cache.
+struct ManyKinds : LlamaFamily {
+  static constexpr std::string_view kName = "many-kinds";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 96, kVocabSize = 100;
+  static constexpr int kHeads = 2, kKVHeads = 1, kHeadDim = 32, kWindow = 16;
+  static constexpr RopeSpec kRope = {}, kSlidingRope = {.base = 5000.0};
+  static constexpr int kConvWidth = 4, kLruWidth = 60, kLruBlocks = 3, kInnerDim = 84, kStateDim = 6, kTimeStepRank = 5;
+  static constexpr int kSsmHeads = 4, kSsmHeadDim = 20, kSsmGroups = 2;
+  static constexpr auto kLayers =
+      RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kMamba, LayerKind::kMamba2, LayerKind::kFullAttention,
+                       LayerKind::kSlidingAttention});
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+TEST_CASE("a cache has as many groups as a model has kinds of state") {
+  static_assert(CheckConfig<ManyKinds>());
+  ModelSpec spec = SpecOf<ManyKinds>();
+  CHECK(LayoutOf(spec).groups().size() == 5);
+  Attention another = *spec.blocks[6].layers[0].As<Attention>();
+  for (int window = 100; window < 110; ++window) {
+    another.window = window;
+    spec.blocks.push_back({.number = 5, .layers = {another}});
+  }
+  CHECK(LayoutOf(spec).groups().size() == 15);
+}
+
+TEST_CASE("what no model can be is refused at run time with the sentence that stops a build") {
+  ModelSpec spec = SpecOf<Plain>();
+  CHECK(WhyImpossible(spec) == nullptr);
+  Attention attention = *spec.blocks[0].layers[0].As<Attention>();
+  attention.kv_heads = 3;
+  spec.blocks[0].layers[0] = attention;
+  CHECK(std::string(WhyImpossible(spec)) ==
+        "kHeads must be a multiple of kKVHeads: each key/value head serves the same number of query heads.");
+  spec.blocks.clear();
+  CHECK(std::string(WhyImpossible(spec)) == "kLayers must name at least one layer.");
 }
 
 template <ModelConfig... Configs>

@@ -7,60 +7,25 @@
 
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
-#include "skald/configs/recurrence.h"
+#include "skald/layers/model_weights.h"
 
 namespace skald {
 namespace {
 
 template <ModelConfig C>
-constexpr int64_t AttentionCount() {
-  constexpr int64_t kDim = C::kModelDim, kHeads = C::kHeads, kKVHeads = C::kKVHeads, kHeadDim = C::kHeadDim;
-  constexpr int64_t kQKV = (kHeads + 2 * kKVHeads) * kHeadDim;
-  int64_t count = kDim * kQKV + kHeads * kHeadDim * kDim;
-  if (HasQKVBias<C>()) count += kQKV;
-  if (HasAttentionOutputBias<C>()) count += kDim;
-  if (HasQKNorm<C>()) count += 2 * kHeadDim;
-  return count;
-}
-
-template <ModelConfig C>
-constexpr int64_t RecurrenceCount(LayerKind kind) {
-  const RecurrenceSpec spec = RecurrenceOf<C>(kind);
-  const int64_t dim = C::kModelDim, width = spec.width, state = spec.state_dim, rank = spec.time_step_rank;
-  const int64_t convolution = int64_t{spec.conv_channels()} * (spec.conv_width + 1);
-  const int64_t count = spec.projected_dim() * dim + convolution + width * dim;  // input, convolution, output
-  if (kind == LayerKind::kMamba) return count + (rank + 2 * state) * width + width * (rank + 1) + width * (state + 1);
-  if (kind == LayerKind::kMamba2) return count + 3 * spec.heads + width;
-  return count + 2 * width + dim + 2 * (width * width / spec.heads + width) + width;
-}
-
-// The mixer, the feed-forward block, and their norms.
-template <ModelConfig C>
-constexpr int64_t LayerCount(LayerKind kind) {
-  constexpr int64_t kDim = C::kModelDim, kHidden = FeedForwardDimOf<C>();
-  int64_t count = kDim;
-  if constexpr (HasAttention<C>()) {
-    if (IsAttention(kind)) count += AttentionCount<C>();
-  }
-  if (IsRecurrent(kind)) count += RecurrenceCount<C>(kind);
-  if (kHidden != 0) count += 3 * kDim * kHidden + kDim;
-  if (HasFeedForwardBias<C>()) count += 2 * kHidden + kDim;
-  if (HasPostNorms<C>()) count += 2 * kDim;
-  return count;
-}
-
-template <ModelConfig C>
-constexpr int64_t ParameterCount() {
-  constexpr int64_t kEmbedding = int64_t{C::kModelDim} * C::kVocabSize;
-  int64_t count = kEmbedding + C::kModelDim + (C::kTiedEmbeddings ? 0 : kEmbedding);
-  for (const LayerKind kind : C::kLayers) count += LayerCount<C>(kind);
+int64_t ParameterCount() {
+  ModelWeights weights(SpecOf<C>());
+  int64_t count = 0;
+  ForEachArray(
+      ParametersOf(weights), [&](const Matrix&, size_t rows, size_t cols) { count += static_cast<int64_t>(rows * cols); },
+      [&](const std::vector<float>&, size_t size) { count += static_cast<int64_t>(size); });
   return count;
 }
 
 // What multimodal Gemma 3 has besides: the vision tower (SigLIP, 27 layers of width 1152, 896 x 896 pixels in
 // patches of 14 x 14), a norm of its width, and a matrix from it to the language model.
 template <ModelConfig C>
-constexpr int64_t WithVision() {
+int64_t WithVision() {
   constexpr int64_t kDim = 1152, kHidden = 4304, kPatches = 64 * 64, kPatchValues = 14 * 14 * 3;
   constexpr int64_t kAttention = 4 * (kDim * kDim + kDim), kFeedForward = 2 * kDim * kHidden + kHidden + kDim;
   constexpr int64_t kNorm = 2 * kDim;

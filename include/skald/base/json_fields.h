@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "skald/base/result.h"
@@ -74,9 +75,9 @@ class JsonFields {
     return fallback;
   }
 
-  std::string String(const char* name, std::optional<std::string> fallback = {}) const {
+  std::string String(const char* name, std::optional<std::string_view> fallback = {}) const {
     const nlohmann::json* value = FindOrFail(name, fallback.has_value());
-    if (value == nullptr) return fallback.value_or("");
+    if (value == nullptr) return std::string(fallback.value_or(""));
     if (value->is_string()) return value->get<std::string>();
     WrongValue(name, *value, "a string");
     return "";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what the metadata of a GGUF file say of a model's architecture, for the families all of whose layers are
+// Reads what the metadata of a GGUF file say of a model, for the families all of whose layers are
 // attention. Names and defaults are those of llama.cpp (https://github.com/ggml-org/llama.cpp: llama-arch.cpp,
 // llama-model.cpp, convert_hf_to_gguf.py). Nothing throws, whatever the metadata hold.
 
@@ -19,7 +19,7 @@
 
 #include "skald/base/json_fields.h"
 #include "skald/base/result.h"
-#include "skald/configs/architecture.h"
+#include "skald/configs/short_form.h"
 #include "skald/configs/config_json_transformer.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/model_fields.h"
@@ -96,7 +96,7 @@ inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyR
   return layers;
 }
 
-// Refuses what would change the logits and has no place in an Architecture.
+// Refuses what would change the logits and has no place in a ShortForm.
 inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
   fields.Expect("attention.value_length", head_dim);
   if (fields.Integer("expert_count", 0, kMaxLayers, 0) != 0) {
@@ -104,11 +104,11 @@ inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
   }
 }
 
-inline Architecture ReadGgufArchitecture(const JsonFields& fields, const FamilyRules& family,
+inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& family,
                                          const GgufTensorFacts& facts) {
   constexpr int kGemma2Window = 4096;
   constexpr size_t kLargestGemma2 = 46, kLargestGemma3 = 62;  // layers
-  Architecture a = family.implied;
+  ShortForm a = family.implied;
   a.model_dim = fields.Size("embedding_length");
   a.feed_forward_dim = fields.Size("feed_forward_length");
   a.vocab_size = facts.vocab_size;
@@ -131,13 +131,12 @@ inline Architecture ReadGgufArchitecture(const JsonFields& fields, const FamilyR
   a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
   a.tied_embeddings = !facts.has_head;
-  DropUnusedFields(a);
   return a;
 }
 
 // Mistral models, whose files say that they are Llama, and those with a window, which no field tells.
-inline std::vector<Architecture> WithMistral(const Architecture& llama) {
-  Architecture mistral = llama, sliding = llama;
+inline std::vector<ShortForm> WithMistral(const ShortForm& llama) {
+  ShortForm mistral = llama, sliding = llama;
   mistral.model_type = sliding.model_type = MistralFamily::kModelType;
   std::ranges::fill(sliding.layers, LayerKind::kSlidingAttention);
   sliding.window = 4096;
@@ -151,29 +150,33 @@ inline std::string_view GgufModelType(std::string_view name) {
 
 }  // namespace internal
 
-// Returns all architectures that the model can have: one, but several for "llama", the likeliest first. `metadata` is
+// Returns all models that it can be: one, but several for "llama", the likeliest first. `metadata` is
 // an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
 // missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
-inline Result<std::vector<Architecture>> ParseConfigGguf(const nlohmann::json& metadata, const GgufTensorFacts& facts) {
+inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata, const GgufTensorFacts& facts) {
   std::optional<Error> error;
   const internal::JsonFields whole(&metadata, nullptr, "", &error);
   const std::string name = whole.String("general.architecture");
   const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
   const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
-  std::optional<Architecture> architecture;
+  std::optional<ShortForm> read;
   std::string supported;
   for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
     const std::string& type = family.implied.model_type;
     if (type == MistralFamily::kModelType) continue;
     supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
     if (!error && type == internal::GgufModelType(name)) {
-      architecture = internal::ReadGgufArchitecture(fields, family, facts);
+      read = internal::ReadGgufModel(fields, family, facts);
     }
   }
-  if (!architecture) whole.Unsupported("general.architecture", name, supported);
+  if (!read) whole.Unsupported("general.architecture", name, supported);
   if (error) return Fail(error->code, "metadata: " + error->message);
-  if (name == LlamaFamily::kModelType) return internal::WithMistral(*architecture);
-  return std::vector{*architecture};
+  std::vector<DescribedModel> models;
+  const bool may_be_mistral = name == LlamaFamily::kModelType;
+  for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
+    models.push_back({form.model_type, Expand(form)});
+  }
+  return models;
 }
 
 }  // namespace skald

@@ -14,8 +14,9 @@
 #include <string_view>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/configs/architecture.h"
+#include "skald/configs/short_form.h"
 #include "skald/configs/config_json_recurrent.h"
 #include "skald/configs/config_json_transformer.h"
 #include "skald/configs/gemma3.h"
@@ -24,8 +25,8 @@
 namespace skald {
 namespace internal {
 
-// Reads the architecture of a model whose family `fields` names.
-inline Architecture ReadTextModel(const JsonFields& fields) {
+// Reads a model whose family `fields` names.
+inline ShortForm ReadTextModel(const JsonFields& fields) {
   const std::string model_type = fields.String("model_type");
   std::string supported;
   const auto is = [&](std::string_view type) {
@@ -42,13 +43,7 @@ inline Architecture ReadTextModel(const JsonFields& fields) {
   return {};
 }
 
-}  // namespace internal
-
-// Returns the architecture that the text of a config.json describes. Fails with kDataLoss when it is not a
-// JSON object or a value cannot be right, kNotFound when a field is missing that must be there, and
-// kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The sentence names the
-// field.
-inline Result<Architecture> ParseConfigJson(std::string_view text) {
+inline Result<ShortForm> ReadConfigJson(std::string_view text) {
   const nlohmann::json root = internal::ParsePythonJson(text);
   if (root.is_discarded()) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
   if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
@@ -64,10 +59,24 @@ inline Result<Architecture> ParseConfigJson(std::string_view text) {
   } else if (model_type == Gemma3Family::kModelType) {
     fields.emplace(&root, &gemma3_defaults, "", &error);
   }
-  Architecture architecture;
-  if (!error) architecture = internal::ReadTextModel(*fields);
+  ShortForm model;
+  if (!error) model = internal::ReadTextModel(*fields);
   if (error) return Fail(error->code, "config.json: " + error->message);
-  return architecture;
+  return model;
+}
+
+}  // namespace internal
+
+// Returns the model that the text of a config.json describes. Fails with kDataLoss when it is not a
+// JSON object or a value cannot be right, kNotFound when a field is missing that must be there, and
+// kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The sentence names the
+// field.
+inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
+  return NoThrow("config.json", [&]() -> Result<DescribedModel> {
+    const Result<ShortForm> read = internal::ReadConfigJson(text);
+    if (!read) return Failure(read.error());
+    return DescribedModel{read->model_type, Expand(*read)};
+  });
 }
 
 }  // namespace skald

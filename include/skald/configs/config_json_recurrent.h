@@ -20,7 +20,8 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
-#include "skald/configs/architecture.h"
+#include "skald/configs/model_config.h"
+#include "skald/configs/short_form.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/mamba.h"
 #include "skald/configs/mamba2.h"
@@ -52,7 +53,7 @@ inline std::vector<LayerKind> ReadBlockTypes(const JsonFields& fields) {
 }
 
 // Reads the RoPE, whose fields version 5 of transformers moved into an object.
-inline void ReadPartialRope(const JsonFields& fields, Architecture& a) {
+inline void ReadPartialRope(const JsonFields& fields, ShortForm& a) {
   const JsonFields rope = fields.Object("rope_parameters").value_or(fields);
   rope.Expect("rope_type", "default");
   a.rope.base = rope.Positive("rope_theta", fields.Positive("rope_theta", a.rope.base));
@@ -61,10 +62,10 @@ inline void ReadPartialRope(const JsonFields& fields, Architecture& a) {
   if (factor > 1.0) rope.WrongValue("partial_rotary_factor", factor, "at most 1");
 }
 
-inline Architecture ReadRecurrentGemma(const JsonFields& fields) {
-  Architecture a = DescribeFamily<RecurrentGemmaFamily>();
+inline ShortForm ReadRecurrentGemma(const JsonFields& fields) {
+  ShortForm a = ShortFormOf<RecurrentGemmaFamily>();
   fields.Expect("attention_bias", false);
-  fields.Expect("hidden_activation", Text(a.activation));  // also of the gate beside the recurrence
+  fields.Expect("hidden_activation", NameOf(a.activation));  // also of the gate beside the recurrence
   fields.Expect("rope_scaling", nullptr);
   a.model_dim = fields.Size("hidden_size");
   const int doubled = fields.Size("intermediate_size");
@@ -81,16 +82,14 @@ inline Architecture ReadRecurrentGemma(const JsonFields& fields) {
   a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", 1e-6));
   a.final_softcap = ReadSoftcap(fields, "logits_soft_cap", a.final_softcap);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
-  a.recurrences.rg_lru = {.kind = LayerKind::kRgLru,
-                          .width = fields.Size("lru_width", a.model_dim),
-                          .conv_width = fields.Size("conv1d_width", 4),
-                          .heads = a.heads};
-  DropUnusedFields(a);
+  a.rg_lru = {.width = fields.Size("lru_width", a.model_dim),
+              .blocks = a.heads,
+              .conv_width = fields.Size("conv1d_width", 4)};
   return a;
 }
 
 // Reads what both Mamba families have in common into `a`, except for the recurrence.
-inline void ReadMambaFields(const JsonFields& fields, LayerKind kind, Architecture& a) {
+inline void ReadMambaFields(const JsonFields& fields, LayerKind kind, ShortForm& a) {
   fields.Expect("use_bias", false);
   fields.Expect("use_conv_bias", true);
   fields.Expect("hidden_act", "silu");
@@ -114,17 +113,15 @@ inline int ExpandedSize(const JsonFields& fields, int model_dim) {
   return static_cast<int>(size);
 }
 
-inline Architecture ReadMamba(const JsonFields& fields) {
-  Architecture a = DescribeFamily<MambaFamily>();
+inline ShortForm ReadMamba(const JsonFields& fields) {
+  ShortForm a = ShortFormOf<MambaFamily>();
   ReadMambaFields(fields, LayerKind::kMamba, a);
   const nlohmann::json* rank = fields.Find("time_step_rank");
   const bool automatic = rank == nullptr || *rank == nlohmann::json("auto");
-  a.recurrences.mamba = {.kind = LayerKind::kMamba,
-                         .width = fields.Size("intermediate_size", ExpandedSize(fields, a.model_dim)),
-                         .conv_width = fields.Size("conv_kernel", 4),
-                         .state_dim = fields.Size("state_size", 16),
-                         .time_step_rank = automatic ? (a.model_dim + 15) / 16 : fields.Size("time_step_rank")};
-  DropUnusedFields(a);
+  a.mamba = {.inner_dim = fields.Size("intermediate_size", ExpandedSize(fields, a.model_dim)),
+             .state_dim = fields.Size("state_size", 16),
+             .time_step_rank = automatic ? (a.model_dim + 15) / 16 : fields.Size("time_step_rank"),
+             .conv_width = fields.Size("conv_kernel", 4)};
   return a;
 }
 
@@ -143,7 +140,7 @@ inline std::optional<float> ReadBound(const nlohmann::json& value) {
 }
 
 // Reads "time_step_limit", the two bounds that a time step is clamped to.
-inline void ReadTimeStepLimit(const JsonFields& fields, RecurrenceSpec& spec) {
+inline void ReadTimeStepLimit(const JsonFields& fields, Mamba2& layer) {
   const nlohmann::json* limit = fields.Find("time_step_limit");
   if (limit == nullptr) return;
   const bool is_pair = limit->is_array() && limit->size() == 2;
@@ -153,36 +150,34 @@ inline void ReadTimeStepLimit(const JsonFields& fields, RecurrenceSpec& spec) {
     fields.WrongValue("time_step_limit", *limit, "two numbers from 0 to Infinity in rising order");
     return;
   }
-  spec.time_step_min = *min;
-  spec.time_step_max = *max;
+  layer.time_step_min = *min;
+  layer.time_step_max = *max;
 }
 
-inline Architecture ReadMamba2(const JsonFields& fields) {
-  Architecture a = DescribeFamily<Mamba2Family>();
+inline ShortForm ReadMamba2(const JsonFields& fields) {
+  ShortForm a = ShortFormOf<Mamba2Family>();
   ReadMambaFields(fields, LayerKind::kMamba2, a);
   fields.Expect("norm_before_gate", false);
-  RecurrenceSpec& spec = a.recurrences.mamba2;
-  spec.kind = LayerKind::kMamba2;
-  spec.conv_width = fields.Size("conv_kernel", 4);
-  spec.heads = fields.Size("num_heads", 128);
-  spec.state_dim = fields.Size("state_size", 128);
-  spec.groups = fields.Size("n_groups", 8);
-  const int head_dim = fields.Size("head_dim", 64), width = ExpandedSize(fields, a.model_dim);
-  if (int64_t{spec.heads} * head_dim != width) {
-    fields.WrongValue("num_heads", spec.heads,
+  Mamba2& layer = a.mamba2;
+  layer.conv_width = fields.Size("conv_kernel", 4);
+  layer.heads = fields.Size("num_heads", 128);
+  layer.head_dim = fields.Size("head_dim", 64);
+  layer.state_dim = fields.Size("state_size", 128);
+  layer.groups = fields.Size("n_groups", 8);
+  const int width = ExpandedSize(fields, a.model_dim);
+  if (int64_t{layer.heads} * layer.head_dim != width) {
+    fields.WrongValue("num_heads", layer.heads,
                       "expand * hidden_size / head_dim, that is " + std::to_string(width) + " / " +
-                          std::to_string(head_dim));
+                          std::to_string(layer.head_dim));
   }
-  if (spec.heads % spec.groups != 0) fields.WrongValue("n_groups", spec.groups, "a divisor of num_heads");
-  spec.width = width;
-  ReadTimeStepLimit(fields, spec);
-  DropUnusedFields(a);
+  if (layer.heads % layer.groups != 0) fields.WrongValue("n_groups", layer.groups, "a divisor of num_heads");
+  ReadTimeStepLimit(fields, layer);
   return a;
 }
 
 struct RecurrentFamily {
   std::string_view model_type;
-  Architecture (*read)(const JsonFields&);
+  ShortForm (*read)(const JsonFields&);
 };
 
 inline constexpr RecurrentFamily kRecurrentFamilies[] = {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "skald/base/json_fields.h"
-#include "skald/configs/architecture.h"
+#include "skald/configs/short_form.h"
 #include "skald/configs/layer.h"
 
 namespace skald::internal {
@@ -25,11 +25,11 @@ inline RopeSpec ReadRope(const JsonFields& fields, double base) {
   RefusePartialRope(fields);
   RopeSpec rope = {.base = fields.Positive("rope_theta", base)};
   const char* type_name = fields.Find("rope_type") != nullptr ? "rope_type" : "type";  // older files
-  const std::string type = fields.String(type_name, Text(RopeScaling::kNone));
-  if (type == Text(RopeScaling::kNone)) return rope;
-  if (type == Text(RopeScaling::kLinear)) {
+  const std::string type = fields.String(type_name, NameOf(RopeScaling::kNone));
+  if (type == NameOf(RopeScaling::kNone)) return rope;
+  if (type == NameOf(RopeScaling::kLinear)) {
     rope.scaling = RopeScaling::kLinear;
-  } else if (type == Text(RopeScaling::kLlama3)) {
+  } else if (type == NameOf(RopeScaling::kLlama3)) {
     rope.scaling = RopeScaling::kLlama3;
     rope.low_frequency_factor = fields.Positive("low_freq_factor");
     rope.high_frequency_factor = fields.Positive("high_freq_factor");
@@ -44,7 +44,7 @@ inline RopeSpec ReadRope(const JsonFields& fields, double base) {
 // Replaces the family's RoPEs in `a` by those of the file. Version 4 of transformers has "rope_theta",
 // "rope_scaling" and, for the sliding layers, "rope_local_base_freq"; version 5 has "rope_parameters" with
 // all of it, in families with two RoPEs as one object for each of the layer types.
-inline void ReadRopes(const JsonFields& fields, Architecture& a) {
+inline void ReadRopes(const JsonFields& fields, ShortForm& a) {
   RefusePartialRope(fields);
   const double base = fields.Positive("rope_theta", a.rope.base);
   std::optional<JsonFields> full = fields.Object("rope_scaling");

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
-#include "skald/configs/architecture.h"
+#include "skald/configs/model_config.h"
+#include "skald/configs/short_form.h"
 #include "skald/configs/config_json_rope.h"
 #include "skald/configs/gemma.h"
 #include "skald/configs/gemma2.h"
@@ -37,7 +38,7 @@ enum class LayerRule {
 
 // What a model_type implies, and assumes where config.json is silent.
 struct FamilyRules {
-  Architecture implied;  // the family's own members; the optional ones agree with what transformers assumes
+  ShortForm implied;  // the family's own members; the optional ones agree with what transformers assumes
   LayerRule layers = LayerRule::kNone;
   int nth = 0;                 // of kAllButNth
   int head_dim = 0;            // where absent; 0: hidden_size / num_attention_heads
@@ -48,13 +49,13 @@ struct FamilyRules {
 // versions 4.52 to 5 of https://github.com/huggingface/transformers.
 inline std::vector<FamilyRules> TransformerFamilies() {
   return {
-      {.implied = DescribeFamily<LlamaFamily>(), .kv_heads_given = false},
-      {.implied = DescribeFamily<MistralFamily>(), .layers = LayerRule::kAll},
-      {.implied = DescribeFamily<Qwen2Family>(), .layers = LayerRule::kUpper},
-      {.implied = DescribeFamily<Qwen3Family>(), .layers = LayerRule::kUpper, .head_dim = 128},
-      {.implied = DescribeFamily<GemmaFamily>(), .head_dim = 256},
-      {.implied = DescribeFamily<Gemma2Family>(), .layers = LayerRule::kAllButNth, .nth = 2, .head_dim = 256},
-      {.implied = DescribeFamily<Gemma3Family>(), .layers = LayerRule::kAllButNth, .nth = 6, .head_dim = 256},
+      {.implied = ShortFormOf<LlamaFamily>(), .kv_heads_given = false},
+      {.implied = ShortFormOf<MistralFamily>(), .layers = LayerRule::kAll},
+      {.implied = ShortFormOf<Qwen2Family>(), .layers = LayerRule::kUpper},
+      {.implied = ShortFormOf<Qwen3Family>(), .layers = LayerRule::kUpper, .head_dim = 128},
+      {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256},
+      {.implied = ShortFormOf<Gemma2Family>(), .layers = LayerRule::kAllButNth, .nth = 2, .head_dim = 256},
+      {.implied = ShortFormOf<Gemma3Family>(), .layers = LayerRule::kAllButNth, .nth = 6, .head_dim = 256},
   };
 }
 
@@ -81,9 +82,9 @@ inline std::vector<LayerKind> ReadLayerTypes(const JsonFields& fields, const nlo
   }
   std::vector<LayerKind> layers;
   for (const nlohmann::json& type : types) {
-    const bool sliding = type == nlohmann::json(Text(LayerKind::kSlidingAttention));
+    const bool sliding = type == nlohmann::json("sliding_attention");
     layers.push_back(sliding ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
-    if (!sliding && type != nlohmann::json(Text(LayerKind::kFullAttention))) {
+    if (!sliding && type != nlohmann::json("full_attention")) {
       fields.Unsupported("layer_types", type, R"("full_attention" and "sliding_attention")");
     }
   }
@@ -114,7 +115,7 @@ inline std::vector<LayerKind> DeriveLayerTypes(const JsonFields& fields, const F
   return layers;
 }
 
-inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, Architecture& a) {
+inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
   const size_t count = LayerCount(fields);
   const nlohmann::json* types = fields.Find("layer_types");
   a.layers =
@@ -129,16 +130,16 @@ inline Activation ReadActivation(const JsonFields& fields, Activation standard) 
   // replaced it there, "hidden_activation", means what it says.
   const bool newer = fields.Find("hidden_activation") != nullptr;
   const char* name = newer ? "hidden_activation" : "hidden_act";
-  const std::string value = fields.String(name, Text(standard));
-  if (value == Text(Activation::kGeluErf) && !newer && standard == Activation::kGeluTanh) return standard;
+  const std::string value = fields.String(name, NameOf(standard));
+  if (value == NameOf(Activation::kGeluErf) && !newer && standard == Activation::kGeluTanh) return standard;
   for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf}) {
-    if (value == Text(activation)) return activation;
+    if (value == NameOf(activation)) return activation;
   }
   fields.Unsupported(name, value, R"("silu", "gelu_pytorch_tanh" and "gelu")");
   return standard;
 }
 
-// Refuses what would change the logits and has no place in an Architecture.
+// Refuses what would change the logits and has no place in an ShortForm.
 inline void RefuseUnsupported(const JsonFields& fields, const FamilyRules& family) {
   for (const char* name : {"attention_bias", "mlp_bias", "use_bidirectional_attention"}) {
     const nlohmann::json* value = fields.Find(name);
@@ -149,9 +150,9 @@ inline void RefuseUnsupported(const JsonFields& fields, const FamilyRules& famil
   }
 }
 
-inline Architecture ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
+inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
   RefuseUnsupported(fields, family);
-  Architecture a = family.implied;
+  ShortForm a = family.implied;
   a.model_dim = fields.Size("hidden_size");
   a.feed_forward_dim = fields.Size("intermediate_size");
   a.vocab_size = fields.Size("vocab_size");
@@ -169,7 +170,6 @@ inline Architecture ReadTransformer(const JsonFields& fields, const FamilyRules&
   a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
-  DropUnusedFields(a);
   return a;
 }
 

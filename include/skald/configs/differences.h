@@ -92,7 +92,7 @@ std::string FactOf(const std::vector<L>& layers, const std::string& none, Fact f
 
 template <Layer L, auto kMember>
 std::string Member(const ModelSpec& spec) {
-  return FactOf(LayersOf<L>(spec, [](const L&) { return true; }), Text(decltype(L().*kMember)()),
+  return FactOf(LayersOf<L>(spec, [](const L&) { return true; }), Text(L().*kMember),
                 [](const L& layer) { return Text(layer.*kMember); });
 }
 

@@ -19,16 +19,18 @@
 #include <vector>
 
 #include "skald/base/result.h"
-#include "skald/configs/architecture.h"
+#include "skald/configs/short_form.h"
 #include "skald/configs/config_json.h"
 #include "skald/configs/config_list.h"
+#include "skald/configs/differences.h"
+#include "skald/configs/model_config.h"
 
 namespace skald {
 namespace internal {
 
-struct NamedArchitecture {
+struct NamedModel {
   std::string_view name;
-  Architecture architecture;
+  DescribedModel model;
 };
 
 inline std::string Joined(const std::vector<std::string>& parts) {
@@ -37,22 +39,22 @@ inline std::string Joined(const std::vector<std::string>& parts) {
   return joined;
 }
 
-inline Failure UnknownModelType(std::span<const NamedArchitecture> known, const std::string& model_type) {
+inline Failure UnknownModelType(std::span<const NamedModel> known, const std::string& model_type) {
   std::vector<std::string> types;
-  for (const NamedArchitecture& one : known) {
-    const std::string& type = one.architecture.model_type;
+  for (const NamedModel& one : known) {
+    const std::string& type = one.model.model_type;
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
   return Fail(ErrorCode::kUnsupported,
               "the model_type is " + model_type + ", but the Configs to choose from are of " + Joined(types));
 }
 
-inline Result<size_t> FindArchitecture(std::span<const NamedArchitecture> known, const Architecture& model) {
+inline Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model) {
   std::optional<size_t> nearest;
   std::vector<std::string> fewest;
   for (size_t i = 0; i < known.size(); ++i) {
-    if (known[i].architecture.model_type != model.model_type) continue;
-    std::vector<std::string> differences = Differences(model, known[i].architecture);
+    if (known[i].model.model_type != model.model_type) continue;
+    std::vector<std::string> differences = Differences(model.spec, known[i].model.spec);
     if (differences.empty()) return i;
     if (!nearest || differences.size() < fewest.size()) {
       nearest = i;
@@ -66,21 +68,28 @@ inline Result<size_t> FindArchitecture(std::span<const NamedArchitecture> known,
               "no Config fits; the nearest, " + name + ", differs in " + Joined(fewest));
 }
 
+template <ModelConfig C>
+DescribedModel DescribeConfig() {
+  static_assert(requires { C::kModelType; },
+                "A Config must give kModelType, the \"model_type\" of config.json, to be recognised by it.");
+  return {std::string(C::kModelType), SpecOf<C>()};
+}
+
 }  // namespace internal
 
 // Returns the index of the first Config of the list that `model` is. Fails with kUnsupported when it is none
 // of them; the sentence names the Config of the same model_type that differs in the fewest fields, and those
 // fields with both values.
 template <ModelConfig... Configs>
-Result<size_t> FindConfig(ConfigList<Configs...>, const Architecture& model) {
-  const std::vector<internal::NamedArchitecture> known = {{Configs::kName, DescribeConfig<Configs>()}...};
-  return internal::FindArchitecture(known, model);
+Result<size_t> FindConfig(ConfigList<Configs...>, const DescribedModel& model) {
+  const std::vector<internal::NamedModel> known = {{Configs::kName, internal::DescribeConfig<Configs>()}...};
+  return internal::FindModel(known, model);
 }
 
 // The same for the text of a checkpoint's config.json. Fails also as ParseConfigJson does.
 template <ModelConfig... Configs>
 Result<size_t> IdentifyConfig(ConfigList<Configs...> list, std::string_view config_json) {
-  const Result<Architecture> model = ParseConfigJson(config_json);
+  const Result<DescribedModel> model = ParseConfigJson(config_json);
   if (!model) return Failure(model.error());
   const Result<size_t> index = FindConfig(list, *model);
   if (!index) return Annotate("config.json", index);

@@ -131,6 +131,12 @@ constexpr ModelSpec Expand(const ShortForm& a) {
   return spec;
 }
 
+// A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
+struct DescribedModel {
+  std::string model_type;  // the family's name in config.json
+  ModelSpec spec;
+};
+
 }  // namespace skald
 
 #endif  // SKALD_CONFIGS_SHORT_FORM_H_

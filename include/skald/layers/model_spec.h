@@ -78,6 +78,8 @@ namespace internal {
 // FNV-1a (Fowler, Noll and Vo).
 class FingerprintVisitor final : public FieldVisitor {
  public:
+  constexpr FingerprintVisitor() = default;
+  constexpr ~FingerprintVisitor() override {}  // NOLINT: as in LayerSpec
   constexpr void Integer(std::string_view name, int64_t value) override { Mix(name, static_cast<uint64_t>(value)); }
   constexpr void Real(std::string_view name, double value) override { Mix(name, std::bit_cast<uint64_t>(value)); }
   constexpr void Text(std::string_view name, std::string_view value) override {

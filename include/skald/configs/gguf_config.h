@@ -4,8 +4,8 @@
 //
 //   const Result<size_t> index = IdentifyConfig(PublishedConfigs{}, *checkpoint.gguf());
 
-#ifndef SKALD_WEIGHTS_GGUF_CONFIG_H_
-#define SKALD_WEIGHTS_GGUF_CONFIG_H_
+#ifndef SKALD_CONFIGS_GGUF_CONFIG_H_
+#define SKALD_CONFIGS_GGUF_CONFIG_H_
 
 #include <cstddef>
 #include <limits>
@@ -40,11 +40,11 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
 
 }  // namespace internal
 
-// Returns the architectures that the model in `file` can have, the likeliest first. Errors: see ParseConfigGguf.
-inline Result<std::vector<Architecture>> ArchitecturesOf(const GgufFile& file) {
+// Returns the models that the one in `file` can be, the likeliest first. Errors: see ParseConfigGguf.
+inline Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) {
   const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
   if (!facts) return Failure(facts.error());
-  Result<std::vector<Architecture>> models = ParseConfigGguf(file.metadata(), *facts);
+  Result<std::vector<DescribedModel>> models = ParseConfigGguf(file.metadata(), *facts);
   if (!models || facts->vocab_size > 0) return models;
   return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
 }
@@ -53,9 +53,9 @@ inline Result<std::vector<Architecture>> ArchitecturesOf(const GgufFile& file) {
 // ParseConfigGguf do.
 template <ModelConfig... Configs>
 Result<size_t> IdentifyConfig(ConfigList<Configs...> list, const GgufFile& file) {
-  const Result<std::vector<Architecture>> models = ArchitecturesOf(file);
+  const Result<std::vector<DescribedModel>> models = ModelsOf(file);
   if (!models) return Failure(models.error());
-  for (const Architecture& model : *models) {
+  for (const DescribedModel& model : *models) {
     if (const Result<size_t> index = FindConfig(list, model)) return index;
   }
   return FindConfig(list, models->front());  // to say why not
@@ -63,4 +63,4 @@ Result<size_t> IdentifyConfig(ConfigList<Configs...> list, const GgufFile& file)
 
 }  // namespace skald
 
-#endif  // SKALD_WEIGHTS_GGUF_CONFIG_H_
+#endif  // SKALD_CONFIGS_GGUF_CONFIG_H_

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/architecture.h"
+#include "skald/configs/differences.h"
 
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
+#include "tests/configs/config_json_writer.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald {
 namespace {
 
+using testing::Differences;
 using Texts = std::vector<std::string>;
 
 TEST_CASE("an architecture does not differ from itself") {
-  CHECK(Differences(DescribeConfig<Gemma3_27B>(), DescribeConfig<Gemma3_27B>()).empty());
+  CHECK(Differences(ShortFormOf<Gemma3_27B>(), ShortFormOf<Gemma3_27B>()).empty());
 }
 
 TEST_CASE("differences are listed with both values, in the order of importance") {
-  CHECK(Differences(DescribeConfig<Mistral_7B_V0_1>(), DescribeConfig<Mistral_7B_V0_3>()) ==
+  CHECK(Differences(ShortFormOf<Mistral_7B_V0_1>(), ShortFormOf<Mistral_7B_V0_3>()) ==
         Texts{"vocab_size (32000, expected 32768)",
               "layer_types (sliding_attention x1, expected full_attention x1)",
               "sliding_window (4096, expected 0)", "rope_theta (10000, expected 1000000)"});
 }
 
 TEST_CASE("layers are told by the shortest pattern that repeats to them") {
-  Architecture a = DescribeConfig<Gemma3_1B>(), b = a;
+  ShortForm a = ShortFormOf<Gemma3_1B>(), b = a;
   b.layers[24] = LayerKind::kFullAttention;
   const Texts differences = Differences(b, a);
   REQUIRE(differences.size() == 1);
@@ -38,7 +40,7 @@ TEST_CASE("layers are told by the shortest pattern that repeats to them") {
 }
 
 TEST_CASE("numbers are told apart to the last bit and written as people write them") {
-  Architecture a = DescribeConfig<Llama2_7B>(), b = a;
+  ShortForm a = ShortFormOf<Llama2_7B>(), b = a;
   a.norm_epsilon = 1e-6f;
   a.rope.base = 10000.5;
   CHECK(Differences(a, b) ==
@@ -50,17 +52,17 @@ TEST_CASE("numbers are told apart to the last bit and written as people write th
 }
 
 TEST_CASE("every number of a RoPE is compared, in full layers and in sliding ones") {
-  const Architecture a = DescribeConfig<testing::GoldenLlama>();
+  const ShortForm a = ShortFormOf<testing::GoldenLlama>();
   double RopeSpec::*const members[] = {&RopeSpec::base, &RopeSpec::factor, &RopeSpec::low_frequency_factor,
                                        &RopeSpec::high_frequency_factor, &RopeSpec::original_context};
   for (double RopeSpec::*const member : members) {
-    Architecture b = a;
+    ShortForm b = a;
     b.rope.*member += 0.25;
     CHECK(Differences(a, b).size() == 1);
 
-    Architecture c = DescribeConfig<Gemma3_4B>();
+    ShortForm c = ShortFormOf<Gemma3_4B>();
     c.sliding_rope = a.rope;
-    Architecture d = c;
+    ShortForm d = c;
     (*d.sliding_rope).*member += 0.25;
     CHECK(Differences(c, d).size() == 1);
   }
@@ -80,34 +82,44 @@ struct AllSliding : AllFull {
 };
 
 TEST_CASE("what no layer uses is left out, so that equal numerics compare equal") {
-  const Architecture full = DescribeConfig<AllFull>();
-  CHECK_FALSE(full.sliding_rope.has_value());
-  CHECK(full.rope.base == 1000000.0);
+  const ShortForm full = ShortFormOf<AllFull>();
+  for (const Block& block : Expand(full).blocks) {
+    if (const auto* layer = block.layers[0].As<Attention>()) CHECK(layer->rope.base == 1000000.0);
+  }
+  for (const Block& block : SpecOf<AllSliding>().blocks) {
+    if (const auto* layer = block.layers[0].As<Attention>()) CHECK(layer->rope.base == 10000.0);
+  }
 
-  const Architecture sliding = DescribeConfig<AllSliding>();
-  CHECK_FALSE(sliding.sliding_rope.has_value());
-  CHECK(sliding.rope.base == 10000.0);
-
-  Architecture by_hand = full;
+  ShortForm by_hand = full;
   by_hand.window = 99;
   by_hand.sliding_rope = RopeSpec{};
-  by_hand.rope.factor = 5.0;
   by_hand.rope.original_context = 7.0;
-  DropUnusedFields(by_hand);
   CHECK(Differences(by_hand, full).empty());
+  CHECK(Fingerprint(Expand(by_hand)) == Fingerprint(Expand(full)));
 
-  Architecture linear = full, other = full;
+  ShortForm linear = full, other = full;
   linear.rope = {.base = 10.0, .scaling = RopeScaling::kLinear, .factor = 2.0};
   other.rope = {.base = 10.0, .scaling = RopeScaling::kLinear, .factor = 2.0, .low_frequency_factor = 3.0};
-  DropUnusedFields(other);
   CHECK(Differences(linear, other).empty());
 }
 
+TEST_CASE("blocks of one model may differ in every size") {
+  ModelSpec spec = SpecOf<Llama2_7B>();
+  const ModelSpec uniform = spec;
+  spec.blocks[0].layers[0] = Attention{.heads = 8, .kv_heads = 8, .head_dim = 64, .rotary_dim = 64, .query_pre_scale = 64};
+  CHECK(WhyImpossible(spec) == nullptr);
+  CHECK(Fingerprint(spec) != Fingerprint(uniform));
+  CHECK(LayoutOf(spec).groups().size() == 2);
+  const Texts differences = Differences(spec, uniform);
+  REQUIRE(differences.size() > 1);
+  CHECK(differences[0] == "num_attention_heads (8 x1, 32 x31, expected 32)");
+}
+
 TEST_CASE("no two published Configs describe the same architecture") {
-  std::vector<Architecture> all;
+  std::vector<ModelSpec> all;
   for (size_t i = 0; i < PublishedConfigs::kSize; ++i) {
-    all.push_back(VisitConfig(PublishedConfigs{}, i, []<ModelConfig C>() { return DescribeConfig<C>(); }));
-    for (size_t j = 0; j < i; ++j) CHECK_FALSE(Differences(all[i], all[j]).empty());
+    all.push_back(VisitConfig(PublishedConfigs{}, i, []<ModelConfig C>() { return SpecOf<C>(); }));
+    for (size_t j = 0; j < i; ++j) CHECK_FALSE(skald::Differences(all[i], all[j]).empty());
   }
 }
 
