@@ -41,6 +41,17 @@ struct RopeSpec {
   double original_context = 8192.0;       // tokens the model was first trained on
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
+
+  // Calls visit(name, member) for every member.
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("base", self.base);
+    visit("scaling", self.scaling);
+    visit("factor", self.factor);
+    visit("low_frequency_factor", self.low_frequency_factor);
+    visit("high_frequency_factor", self.high_frequency_factor);
+    visit("original_context", self.original_context);
+  }
 };
 
 // Returns what is wrong with a RoPE, in a sentence, or null.

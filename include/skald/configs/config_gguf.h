@@ -162,7 +162,7 @@ inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json&
   std::optional<ShortForm> read;
   std::string supported;
   for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-    const std::string& type = family.implied.model_type;
+    const std::string type(family.implied.model_type);
     if (type == MistralFamily::kModelType) continue;
     supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
     if (!error && type == internal::GgufModelType(name)) {

@@ -39,14 +39,14 @@ inline std::string Joined(const std::vector<std::string>& parts) {
   return joined;
 }
 
-inline Failure UnknownModelType(std::span<const NamedModel> known, const std::string& model_type) {
+inline Failure UnknownModelType(std::span<const NamedModel> known, std::string_view model_type) {
   std::vector<std::string> types;
   for (const NamedModel& one : known) {
-    const std::string& type = one.model.model_type;
+    const std::string type(one.model.model_type);
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
   return Fail(ErrorCode::kUnsupported,
-              "the model_type is " + model_type + ", but the Configs to choose from are of " + Joined(types));
+              "the model_type is " + std::string(model_type) + ", but the Configs to choose from are of " + Joined(types));
 }
 
 inline Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model) {
@@ -72,7 +72,7 @@ template <ModelConfig C>
 DescribedModel DescribeConfig() {
   static_assert(requires { C::kModelType; },
                 "A Config must give kModelType, the \"model_type\" of config.json, to be recognised by it.");
-  return {std::string(C::kModelType), SpecOf<C>()};
+  return {C::kModelType, SpecOf<C>()};
 }
 
 }  // namespace internal

@@ -219,8 +219,9 @@ constexpr bool Refuse(const char* why) {
 template <ModelConfig C>
 constexpr bool CheckConfig() {
   if constexpr (!LongConfig<C>) internal::CheckMembers<C>();
-  internal::RefuseIf<internal::Sentence(WhyImpossible(SpecOf<C>()))>();
-  static_assert(internal::Refuse(WhyImpossible(SpecOf<C>())));
+  constexpr const char* kWhy = WhyImpossible(SpecOf<C>());
+  internal::RefuseIf<internal::Sentence(kWhy)>();
+  static_assert(internal::Refuse(kWhy));
   return true;
 }
 

@@ -7,11 +7,13 @@
 #define SKALD_CONFIGS_SHORT_FORM_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "skald/base/activation.h"
+
 #include "skald/base/rope.h"
 #include "skald/configs/layer.h"
 #include "skald/layers/attention.h"
@@ -27,7 +29,7 @@ namespace skald {
 
 // Members mean what the members of a Config of the same name mean (model_config.h). A plain value.
 struct ShortForm {
-  std::string model_type = {};  // the family's name in config.json; no fact about the numbers
+  std::string_view model_type = {};  // the family's name in config.json, a constant; no fact about the numbers
   int model_dim = 0;
   int feed_forward_dim = 0;  // 0: layers are mixers alone, as in Mamba
   int vocab_size = 0;
@@ -113,15 +115,14 @@ constexpr ModelSpec Expand(const ShortForm& a) {
                     .embedding_scale = a.scaled_embeddings ? root : EmbeddingScale::kNone,
                     .final_norm = norm,
                     .final_softcap = a.final_softcap};
-  for (size_t i = 0; i < a.layers.size(); ++i) {
-    Block mixer = {.number = i, .norm = norm, .layers = {}, .post_norm = post_norm};
+  for (uint32_t i = 0; i < a.layers.size(); ++i) {
+    Block mixer = {.number = i, .norm = norm, .post_norm = post_norm};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
     spec.blocks.push_back(mixer);
     if (a.feed_forward_dim == 0) continue;
     Block feed_forward = {.number = i,
                           .norm = norm,
                           .norm_name = a.post_norms ? "pre_feedforward_layernorm" : "feed_forward_norm",
-                          .layers = {},
                           .post_norm = post_norm,
                           .post_norm_name = "post_feedforward_layernorm"};
     feed_forward.layers.push_back(
@@ -133,7 +134,7 @@ constexpr ModelSpec Expand(const ShortForm& a) {
 
 // A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
 struct DescribedModel {
-  std::string model_type;  // the family's name in config.json
+  std::string_view model_type;  // the family's name in config.json, a constant
   ModelSpec spec;
 };
 

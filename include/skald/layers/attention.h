@@ -38,19 +38,19 @@ struct Attention {
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
-  template <class Visitor>
-  constexpr void VisitFields(Visitor&& visit) const {
-    visit("heads", heads);
-    visit("kv_heads", kv_heads);
-    visit("head_dim", head_dim);
-    visit("rotary_dim", rotary_dim);
-    visit("window", window);
-    visit("rope", rope);
-    visit("query_pre_scale", query_pre_scale);
-    visit("softcap", softcap);
-    visit("qkv_bias", qkv_bias);
-    visit("output_bias", output_bias);
-    visit("head_norm", head_norm);
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("heads", self.heads);
+    visit("kv_heads", self.kv_heads);
+    visit("head_dim", self.head_dim);
+    visit("rotary_dim", self.rotary_dim);
+    visit("window", self.window);
+    visit("rope", self.rope);
+    visit("query_pre_scale", self.query_pre_scale);
+    visit("softcap", self.softcap);
+    visit("qkv_bias", self.qkv_bias);
+    visit("output_bias", self.output_bias);
+    visit("head_norm", self.head_norm);
   }
 
   constexpr const char* WhyImpossible() const {

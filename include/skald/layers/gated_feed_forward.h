@@ -25,11 +25,11 @@ struct GatedFeedForward {
 
   friend constexpr bool operator==(const GatedFeedForward&, const GatedFeedForward&) = default;
 
-  template <class Visitor>
-  constexpr void VisitFields(Visitor&& visit) const {
-    visit("width", width);
-    visit("activation", NameOf(activation));
-    visit("bias", bias);
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("width", self.width);
+    visit("activation", self.activation);
+    visit("bias", self.bias);
   }
 
   constexpr const char* WhyImpossible() const {

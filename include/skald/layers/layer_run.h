@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,24 @@ struct LayerState {
 
   size_t rows() const { return runs.back().row_end; }
 };
+
+// Walks through the rows of a pass in the order of time, for layers whose state is `memory`: calls step(row, memory) for
+// each, with the state before it in memory, which it moves on; keeps the state wherever the step needs it.
+template <class Step>
+void ForEachRow(const LayerState& state, std::span<float> memory, Step step) {
+  for (const RecurrentRun& run : state.runs) {
+    if (run.input == nullptr) {
+      std::memset(memory.data(), 0, memory.size_bytes());
+    } else {
+      std::memcpy(memory.data(), run.input + state.offset, memory.size_bytes());
+    }
+    size_t row = run.row_begin;
+    for (const StateOutput& output : std::span(run.outputs, run.num_outputs)) {
+      for (; row < output.row_end; ++row) step(row, memory);
+      std::memcpy(output.block + state.offset, memory.data(), memory.size_bytes());
+    }
+  }
+}
 
 struct LayerRun {
   Operations& ops;

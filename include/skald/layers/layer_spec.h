@@ -16,7 +16,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "skald/base/rope.h"
 #include "skald/cache/layout.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/norm.h"
@@ -47,12 +46,10 @@ class FieldVisitor {
   }
 
  private:
-  constexpr void Visit(std::string_view name, const RopeSpec& rope) {
-    Text(name, NameOf(rope.scaling));
-    for (const double value : {rope.base, rope.factor, rope.low_frequency_factor, rope.high_frequency_factor,
-                               rope.original_context}) {
-      Real(name, value);
-    }
+  template <class T>
+    requires std::is_enum_v<T>
+  constexpr void Visit(std::string_view name, T value) {
+    Text(name, NameOf(value));
   }
   template <class T>
   constexpr void Visit(std::string_view name, const std::optional<T>& value) {
@@ -60,17 +57,17 @@ class FieldVisitor {
     if (value) (*this)(name, *value);
   }
   template <class T>
-    requires requires(const T& value, FieldVisitor& visitor) { value.VisitFields(visitor); }
+    requires requires(const T& value, FieldVisitor& visitor) { T::VisitFields(value, visitor); }
   constexpr void Visit(std::string_view name, const T& value) {
     Text(name, "{");
-    value.VisitFields(*this);
+    T::VisitFields(value, *this);
     Text(name, "}");
   }
 };
 
 // What a type of layers must say. Plain members are its sizes and options, comparable; besides:
 //   kName                      tells it from other types, in fingerprints and messages
-//   VisitFields(visit)         calls visit(name, value) for every member that changes a number
+//   VisitFields(self, visit)   static: calls visit(name, self.member) for every member that changes a number
 //   WhyImpossible()            a sentence about sizes that no layer can have, or null
 //   Weights                    its parameters, default-constructible
 //   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
@@ -83,7 +80,7 @@ concept Layer = requires {
                 } && std::copyable<L> && std::equality_comparable<L> &&
                 requires(const L& layer, typename L::Weights& weights, ParameterList& list, const LayerRun& run,
                          FieldVisitor& visit) {
-                  layer.VisitFields(visit);
+                  L::VisitFields(layer, visit);
                   { layer.WhyImpossible() } -> std::same_as<const char*>;
                   layer.ListParameters(weights, size_t{}, list);
                   layer.Run(weights, run);
@@ -178,7 +175,7 @@ class LayerSpec {
     }
     constexpr std::string_view Name() const override { return L::kName; }
     constexpr const void* Type() const override { return &internal::kLayerType<L>; }
-    constexpr void Visit(FieldVisitor& visit) const override { layer.VisitFields(visit); }
+    constexpr void Visit(FieldVisitor& visit) const override { L::VisitFields(layer, visit); }
     constexpr const char* WhyImpossible() const override { return layer.WhyImpossible(); }
     constexpr std::optional<CacheGroup> State() const override {
       if constexpr (LayerWithState<L>) return layer.State();

@@ -29,12 +29,12 @@ struct Mamba {
 
   friend constexpr bool operator==(const Mamba&, const Mamba&) = default;
 
-  template <class Visitor>
-  constexpr void VisitFields(Visitor&& visit) const {
-    visit("inner_dim", inner_dim);
-    visit("state_dim", state_dim);
-    visit("time_step_rank", time_step_rank);
-    visit("conv_width", conv_width);
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("inner_dim", self.inner_dim);
+    visit("state_dim", self.state_dim);
+    visit("time_step_rank", self.time_step_rank);
+    visit("conv_width", self.conv_width);
   }
 
   constexpr const char* WhyImpossible() const {

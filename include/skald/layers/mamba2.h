@@ -34,16 +34,16 @@ struct Mamba2 {
 
   friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
 
-  template <class Visitor>
-  constexpr void VisitFields(Visitor&& visit) const {
-    visit("heads", heads);
-    visit("head_dim", head_dim);
-    visit("state_dim", state_dim);
-    visit("groups", groups);
-    visit("conv_width", conv_width);
-    visit("time_step_min", time_step_min);
-    visit("time_step_max", time_step_max);
-    visit("norm", norm);
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("heads", self.heads);
+    visit("head_dim", self.head_dim);
+    visit("state_dim", self.state_dim);
+    visit("groups", self.groups);
+    visit("conv_width", self.conv_width);
+    visit("time_step_min", self.time_step_min);
+    visit("time_step_max", self.time_step_max);
+    visit("norm", self.norm);
   }
 
   constexpr const char* WhyImpossible() const {

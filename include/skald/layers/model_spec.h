@@ -11,10 +11,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/fixed_text.h"
 #include "skald/base/numeric.h"
 #include "skald/cache/layout.h"
 #include "skald/layers/layer_spec.h"
@@ -29,14 +29,23 @@ enum class EmbeddingScale : uint8_t {
   kRoundedSqrt,  // that, rounded to bfloat16 first (RecurrentGemma)
 };
 
+constexpr std::string_view NameOf(EmbeddingScale scale) {
+  switch (scale) {
+    case EmbeddingScale::kNone: return "none";
+    case EmbeddingScale::kSqrt: return "sqrt";
+    case EmbeddingScale::kRoundedSqrt: return "rounded sqrt";
+  }
+  return "unknown";
+}
+
 // Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
 struct Block {
-  size_t number = 0;  // of the layer that checkpoints count it to
+  uint32_t number = 0;  // of the layer that checkpoints count it to
   Norm norm = {};
-  std::string_view norm_name = "input_layernorm";
-  std::vector<LayerSpec> layers;  // side by side: what they give is added up
+  FixedText norm_name = "input_layernorm";
+  std::vector<LayerSpec> layers = {};  // side by side: what they give is added up
   std::optional<Norm> post_norm = {};  // of what they give
-  std::string_view post_norm_name = "post_attention_layernorm";
+  FixedText post_norm_name = "post_attention_layernorm";
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm;
@@ -59,7 +68,7 @@ struct ModelSpec {
     visit("model_dim", model_dim);
     visit("vocab_size", vocab_size);
     visit("tied_embeddings", tied_embeddings);
-    visit("embedding_scale", static_cast<int>(embedding_scale));
+    visit("embedding_scale", embedding_scale);
     for (const Block& block : blocks) {
       visit("norm", block.norm);
       for (const LayerSpec& layer : block.layers) {

@@ -21,10 +21,10 @@ struct Norm {
 
   friend constexpr bool operator==(const Norm&, const Norm&) = default;
 
-  template <class Visitor>
-  constexpr void VisitFields(Visitor&& visit) const {
-    visit("epsilon", epsilon);
-    visit("unit_offset", unit_offset);
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("epsilon", self.epsilon);
+    visit("unit_offset", self.unit_offset);
   }
 
   constexpr const char* WhyImpossible() const {

@@ -29,11 +29,11 @@ struct RgLru {
 
   friend constexpr bool operator==(const RgLru&, const RgLru&) = default;
 
-  template <class Visitor>
-  constexpr void VisitFields(Visitor&& visit) const {
-    visit("width", width);
-    visit("blocks", blocks);
-    visit("conv_width", conv_width);
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("width", self.width);
+    visit("blocks", self.blocks);
+    visit("conv_width", self.conv_width);
   }
 
   constexpr const char* WhyImpossible() const {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loads whatever model lies at a path: its metadata say what it is. Every size of every family that the readers know runs,
+// whether or not somebody wrote a Config for it.
+
+#ifndef SKALD_MODEL_LOAD_ANY_H_
+#define SKALD_MODEL_LOAD_ANY_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/base/small_file.h"
+#include "skald/configs/config_json.h"
+#include "skald/configs/gguf_config.h"
+#include "skald/configs/short_form.h"
+#include "skald/configs/spec_json.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/standard_layers.h"
+#include "skald/model/any_model.h"
+#include "skald/model/load.h"
+#include "skald/weights/gguf.h"
+#include "skald/weights/load_options.h"
+#include "skald/weights/packed_file.h"
+
+namespace skald {
+
+// What a packed file calls the JSON of its model's spec among its attachments.
+inline constexpr const char* kSpecAttachment = "spec.json";
+
+namespace internal {
+
+inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;  // bytes, beyond every config.json there is
+
+inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) {
+  const auto file = PackedFile::Open(path);
+  if (!file) return Failure(file.error());
+  const auto text = (*file)->Attachment(kSpecAttachment);
+  if (!text) return Failure(text.error());
+  auto spec = SpecFromJson<>(*text);
+  if (!spec) return Annotate(path.string(), spec);
+  return DescribedModel{"packed", std::move(*spec)};
+}
+
+inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path) {
+  const auto file = GgufFile::Open(path);
+  if (!file) return Failure(file.error());
+  auto models = ModelsOf(*file);
+  if (!models) return Annotate(path.string(), models);
+  return std::move(models->front());
+}
+
+inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
+  if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");
+  auto model = ParseConfigJson(*text);
+  if (!model) return Annotate(folder.string(), model);
+  return model;
+}
+
+}  // namespace internal
+
+// Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors name
+// the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
+inline Result<DescribedModel> DescribeModel(const std::filesystem::path& path) {
+  return NoThrow(path.native(), [&]() -> Result<DescribedModel> {
+    auto model = PackedFile::Recognises(path) ? internal::DescribePacked(path)
+                 : IsGgufFile(path)           ? internal::DescribeGguf(path)
+                                              : internal::DescribeFolder(path);
+    if (!model) return model;
+    if (const char* why = WhyImpossible(model->spec)) return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
+    return model;
+  });
+}
+
+// Returns the model at `path`. It computes the bits that a Model of a Config of the same sizes does. Errors: those of
+// DescribeModel and LoadWeights.
+inline Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
+  return NoThrow(path.native(), [&]() -> Result<AnyModel> {
+    const auto described = DescribeModel(path);
+    if (!described) return Failure(described.error());
+    const std::string name(described->model_type);
+    auto weights = LoadWeights(path, described->spec, name, options);
+    if (!weights) return Failure(weights.error());
+    return AnyModel(name, std::move(*weights), StandardLayers::Functions());
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_LOAD_ANY_H_
