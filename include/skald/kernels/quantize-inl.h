@@ -11,6 +11,7 @@
 #define SKALD_KERNELS_QUANTIZE_INL_TOGGLE
 #endif
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,17 @@ inline void QuantizeRow(const float* input, size_t cols, const QuantizedRows& ou
     for (size_t i = k; i < cols; ++i) padded[i - k] = input[i];
     QuantizeBlock(padded, HWY_MIN(output.padded_k - k, kActivationBlock), output, row, k);
   }
+}
+
+// Makes zeros of the rows that pad the last of `rows`.
+inline void ClearPadding(const QuantizedRows& output, size_t rows) {
+  const size_t padding = RoundUp(rows, output.height) - rows;
+  if (padding == 0) return;
+  for (size_t k = 0; k < output.padded_k; k += kActivationGroup) {
+    std::fill_n(output.CodesAt(rows, k), padding * kActivationGroup, int8_t{0});
+  }
+  for (size_t k = 0; k < output.padded_k; k += kActivationBlock) std::fill_n(output.ScaleAt(rows, k), padding, 0.0f);
+  for (size_t k = 0; k < output.padded_k; k += kActivationSum) std::fill_n(output.SumAt(rows, k), padding, 0);
 }
 
 }  // namespace HWY_NAMESPACE
