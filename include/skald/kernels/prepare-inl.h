@@ -53,7 +53,7 @@ void Prepare(const PrepareArgs<T>& args) {
   }
   if (args.row_end != args.rows) return;
   if constexpr (kIsGrouped<T>) {
-    ClearPadding(args.output, args.rows);
+    for (size_t row = args.rows; row % args.output.height != 0; ++row) ClearRow(args.output, row);
   } else {
     ClearTail(args.output, args.rows, PaddedK<T>(args.cols));
   }

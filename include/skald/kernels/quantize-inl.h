@@ -11,7 +11,6 @@
 #define SKALD_KERNELS_QUANTIZE_INL_TOGGLE
 #endif
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -83,15 +82,14 @@ inline void QuantizeRow(const float* input, size_t cols, const QuantizedRows& ou
   }
 }
 
-// Makes zeros of the rows that pad the last of `rows`.
-inline void ClearPadding(const QuantizedRows& output, size_t rows) {
-  const size_t padding = RoundUp(rows, output.height) - rows;
-  if (padding == 0) return;
-  for (size_t k = 0; k < output.padded_k; k += kActivationGroup) {
-    std::fill_n(output.CodesAt(rows, k), padding * kActivationGroup, int8_t{0});
-  }
-  for (size_t k = 0; k < output.padded_k; k += kActivationBlock) std::fill_n(output.ScaleAt(rows, k), padding, 0.0f);
-  for (size_t k = 0; k < output.padded_k; k += kActivationSum) std::fill_n(output.SumAt(rows, k), padding, 0);
+// Writes a row of zeros.
+inline void ClearRow(const QuantizedRows& output, size_t row) {
+  const size_t height = output.height, padded_k = output.padded_k;
+  int8_t* const codes = output.CodesAt(row, 0);
+  int32_t* const sums = output.SumAt(row, 0);
+  for (size_t k = 0; k < padded_k; k += kActivationGroup) hwy::ZeroBytes<kActivationGroup>(codes + k * height);
+  for (size_t i = 0; i < padded_k / kActivationSum; ++i) sums[i * height] = 0;
+  for (size_t k = 0; k < padded_k; k += kActivationBlock) *output.ScaleAt(row, k) = 0.0f;
 }
 
 }  // namespace HWY_NAMESPACE
