@@ -64,7 +64,7 @@ inline std::optional<Sha256Digest> ReadDigest(const std::filesystem::path& cache
 
 inline Result<void> WriteDigest(const std::filesystem::path& cache, const std::string& facts,
                                 const Sha256Digest& digest) {
-  auto sink = FileSink::Create(cache);
+  auto sink = FileSink::CreateAnew(cache, 0644);
   if (!sink) return Failure(sink.error());
   const std::string text = facts + ChunkKey{digest}.ToHex() + '\n';
   if (auto written = sink->Write(std::as_bytes(std::span(text))); !written) return written;
