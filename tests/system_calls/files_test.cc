@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/fd_io.h"
+#include "skald/base/folders.h"
 #include "skald/base/small_file.h"
 #include "skald/cache/create.h"
 #include "skald/model/model.h"
@@ -35,21 +37,26 @@ namespace {
 class Conversations {
  public:
   // Of so many tokens, always the same.
-  KVCache Make(size_t tokens) {
+  const KVCache& Of(size_t tokens) {
+    const auto known = caches.find(tokens);
+    if (known != caches.end()) return known->second;
     KVCache cache = *CreateKVCache(pool);
     REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(tokens, tokens), workspace));
-    return cache;
+    return caches.emplace(tokens, std::move(cache)).first->second;
   }
 
   // Whether a snapshot is that conversation, to the bit.
-  bool Is(const Result<Snapshot>& snapshot, size_t tokens) { return snapshot && Logits(*snapshot->cache.Fork()) == Logits(Make(tokens)); }
+  bool Is(const Result<Snapshot>& snapshot, size_t tokens) {
+    return snapshot && Logits(snapshot->cache) == Logits(Of(tokens));
+  }
 
   std::shared_ptr<BlockPool> pool = *CreateBlockPool<OneLayer>(kRuntime);
 
  private:
   static constexpr RuntimeConfig kRuntime = {.max_tokens = 500, .block_tokens = 32, .threads = 1};
 
-  std::vector<float> Logits(KVCache cache) {
+  std::vector<float> Logits(const KVCache& past) {
+    KVCache cache = *past.Fork();
     const auto logits = model.Forward(cache, RandomTokens<OneLayer>(1, 2), workspace);
     REQUIRE(logits);
     return {logits->begin(), logits->end()};
@@ -57,6 +64,7 @@ class Conversations {
 
   Model<OneLayer> model{RandomWeights<OneLayer>(3)};
   Workspace workspace = *CreateWorkspace(kRuntime);
+  std::map<size_t, KVCache> caches;
 };
 
 Conversations& All() {
@@ -84,7 +92,7 @@ struct StoreWorld {
     Save(40);
   }
   void Save(size_t tokens) {
-    const auto key = SaveSnapshot(All().Make(tokens), {}, {}, *store);
+    const auto key = SaveSnapshot(All().Of(tokens), {}, {}, *store);
     REQUIRE(key);
     saved[tokens] = *key;
   }
@@ -121,19 +129,19 @@ TEST_CASE("a directory store on a file system that fails") {
   FailEachCall<EmptyWorld>("Open and SaveSnapshot", [](EmptyWorld& world) -> Result<void> {
     auto store = DirectoryStore::Open(world.path());
     if (!store) return Failure(store.error());
-    const auto key = SaveSnapshot(All().Make(40), {}, {}, **store);
+    const auto key = SaveSnapshot(All().Of(40), {}, {}, **store);
     if (!key) return Failure(key.error());
     world.saved[40] = *key;
     return {};
   });
   FailEachCall<StoreWorld>("SaveSnapshot", [](StoreWorld& world) -> Result<void> {
-    const auto key = SaveSnapshot(All().Make(70), {}, {}, *world.store);
+    const auto key = SaveSnapshot(All().Of(70), {}, {}, *world.store);
     if (!key) return Failure(key.error());
     world.saved[70] = *key;
     return {};
   });
   FailEachCall<StoreWorld>("SaveSnapshot of what is there", [](StoreWorld& world) {
-    return SaveSnapshot(All().Make(40), {}, {}, *world.store);
+    return SaveSnapshot(All().Of(40), {}, {}, *world.store);
   });
   FailEachCall<StoreWorld>("LoadSnapshot", [](StoreWorld& world) -> Result<void> {
     const auto snapshot = LoadSnapshot(*world.store, world.saved[40], {}, All().pool);
@@ -163,7 +171,7 @@ TEST_CASE("a directory store on a file system that fails") {
 
 TEST_CASE("a prompt cache over a store on a file system that fails") {
   FailEachCall<StoreWorld>("PromptCache::Insert, then Lookup", [](StoreWorld& world) -> Result<void> {
-    const KVCache prompt = All().Make(70);
+    const KVCache& prompt = All().Of(70);
     auto writer = PromptCache::Create(All().pool, {}, {}, {*world.store});
     REQUIRE(writer);
     if (auto kept = (*writer)->Insert(prompt); !kept) return kept;
@@ -183,7 +191,7 @@ struct FileWorld {
   Result<void> Save(size_t tokens) {
     auto sink = FileSink::Create(path());
     if (!sink) return Failure(sink.error());
-    if (auto saved = SaveSnapshot(All().Make(tokens), {}, {}, ByteSinkRef(*sink)); !saved) return saved;
+    if (auto saved = SaveSnapshot(All().Of(tokens), {}, {}, ByteSinkRef(*sink)); !saved) return saved;
     return sink->Commit();
   }
   Result<Snapshot> Load() const {
@@ -198,7 +206,10 @@ struct FileWorld {
     if (All().Is(now, 70) || (!done && All().Is(now, 40))) return "";
     return "the file holds neither the old conversation nor the new one";
   }
-  void Clean() {}
+  void Clean() {
+    Age(folder.path());
+    REQUIRE(RemoveUnfinishedFiles(folder.path(), [](std::string_view name) { return name == "chat.skald"; }));
+  }
 
   TemporaryFolder folder;
 };
@@ -275,7 +286,7 @@ TEST_CASE("a long session on a file system that fails now and then loses nothing
           (void)LoadSnapshot(**store, known->second, {}, All().pool);
         } else if (random() % 4 == 0) {
           (void)(*store)->ListByUse();
-        } else if (const auto key = SaveSnapshot(All().Make(tokens), {}, {}, **store)) {
+        } else if (const auto key = SaveSnapshot(All().Of(tokens), {}, {}, **store)) {
           saved[tokens] = *key;
         }
       }

@@ -71,6 +71,16 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
 }
 
+// The first entry of a folder, the end where `error` is set. Asks again as long as a signal interrupts it, which the
+// library leaves to its callers. An empty path is the current folder.
+inline std::filesystem::directory_iterator FirstEntry(const std::filesystem::path& folder, std::error_code& error) {
+  std::filesystem::directory_iterator first;
+  do {
+    first = std::filesystem::directory_iterator(folder.empty() ? "." : folder, error);
+  } while (error == std::errc::interrupted);
+  return first;
+}
+
 // The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely the same twice, even in
 // processes that do not know of each other.
 inline std::string UniqueSuffix() {
@@ -113,7 +123,7 @@ Result<void> RemoveUnfinishedFiles(const std::filesystem::path& folder, IsOurs i
     timespec now;
     ::clock_gettime(CLOCK_REALTIME, &now);
     std::error_code error;
-    std::filesystem::directory_iterator file(folder.empty() ? "." : folder, error);
+    auto file = internal::FirstEntry(folder, error);
     for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
       const std::string name = file->path().filename().string();
       const std::string_view finished = internal::WithoutUniqueSuffix(name);

@@ -202,7 +202,7 @@ class ChunkFolder {
   Result<void> ForEachFile(Visit visit) const {
     return ForEachSubfolder([&visit](const std::filesystem::path& subfolder) -> Result<void> {
       std::error_code error;
-      std::filesystem::directory_iterator file(subfolder, error);
+      auto file = FirstEntry(subfolder, error);
       for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
         visit(*file, file->path().filename().string());
       }
