@@ -86,7 +86,9 @@ class Chat {
   }
 
   Result<void> Save(const std::filesystem::path& file) const {
-    const SavedChat saved{session_.ForkCache(), session_.pending(), turns_, questions_, seed()};
+    auto fork = session_.ForkCache();
+    if (!fork) return Failure(fork.error());
+    const SavedChat saved{std::move(*fork), session_.pending(), turns_, questions_, seed()};
     if (auto done = SaveChat(file, options_, saved); !done) return done;
     Note("saved to " + file.string());
     return {};
