@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "skald/base/executor.h"
+#include "skald/base/float_environment.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
@@ -83,6 +84,7 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Weig
                 "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));
   }
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
+    const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
     ModelWeights weights;
     weights.dtype = options.dtype;
     internal::LoadPlan plan(checkpoint);
