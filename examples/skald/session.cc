@@ -89,13 +89,15 @@ Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
 Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& sampling,
                                  const std::function<void(int32_t)>& emit) {
   SamplerState state;
-  ObserveTokens(sampling.settings, cache_.tokens(), state);
+  auto observed = ObserveTokens(sampling.settings, cache_.tokens(), state);
+  if (!observed) return Failure(observed.error());
   for (size_t count = 1;; ++count) {
     const auto next = Sample(logits, sampling.settings, state, cache_.size(), scratch_);
     if (!next) return Failure(next.error());
     if (std::ranges::count(sampling.stop_ids, next->id) > 0) return Ending::kStopToken;
     emit(next->id);
-    ObserveToken(sampling.settings, next->id, state);
+    observed = ObserveToken(sampling.settings, next->id, state);
+    if (!observed) return Failure(observed.error());
     ++statistics_.generated_tokens;
     pending_ = {next->id};
     if (count == sampling.max_tokens) return Ending::kMaxTokens;

@@ -154,13 +154,12 @@ class SnapshotLoader {
 
   Result<void> AllocateBlocks(const SavedTable& saved, size_t g, size_t count, TableLease& lease, GroupTable& table) {
     for (size_t i = 0; i < count; ++i) {
-      const auto id = pool_->Allocate(g);
+      const auto id = lease.Take(g);
       if (!id) {
         // A stream must go on behind this group whatever becomes of it.
         if (auto skipped = SkipGroup(saved, g); !skipped) return skipped;
         return Failure(id.error());
       }
-      lease.Adopt(g, *id);
       table.blocks.push_back(*id);
     }
     return {};
@@ -170,9 +169,8 @@ class SnapshotLoader {
   Result<void> LoadState(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease, GroupTable& table) {
     table.first_token = tokens;
     if (tokens == 0) return {};
-    const auto id = pool_->Allocate(g);
+    const auto id = lease.Take(g);
     if (!id) return Failure(id.error());
-    lease.Adopt(g, *id);
     table.blocks.push_back(*id);
     std::byte* const block = pool_->Resolve(g, {*id})[0];
     const auto copy = [&](std::span<const std::byte> state) { std::memcpy(block, state.data(), state.size()); };
