@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -49,8 +48,10 @@ struct Everything {
 struct V01 : Everything { static constexpr int kModelDim = 64; };
 struct V02 : Everything { static constexpr int kVocabSize = 61; };
 struct V03 : Everything { static constexpr int kFeedForwardDim = 41; };
-struct V04 : Everything { static constexpr std::array kLayers = {LayerKind::kSlidingAttention, LayerKind::kFullAttention,
-                                                                 LayerKind::kRgLru, LayerKind::kMamba2}; };
+struct V04 : Everything {
+  static constexpr std::array kLayers = {LayerKind::kSlidingAttention, LayerKind::kFullAttention, LayerKind::kRgLru,
+                                         LayerKind::kMamba2};
+};
 struct V05 : Everything { static constexpr float kNormEpsilon = 1e-6f; };
 struct V06 : Everything { static constexpr float kFinalSoftcap = 0.0f; };
 struct V07 : Everything { static constexpr float kAttentionSoftcap = 51.0f; };
@@ -78,7 +79,7 @@ struct V28 : Everything { static constexpr int kSsmHeadDim = 9; };
 struct V29 : Everything { static constexpr int kStateDim = 17; };
 struct V30 : Everything { static constexpr int kSsmGroups = 4; };
 struct V31 : Everything { static constexpr std::array kTimeStepLimit = {0.5f, 1.0f}; };
-struct V32 : Everything { static constexpr std::array kTimeStepLimit = {0.0f, std::numeric_limits<float>::infinity()}; };
+struct V32 : Everything { static constexpr std::array kTimeStepLimit = {0.0f, 2.0f}; };
 struct V33 : Everything { static constexpr bool kTiedEmbeddings = false; };
 struct V34 : Everything { static constexpr bool kQKVBias = true; };
 struct V35 : Everything { static constexpr bool kAttentionOutputBias = true; };
