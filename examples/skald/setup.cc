@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "messages.h"
 #include "saved_state.h"
 
 namespace skald::program {
@@ -86,8 +87,13 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   auto session = Session::Create(model, runtime);
   if (!session || !options.prompt_cache) return session;
   auto memory = OpenPromptMemory(options, session->pool());
-  if (!memory) return Failure(memory.error());
-  session->Remember(std::move(*memory));
+  if (memory) {
+    session->Remember(std::move(*memory));
+  } else if (memory.error().code == ErrorCode::kInvalidArgument || memory.error().code == ErrorCode::kUnsupported) {
+    return Failure(memory.error());
+  } else {
+    Warn(memory.error().message + "; the run goes on without the prompt cache");
+  }
   return session;
 }
 
