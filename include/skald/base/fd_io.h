@@ -20,38 +20,11 @@
 #include <utility>
 
 #include "skald/base/result.h"
+#include "skald/base/system_call.h"
 
 namespace skald {
 
 namespace internal {
-
-// The error of the last system call, about `what`.
-inline Failure SystemFailure(const std::string& what) {
-  const int code = errno;
-  const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  return Fail(code == ENOENT ? ErrorCode::kNotFound
-                             : full ? ErrorCode::kResourceExhausted : ErrorCode::kFailedPrecondition,
-              what + ": " + std::generic_category().message(code));
-}
-
-// A descriptor that is closed with its owner.
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 // Makes a folder's list of names durable. An empty path is the current folder, as in the parent of "file".
 inline Result<void> SyncFolder(const std::filesystem::path& path) {

@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "skald/base/result.h"
+#include "skald/base/utf8.h"
 #include "skald/text/tokenizer.h"
-#include "skald/text/utf8.h"
 
 namespace skald {
 

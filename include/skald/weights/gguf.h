@@ -10,13 +10,11 @@
 #define SKALD_WEIGHTS_GGUF_H_
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -28,6 +26,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/result.h"
+#include "skald/base/small_file.h"
 #include "skald/weights/gguf_blocks.h"
 #include "skald/weights/gguf_cursor.h"
 #include "skald/weights/gguf_metadata.h"
@@ -180,11 +179,8 @@ inline GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& curso
 }  // namespace internal
 
 // Returns whether a file begins as GGUF files do.
-inline bool IsGgufFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, internal::kGgufMagic.size()> magic = {};
-  file.read(magic.data(), magic.size());
-  return file && std::string_view(magic.data(), magic.size()) == internal::kGgufMagic;
+inline bool IsGgufFile(const std::filesystem::path& path) noexcept {
+  return FileBeginsWith(path, internal::kGgufMagic);
 }
 
 // Parses and checks all but the tensors' elements of a file image. `file` names it in errors: kDataLoss, or

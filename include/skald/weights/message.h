@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/printable.h"
+
 namespace skald {
 
 // Returns the parts one after the other. A chain of operator+ would do the same, but compilers
@@ -33,16 +35,10 @@ inline std::string ShapeText(std::span<const uint64_t> shape) {
   return text + "]";
 }
 
-// Returns a name from a file as an error message may show it: in quotes, cut to a readable length
-// and without control characters, which could otherwise drive the reader's terminal.
+// Returns a name from a file as an error message may show it: in quotes, cut to a readable length and printable.
 inline std::string QuotedName(std::string_view name) {
   constexpr size_t kMaxShown = 160;
-  std::string text = "'";
-  for (const char c : name.substr(0, kMaxShown)) {
-    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-    text += is_control ? '?' : c;
-  }
-  return text + (name.size() > kMaxShown ? "...'" : "'");
+  return Concat({"'", Printable(name.substr(0, kMaxShown)), name.size() > kMaxShown ? "...'" : "'"});
 }
 
 }  // namespace skald
