@@ -42,6 +42,9 @@ Result<std::string> ReadPrompt(const Options& options) {
   }
   auto text = *options.prompt_file == "-" ? ReadStandardInput(kMaxPromptBytes)
                                           : ReadSmallFile(*options.prompt_file, kMaxPromptBytes);
+  if (!text && text.error().code == ErrorCode::kInvalidArgument) {
+    return Fail(text.error().code, text.error().message + "; - is standard input");
+  }
   // It ends the file's last line rather than being part of the text.
   if (text && text->ends_with('\n')) text->pop_back();
   return text;

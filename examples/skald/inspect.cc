@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "identify_model.h"
-#include "printable.h"
+#include "skald/base/printable.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/message.h"
 #include "skald/weights/packed_file.h"
@@ -54,7 +54,7 @@ class TensorTable {
   explicit TensorTable(size_t width) : width_(static_cast<int>(width)) { std::cout << "tensors:\n"; }
 
   void Print(const std::string& name, std::string_view type, std::span<const uint64_t> shape, uint64_t bytes) {
-    std::cout << "  " << std::left << std::setw(width_) << Printable(name) << ' ' << std::setw(9) << Printable(type)
+    std::cout << "  " << std::left << std::setw(width_) << name << ' ' << std::setw(9) << Printable(type)
               << std::setw(20) << ShapeText(shape) << std::right << std::setw(14) << bytes << " bytes\n";
     for (Total* total : {&totals_[std::string(type)], &all_}) {
       ++total->tensors;
@@ -96,14 +96,13 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
   if (gguf != nullptr) {
     std::cout << "metadata:\n";
     for (const auto& [name, value] : gguf->metadata().items()) {
-      const std::string shown = Printable(QuotedName(name));
+      const std::string shown = QuotedName(name);
       std::cout << "  " << shown.substr(1, shown.size() - 2) << " = " << Show(value) << '\n';
     }
   }
   PrintConfig(path);
   size_t width = 0;
-  for (const TensorView& tensor : checkpoint.tensors())
-    width = std::max(width, Printable(QuotedName(tensor.name)).size());
+  for (const TensorView& tensor : checkpoint.tensors()) width = std::max(width, QuotedName(tensor.name).size());
   TensorTable table(width);
   for (const TensorView& tensor : checkpoint.tensors()) {
     table.Print(QuotedName(tensor.name), tensor.dtype_name, tensor.shape, tensor.bytes.size());

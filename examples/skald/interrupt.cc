@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <csignal>
 
-#include "skald/base/fd_io.h"
+#include "skald/base/system_call.h"
 
 namespace skald::program {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "interrupt.h"
 #include "options.h"
-#include "skald/base/fd_io.h"
+#include "skald/base/system_call.h"
 
 namespace skald::program {
 

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <string>
 
-#include "printable.h"
+#include "skald/base/printable.h"
 
 namespace skald::program {
 namespace {

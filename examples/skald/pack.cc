@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "language_model.h"
-#include "printable.h"
 #include "setup.h"
+#include "skald/base/printable.h"
 #include "skald/weights/packed_file.h"
 
 namespace skald::program {

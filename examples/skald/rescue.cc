@@ -7,8 +7,8 @@
 #include <system_error>
 #include <vector>
 
-#include "skald/base/fd_io.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/system_call.h"
 
 namespace skald::program {
 namespace {
@@ -35,7 +35,7 @@ std::vector<path> Places(const path& file) {
 
 Result<path> SaveIn(const path& place, const path& name, const std::function<Result<void>(const path&)>& save) {
   std::string folder = place / "skald-rescued-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return internal::SystemFailure(place);
+  if (::mkdtemp(folder.data()) == nullptr) return internal::SystemFailure(place.native());
   const path rescued = folder / name;
   if (auto saved = save(rescued); !saved) {
     std::error_code ignored;

@@ -70,7 +70,8 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
   return {.dtype = options.weight_type.value_or(info.weight_type),
           .threads = options.runtime.threads,
           .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
-          .cache_folder = options.packed_cache};
+          .cache_folder = options.packed_cache,
+          .on_warning = [](const Error& error) { Warn(error.message); }};
 }
 
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {

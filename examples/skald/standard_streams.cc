@@ -6,15 +6,30 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <iostream>
 
 #include "interrupt.h"
-#include "printable.h"
-#include "skald/base/fd_io.h"
+#include "skald/base/printable.h"
+#include "skald/base/system_call.h"
 
 namespace skald::program {
+namespace {
+
+// Printable, but for the line ends and tabs that belong to a text.
+std::string PrintableText(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    shown.append(Printable(text.substr(0, end))).append(text.substr(end, 1));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return shown;
+}
+
+}  // namespace
 
 void PrepareStandardStreams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
@@ -33,8 +48,7 @@ StandardOutput::~StandardOutput() { std::cout.rdbuf(before_); }
 
 Result<void> StandardOutput::Finish() {
   sync();
-  errno = error_;
-  return error_ == 0 ? Result<void>() : internal::SystemFailure("standard output");
+  return error_ == 0 ? Result<void>() : internal::SystemFailure("standard output", error_);
 }
 
 int StandardOutput::sync() {
@@ -62,7 +76,7 @@ StandardOutput::int_type StandardOutput::overflow(int_type c) {
 bool PrintText(std::string_view text) {
   static const bool is_terminal = isatty(STDOUT_FILENO) == 1;
   if (is_terminal) {
-    std::cout << Printable(text, "\n\t") << std::flush;
+    std::cout << PrintableText(text) << std::flush;
   } else {
     std::cout << text << std::flush;
   }
@@ -73,8 +87,7 @@ Result<std::string> ReadStandardInput(size_t max_bytes) {
   std::string text;
   for (;;) {
     std::array<char, 65536> piece;
-    const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
-    if (count < 0 && errno == EINTR) continue;
+    const auto count = internal::Uninterrupted([&] { return ::read(STDIN_FILENO, piece.data(), piece.size()); });
     if (count < 0) return internal::SystemFailure("standard input");
     if (count == 0) return text;
     text.append(piece.data(), static_cast<size_t>(count));

@@ -41,8 +41,8 @@ class StandardOutput : public std::streambuf {
   std::streambuf* const before_;
 };
 
-// Writes a piece of a text that a model goes on with, at once. On a terminal control characters are shown, not obeyed:
-// only line ends and tabs are what they are. Returns false if the output has failed.
+// Writes a piece of a text that a model goes on with, at once. On a terminal question marks stand for control
+// characters other than line ends and tabs: a text is no command. Returns false if the output has failed.
 bool PrintText(std::string_view text);
 
 // Reads all of standard input. Errors: the system's; more than `max_bytes`.
