@@ -27,11 +27,12 @@ def skald(*arguments, stdin=""):
 class Terminal:
     """The program, as it runs on a terminal."""
 
-    def __init__(self, test, *arguments):
+    def __init__(self, test, *arguments, env=None):
         self.test, self.shown = test, ""
         self.controller, end = pty.openpty()
         self.program = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=end, stdout=end, stderr=end,
-                                        start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+                                        start_new_session=True, env=env,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(end)
         test.addCleanup(self.program.wait)
         test.addCleanup(self.program.kill)
