@@ -37,11 +37,13 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
   const auto shared = std::span(*prompt).first(prompt->size() - 1);
   if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits)
     return skald::Failure(logits.error());
-  std::cout << trunk->size() << " tokens in common: " << trunk->pool().usage().used_bytes << " bytes\n";
+  std::cout << trunk->size() << " tokens in common: " << trunk->pool()->usage().used_bytes << " bytes\n";
 
   std::vector<skald::KVCache> forks;  // kept, to see what all of them take together
   for (uint64_t stream = 0; stream < 4; ++stream) {
-    skald::KVCache& fork = forks.emplace_back(trunk->Fork());
+    auto forked = trunk->Fork();
+    if (!forked) return skald::Failure(forked.error());
+    skald::KVCache& fork = forks.emplace_back(std::move(*forked));
     // One seed, and a stream of random numbers for each fork.
     const skald::SamplerSettings settings = {
         .temperature = 0.8f, .random = {.seed = 7, .stream = stream}, .num_logprobs = 0};
@@ -58,7 +60,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
     std::cout << "..." << tokenizer->Decode(tokens).value() << "  (log-probability " << logprob << ", "
               << fork.usage().exclusive_bytes << " bytes of its own)\n";
   }
-  std::cout << "All five caches: " << trunk->pool().usage().used_bytes << " bytes\n";
+  std::cout << "All five caches: " << trunk->pool()->usage().used_bytes << " bytes\n";
   return {};
 }
 

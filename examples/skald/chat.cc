@@ -103,7 +103,9 @@ class Chat {
 
   Result<void> Save(const std::filesystem::path& file) {
     if (auto known = IdentifyModelOnce(); !known) return known;
-    SavedChat saved{session_.ForkCache(), session_.pending(), turns_, questions_, options_.sampler};
+    auto fork = session_.ForkCache();
+    if (!fork) return Failure(fork.error());
+    SavedChat saved{std::move(*fork), session_.pending(), turns_, questions_, options_.sampler};
     saved.sampler.random.seed = seed();
     if (auto done = SaveChat(file, *owner_, saved); !done) return done;
     Note("saved to " + file.string());

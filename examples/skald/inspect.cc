@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "identify_model.h"
+#include "skald/base/message.h"
 #include "skald/base/printable.h"
 #include "skald/weights/checkpoint.h"
-#include "skald/weights/message.h"
 #include "skald/weights/packed_file.h"
 
 namespace skald::program {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "interrupt.h"
 #include "messages.h"
+#include "skald/cache/create.h"
 
 namespace skald::program {
 namespace {
@@ -20,7 +22,9 @@ Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig&
   if (!pool) return Failure(pool.error());
   auto workspace = CreateWorkspace(runtime);
   if (!workspace) return Failure(workspace.error());
-  return Session(model, std::move(*pool), std::move(*workspace));
+  auto cache = CreateKVCache(*pool);
+  if (!cache) return Failure(cache.error());
+  return Session(model, std::move(*pool), std::move(*cache), std::move(*workspace));
 }
 
 Result<void> Session::CheckRoom(size_t tokens) const {

@@ -52,7 +52,7 @@ class Session {
   void Remember(std::unique_ptr<PromptMemory> memory) { memory_ = std::move(memory); }
 
   // The conversation as it is, for SaveChat, and one that LoadChat read in its place.
-  KVCache ForkCache() const { return cache_.Fork(); }
+  Result<KVCache> ForkCache() const { return cache_.Fork(); }
   const std::vector<int32_t>& pending() const { return pending_; }
   void Replace(KVCache cache, std::vector<int32_t> pending) {
     cache_ = std::move(cache);
@@ -84,8 +84,8 @@ class Session {
   const Statistics& statistics() const { return statistics_; }
 
  private:
-  Session(const LanguageModel& model, std::shared_ptr<BlockPool> pool, Workspace workspace)
-      : model_(&model), pool_(std::move(pool)), cache_(pool_), workspace_(std::move(workspace)) {}
+  Session(const LanguageModel& model, std::shared_ptr<BlockPool> pool, KVCache cache, Workspace workspace)
+      : model_(&model), pool_(std::move(pool)), cache_(std::move(cache)), workspace_(std::move(workspace)) {}
 
   // Feeds a prompt, but for what memory knows of it. Returns as Feed. Memory that fails is told of and done without.
   Result<std::vector<float>> FeedPrompt(std::span<const int32_t> tokens);

@@ -76,13 +76,13 @@ TEST_CASE("caches of one pool may be used by several threads at once") {
   KVCache root = *CreateKVCache(pool);
   REQUIRE(ToyForward(root, std::vector<int32_t>(100, 1)));
   std::vector<KVCache> forks;
-  for (int i = 0; i < 4; ++i) forks.push_back(root.Fork());
+  for (int i = 0; i < 4; ++i) forks.push_back(*root.Fork());
   std::vector<std::thread> threads;
   for (int32_t i = 0; i < 4; ++i) {
     threads.emplace_back([&cache = forks[i], i] {
       for (int32_t turn = 0; turn < 50; ++turn) {
         (void)ToyForward(cache, std::vector<int32_t>(7, i * 1000 + turn));
-        KVCache branch = cache.Fork();
+        KVCache branch = *cache.Fork();
         (void)ToyForward(branch, {1, 2, 3});
       }
     });

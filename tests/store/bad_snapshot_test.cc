@@ -164,10 +164,10 @@ TEST_CASE("a store too small for a snapshot says so instead of keeping a part of
 
 TEST_CASE("a manifest whose checksum is right may still contradict itself") {
   const KVCache cache = Talk();
-  const CacheContents contents = cache.Contents();
-  const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
+  const CacheContents contents = *cache.Contents();
+  const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
   const Manifest good = SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
-  const CacheLayout& layout = cache.pool().layout();
+  const CacheLayout& layout = cache.pool()->layout();
   CHECK(DecodeManifest(EncodeManifest(good), kind, layout));
   const auto refused = [&](auto change) {
     Manifest bad = good;
@@ -188,10 +188,10 @@ TEST_CASE("a manifest whose checksum is right may still contradict itself") {
 TEST_CASE("a manifest must hold all that the next token sees, at every resume point") {
   for (const bool recurrent : {true, false}) {
     KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
-    const CacheLayout& layout = cache.pool().layout();
-    const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
+    const CacheLayout& layout = cache.pool()->layout();
+    const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
     const auto manifest_of = [&] {
-      const CacheContents contents = cache.Contents();
+      const CacheContents contents = *cache.Contents();
       return SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
     };
     const auto refused = [&](Manifest bad) {

@@ -78,7 +78,7 @@ TEST_CASE("the first release's snapshot loads and goes on") {
   KVCache& cache = snapshot->cache;
   CHECK(std::ranges::equal(cache.tokens(), RandomTokens<FirstRelease>(5, kTokens)));
   CHECK(cache.exact_tokens() == kTokens);
-  CHECK(cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {20, 20}, {40, 40}, {45, 45}});
+  CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {20, 20}, {40, 40}, {45, 45}});
   REQUIRE(snapshot->notes.sampler);
   CHECK(snapshot->notes.sampler->settings.temperature == 0.75f);
   CHECK(snapshot->notes.sampler->settings.top_k == 8);

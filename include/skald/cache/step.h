@@ -70,7 +70,7 @@ class Step {
     StepRequest request;
     TableLease fresh;
     TableLease next;
-    std::vector<std::shared_ptr<const TableLease>> checkpoints;
+    std::vector<SharedLease> checkpoints;
   };
 
   static Failure OfSequence(size_t index, const Result<void>& result) {
@@ -99,7 +99,7 @@ class Step {
   Result<void> Reserve(const StepRequest& request, uint32_t index) {
     KVCache& cache = *request.cache;
     const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
-    std::vector<uint32_t> positions = CheckpointPositions(cache.pool().runtime(), cache.size(), num_tokens);
+    std::vector<uint32_t> positions = CheckpointPositions(cache.pool()->runtime(), cache.size(), num_tokens);
     while (true) {
       auto reserved = Reserve(request, index, positions);
       if (reserved || reserved.error().code != ErrorCode::kResourceExhausted) return reserved;
@@ -124,7 +124,7 @@ class Step {
     TableLease fresh = planner.TakeFresh();
     auto checkpoints = cache.checkpoints_;
     for (const uint32_t position : positions) {
-      checkpoints.push_back(std::make_shared<const TableLease>(fresh.Share(planner.CheckpointAt(position))));
+      checkpoints.push_back(std::make_shared<TableLease>(fresh.Share(planner.CheckpointAt(position))));
     }
     const size_t kept = std::min<size_t>(checkpoints.size(), pool->runtime().max_checkpoints);
     checkpoints.erase(checkpoints.begin(), checkpoints.end() - static_cast<ptrdiff_t>(kept));

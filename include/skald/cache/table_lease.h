@@ -17,9 +17,9 @@ namespace skald {
 
 class TableLease {
  public:
-  // An empty sequence.
+  // An empty sequence. Throws std::bad_alloc as a vector does.
   explicit TableLease(std::shared_ptr<BlockPool> pool) : pool_(std::move(pool)) {
-    table_.groups.resize(pool_->layout().groups().size());
+    if (pool_ != nullptr) table_.groups.resize(pool_->layout().groups().size());
   }
 
   // Takes over `table`, whose references the caller owned.
@@ -28,8 +28,9 @@ class TableLease {
   TableLease(TableLease&& other) noexcept
       : pool_(std::move(other.pool_)), table_(std::exchange(other.table_, BlockTable{})) {}
   TableLease& operator=(TableLease&& other) noexcept {
-    std::swap(pool_, other.pool_);
-    std::swap(table_, other.table_);
+    TableLease former(std::move(*this));
+    pool_ = std::move(other.pool_);
+    table_ = std::exchange(other.table_, BlockTable{});
     return *this;
   }
   ~TableLease() {
@@ -38,6 +39,17 @@ class TableLease {
 
   const BlockTable& table() const { return table_; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
+
+  // Gives the blocks back; what is left is an empty sequence.
+  void Clear() noexcept {
+    if (pool_ != nullptr) pool_->DropReferences(table_);
+    for (GroupTable& group : table_.groups) {
+      group.first_token = 0;
+      group.blocks.clear();
+    }
+    table_.tokens = 0;
+    table_.edits.clear();
+  }
 
   TableLease Share() const { return Share(table_); }
 
@@ -54,6 +66,9 @@ class TableLease {
   std::shared_ptr<BlockPool> pool_;
   BlockTable table_;
 };
+
+// A lease that several caches have in common: a resume point and those of the cache's forks. Its table does not change.
+using SharedLease = std::shared_ptr<TableLease>;
 
 }  // namespace skald
 

@@ -73,7 +73,7 @@ class Model {
     auto step = Step::Begin(batch.requests(), workspace.pass_tokens());
     if (!step) return Failure(step.error());
     std::vector<BlockPool*> pools;
-    for (const StepRequest& request : batch.requests()) pools.push_back(&request.cache->pool());
+    for (const StepRequest& request : batch.requests()) pools.push_back(request.cache->pool().get());
 
     Outputs outputs = ReserveMemory(batch, workspace);
     ForwardPass<C>(weights_, rotations_, step->plan(), pools, workspace).Run(batch.requests(), batch.wants());
@@ -85,7 +85,7 @@ class Model {
     if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
     size_t num_tokens = 0;
     for (size_t i = 0; i < batch.requests().size(); ++i) {
-      if (auto valid = CheckRequest(batch.requests()[i], batch.requests()[0].cache->pool().runtime()); !valid) {
+      if (auto valid = CheckRequest(batch.requests()[i], batch.requests()[0].cache->pool()->runtime()); !valid) {
         return Annotate("sequence " + std::to_string(i) + " of the batch", valid);
       }
       num_tokens += batch.requests()[i].tokens.size();
@@ -96,7 +96,7 @@ class Model {
   }
 
   static Result<void> CheckRequest(const StepRequest& request, const RuntimeConfig& first) {
-    const BlockPool& pool = request.cache->pool();
+    const BlockPool& pool = *request.cache->pool();
     if (pool.fingerprint() != kFingerprint) {
       return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than the model " + std::string(C::kName) +
                                                    " needs; make it with CreateKVCache for that Config");

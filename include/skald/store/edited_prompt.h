@@ -60,10 +60,11 @@ inline std::optional<SharedSpan> FindSharedSpan(std::span<const int32_t> old_tok
 // Leaves the prefix and the span in `cache`, which holds the old tokens. Errors: those of KVCache::Erase; the cache
 // then is as it was.
 inline Result<void> KeepSpan(KVCache& cache, const SharedSpan& span) {
-  KVCache edited = cache.Fork();
-  if (auto cut = edited.Erase(span.old_begin + span.length, edited.size()); !cut) return cut;
-  if (auto cut = edited.Erase(span.prefix, span.old_begin); !cut) return cut;
-  cache = std::move(edited);
+  auto edited = cache.Fork();
+  if (!edited) return Failure(edited.error());
+  if (auto cut = edited->Erase(span.old_begin + span.length, edited->size()); !cut) return cut;
+  if (auto cut = edited->Erase(span.prefix, span.old_begin); !cut) return cut;
+  cache = std::move(*edited);
   return {};
 }
 

@@ -97,7 +97,7 @@ class PromptCache {
   // of the stores.
   Result<void> Insert(const KVCache& cache, std::span<const float> logits = {},
                       const std::optional<std::string>& salt = {}) {
-    if (&cache.pool() != pool_.get()) {
+    if (cache.pool() != pool_) {
       return Fail(ErrorCode::kFailedPrecondition, "PromptCache::Insert: the cache is of another pool");
     }
     if (cache.exact_tokens() < cache.size()) {
@@ -189,7 +189,9 @@ class PromptCache {
                                                      std::to_string(options_.max_bytes));
     }
     while (entries_.bytes() + entries_.BytesToAdd(cache, logits) > options_.max_bytes) EvictUntil(entries_.bytes() - 1);
-    return entries_.Insert(cache.Fork(), chain, logits);
+    auto fork = cache.Fork();
+    if (!fork) return Failure(fork.error());
+    return entries_.Insert(std::move(*fork), chain, logits);
   }
 
   void EvictUntil(uint64_t max_bytes) {

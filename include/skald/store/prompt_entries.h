@@ -22,6 +22,7 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
+#include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/stored_prompts.h"
@@ -38,7 +39,7 @@ class PromptEntries {
   uint64_t BytesToAdd(const KVCache& cache, std::span<const float> logits) const {
     uint64_t bytes = OwnBytes(cache, logits);
     for (const auto& [group, block] : BlocksOf(cache)) {
-      if (!held_.contains({group, block})) bytes += cache.pool().geometry(group).block_bytes();
+      if (!held_.contains({group, block})) bytes += cache.pool()->geometry(group).block_bytes();
     }
     return bytes;
   }
@@ -46,7 +47,7 @@ class PromptEntries {
   // Returns the bytes of an entry by itself, shared blocks included.
   static uint64_t WholeBytes(const KVCache& cache, std::span<const float> logits) {
     uint64_t bytes = OwnBytes(cache, logits);
-    for (const auto& [group, block] : BlocksOf(cache)) bytes += cache.pool().geometry(group).block_bytes();
+    for (const auto& [group, block] : BlocksOf(cache)) bytes += cache.pool()->geometry(group).block_bytes();
     return bytes;
   }
 
@@ -95,9 +96,11 @@ class PromptEntries {
       const auto [begin, end] = by_border_.equal_range(ChunkKey{*link});
       for (auto found = begin; found != end; ++found) Consider(found->second, tokens, best);
     }
-    if (best.reused == 0) return PromptPrefix{KVCache(pool), best.matched, {}};
+    auto cache = best.reused == 0 ? CreateKVCache(pool) : best.entry->cache.Fork();
+    if (!cache) return Failure(cache.error());
+    PromptPrefix prefix{std::move(*cache), best.matched, {}};
+    if (best.reused == 0) return prefix;
     entries_.splice(entries_.begin(), entries_, best.entry);
-    PromptPrefix prefix{best.entry->cache.Fork(), best.matched, {}};
     if (auto rewound = prefix.cache.Truncate(best.reused); !rewound) return Failure(rewound.error());
     if (best.reused == tokens.size()) prefix.logits = best.entry->logits;
     return prefix;
@@ -111,7 +114,7 @@ class PromptEntries {
     for (const auto& block : BlocksOf(last->cache)) {
       const auto held = held_.find(block);
       if (--held->second > 0) continue;
-      bytes_ -= last->cache.pool().geometry(block.first).block_bytes();
+      bytes_ -= last->cache.pool()->geometry(block.first).block_bytes();
       held_.erase(held);
     }
     for (const ChunkKey& border : last->borders) {
@@ -144,14 +147,12 @@ class PromptEntries {
   // Every block that the cache's table or a checkpoint refers to.
   static std::set<HeldBlock> BlocksOf(const KVCache& cache) {
     std::set<HeldBlock> blocks;
-    const CacheContents contents = cache.Contents();
     const auto add = [&blocks](const BlockTable& table) {
       for (uint32_t g = 0; g < table.groups.size(); ++g) {
         for (const BlockId id : table.groups[g].blocks) blocks.insert({g, id});
       }
     };
-    add(contents.lease.table());
-    for (const auto& checkpoint : contents.checkpoints) add(checkpoint->table());
+    cache.ForEachTable(add);
     return blocks;
   }
 

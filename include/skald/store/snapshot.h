@@ -78,10 +78,11 @@ inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
 template <class Emit>
 Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Emit emit) {
-  const CacheContents contents = cache.Contents();
-  const auto kind = StateKindOf(cache.pool(), identity, options.codec);
+  const auto contents = cache.Contents();
+  if (!contents) return Failure(contents.error());
+  const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
   if (!kind) return Failure(kind.error());
-  const auto plan = SnapshotPlan::Make(contents, *kind, notes, options.codec);
+  const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);
   if (!plan) return Failure(plan.error());
   const std::vector<std::byte> manifest = EncodeManifest(plan->manifest());
   const auto key = ManifestKey(manifest);

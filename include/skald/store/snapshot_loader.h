@@ -54,7 +54,7 @@ class SnapshotLoader {
       if (!checkpoint) return Failure(checkpoint.error());
       if (!has_room) continue;
       contents.checkpoints.insert(contents.checkpoints.begin(),
-                                  std::make_shared<const TableLease>(std::move(*checkpoint)));
+                                  std::make_shared<TableLease>(std::move(*checkpoint)));
     }
     return KVCache(std::move(contents));
   }

@@ -65,7 +65,9 @@ class StoredPrompts {
                       std::vector<float> logits) const {
     const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
     if (!manifest) return Failure(manifest.error());
-    for (const ResumeRange& range : cache.ResumePoints()) {
+    const auto points = cache.ResumePoints();
+    if (!points) return Failure(points.error());
+    for (const ResumeRange& range : *points) {
       for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
         if (auto put = PutPointer(chain, border, *manifest); !put) return put;
       }

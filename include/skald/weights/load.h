@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "skald/base/executor.h"
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
@@ -22,7 +23,6 @@
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/load_plan.h"
-#include "skald/weights/message.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/packed_cache.h"
 #include "skald/weights/packed_check.h"

@@ -17,13 +17,13 @@
 #include <system_error>
 #include <utility>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/packed_check.h"
 #include "skald/weights/packed_file.h"
