@@ -149,6 +149,19 @@ class Sessions(TestCase):
         self.assertIn("/load needs the name of a file", err)
         self.assertIn("/save needs the name of a file", err)
 
+    def test_a_conversation_is_nobody_elses(self):
+        session = self.folder / "chat.skald"
+        self.chat("And", options=("--session", session))
+        self.assertEqual(stat.S_IMODE(session.stat().st_mode), 0o600)
+        session.chmod(0o640)  # unless its owner wants it otherwise
+        link = self.folder / "link.skald"
+        link.symlink_to(session)
+        self.chat("he said", options=("--session", link))
+        self.assertEqual(stat.S_IMODE(session.stat().st_mode), 0o640)
+        self.assertTrue(link.is_symlink())
+        _, err = self.chat("", options=("--session", session))
+        self.assertIn(": 2 messages", err)
+
     def test_what_cannot_be_kept_is_told_before_the_first_message(self):
         os.mkfifo(self.folder / "pipe")
         for session, pattern in ((self.folder / "absent" / "chat.skald", "No such file or directory"),
@@ -203,6 +216,7 @@ class FailedSaves(TestCase):
     def assert_rescued(self, error):
         file = pathlib.Path(re.search(r"; the conversation is in (.*)\n", error)[1])
         self.assertEqual(stat.S_IMODE(file.parent.stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
         _, err = self.skald("chat", "--session", file)
         self.assertIn(": 1 messages", err)
         return file

@@ -95,6 +95,11 @@ class Input(TestCase):
                     self.assertEqual((done.returncode, done.stdout), (1, b""))
                     self.assertRegex(done.stderr.splitlines()[-1], b"\\Askald: " + pattern)
 
+    def test_tokenizers_that_are_no_files(self):
+        os.mkfifo(self.folder / "pipe")
+        for path in (self.folder, self.folder / "pipe", "/proc/self/mem"):
+            self.refused(1, ".+", "generate", "--tokenizer", path)
+
     def test_files_of_a_model_that_are_none(self):
         model = self.copy_of_demo()
         for name in ("config.json", "tokenizer.model"):

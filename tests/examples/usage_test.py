@@ -48,6 +48,7 @@ class Mistakes(TestCase):
                     (["--max-context", 1 << 40], "--max-context: expected 1 to .*, got"),
                     (["--cache-bytes", 0], "--cache-bytes: expected 1 to .*, got 0"),
                     (["--cache-bytes", "5 apples"], "--cache-bytes: .*unit"),
+                    (["--temperature", ""], "--temperature: expected a value"),
                     (["--temperature", -1], ".*temperature is -1.*expected"),
                     (["--temperature", "nan"], ".*temperature is nan.*expected"),
                     (["--top-k", -1], "--top-k: expected 0 to .*, got -1"),
@@ -67,6 +68,7 @@ class Mistakes(TestCase):
         self.refused(2, "give only one of --prompt, --prompt-file and --token-ids", "generate", "--prompt", "a",
                      "--token-ids", "1")
         self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
+        self.refused(2, "--token-ids: expected a value", "generate", "--token-ids", "")
         self.refused(2, "DIR is required", "store")
         self.refused(2, "--shape excludes --model", "bench", "--shape", "demo", "--model", DEMO)
         self.refused(2, "--dtype: there is no element type Q9", "bench", "--dtype", "q9")
