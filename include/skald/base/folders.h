@@ -72,8 +72,8 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
 }
 
-// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The standard
-// library's iterators report a signal as an error, and end the program where they find no memory.)
+// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The
+// standard library's iterators report a signal as an error, and end the program where they find no memory.)
 template <class Visit>
 Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
   struct Close {

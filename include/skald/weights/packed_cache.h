@@ -35,7 +35,8 @@
 namespace skald {
 
 // Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found again.
+// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
+// again.
 inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
                                                      const std::filesystem::path& source, DType dtype) {
   std::error_code error;
