@@ -65,8 +65,8 @@ void CheckStates(const Model<C>& model, const ReferenceTensors& reference, size_
     if (!IsRecurrent(C::kLayers[layer])) continue;
     CAPTURE(layer);
     const LayerSlot slot = layout.layers()[layer];
-    const BlockGeometry& geometry = cache.pool().geometry(slot.group);
-    const std::byte* const block = cache.pool().Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
+    const BlockGeometry& geometry = cache.pool()->geometry(slot.group);
+    const std::byte* const block = cache.pool()->Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
     const auto floats = [&](size_t offset, size_t bytes) {
       const float* const first = reinterpret_cast<const float*>(block + offset);
       return std::vector<float>(first, first + bytes / sizeof(float));

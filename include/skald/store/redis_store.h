@@ -66,6 +66,20 @@ class RedisStore {
     });
   }
 
+  // The length of a value and its first `most` bytes.
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const {
+    return Run<ChunkFront>([&](internal::RedisConnection& server) -> Result<ChunkFront> {
+      const std::string last = std::to_string(std::clamp<uint64_t>(most, 1, kMaxChunkBytes) - 1);
+      const auto front = server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING});
+      if (!front) return Failure(front.error());
+      if ((*front)->len == 0) return ChunkNotFound(key);  // to Redis, no value and an empty one are the same
+      const auto length = server.Call({"STRLEN", NameOf(key)}, {REDIS_REPLY_INTEGER});
+      if (!length) return Failure(length.error());
+      const auto bytes = std::as_bytes(std::span((*front)->str, (*front)->len));
+      return ChunkFront{static_cast<uint64_t>((*length)->integer), ChunkBytes(bytes.begin(), bytes.end())};
+    });
+  }
+
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const {
     if (auto size = NoThrow("a chunk", [&] { return CheckChunkSize(key, value.size()); }); !size) return size;
     return Run<void>([&](internal::RedisConnection& server) -> Result<void> {

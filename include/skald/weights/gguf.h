@@ -25,6 +25,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/small_file.h"
@@ -33,7 +34,6 @@
 #include "skald/weights/gguf_metadata.h"
 #include "skald/weights/gguf_types.h"
 #include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
 #include "skald/weights/tensor_view.h"
 
 namespace skald {

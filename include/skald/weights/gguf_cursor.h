@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/weights/message.h"
 
 namespace skald::internal {
 

@@ -20,8 +20,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/message.h"
 #include "skald/weights/gguf_cursor.h"
-#include "skald/weights/message.h"
 
 namespace skald {
 

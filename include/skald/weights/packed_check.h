@@ -69,7 +69,7 @@ inline void TakeFromOthers(const std::filesystem::path& path) {
 inline void Remember(const PackedFile& file) {
   const PackedRecord record = RecordOf(file.status(), file.header_checksum());
   const std::filesystem::path path = RecordPath(file.path());
-  auto sink = FileSink::Create(path);
+  auto sink = FileSink::CreateAnew(path, 0644);
   if (!sink || !sink->Write(std::as_bytes(std::span(&record, 1))) || !sink->Commit(SyncPolicy::kNone)) return;
   TakeFromOthers(path);
 }

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/printable.h"
@@ -29,7 +30,6 @@
 #include "skald/weights/build_weights.h"
 #include "skald/weights/mapped_file.h"
 #include "skald/weights/matrix.h"
-#include "skald/weights/message.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/packed_format.h"
 #include "skald/weights/weight_shapes.h"

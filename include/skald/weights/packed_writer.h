@@ -120,7 +120,7 @@ inline Result<void> WritePackedFile(const std::filesystem::path& path, const Mod
     header.table_checksum = Xxh64(table);
     header.checksum = internal::ChecksumOf(header);
 
-    auto sink = FileSink::Create(path);
+    auto sink = FileSink::CreateAnew(path, 0644);  // weights are no secret
     if (!sink) return Failure(sink.error());
     if (auto written = sink->Write(std::as_bytes(std::span(&header, 1))); !written) return written;
     if (auto written = sink->Write(table); !written) return written;

@@ -24,11 +24,11 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
 #include "skald/weights/safetensors_header.h"
 #include "skald/weights/tensor_view.h"
 

@@ -2,8 +2,8 @@
 //
 // model.safetensors.index.json: which shard of a checkpoint holds which tensor.
 
-#ifndef SKALD_WEIGHTS_SHARD_INDEX_H_
-#define SKALD_WEIGHTS_SHARD_INDEX_H_
+#ifndef SKALD_BASE_SHARD_INDEX_H_
+#define SKALD_BASE_SHARD_INDEX_H_
 
 #include <cstdint>
 #include <filesystem>
@@ -15,12 +15,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
 #include "skald/base/small_file.h"
-#include "skald/weights/message.h"
-#include "skald/weights/strict_json.h"
+#include "skald/base/strict_json.h"
 
 namespace skald {
 
@@ -75,4 +75,4 @@ inline Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
 
 }  // namespace skald
 
-#endif  // SKALD_WEIGHTS_SHARD_INDEX_H_
+#endif  // SKALD_BASE_SHARD_INDEX_H_

@@ -4,8 +4,8 @@
 // (parsers commonly keep the last one, so two programs could read one file differently) and with
 // bounded nesting and so bounded memory.
 
-#ifndef SKALD_WEIGHTS_STRICT_JSON_H_
-#define SKALD_WEIGHTS_STRICT_JSON_H_
+#ifndef SKALD_BASE_STRICT_JSON_H_
+#define SKALD_BASE_STRICT_JSON_H_
 
 #include <cstddef>
 #include <set>
@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/weights/message.h"
+#include "skald/base/message.h"
 
 namespace skald::internal {
 
@@ -79,4 +79,4 @@ inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) 
 
 }  // namespace skald::internal
 
-#endif  // SKALD_WEIGHTS_STRICT_JSON_H_
+#endif  // SKALD_BASE_STRICT_JSON_H_
