@@ -194,5 +194,34 @@ TEST_CASE("clearing gives everything back, checkpoints included") {
   CHECK(cache.pool()->usage().used_bytes == 0);
 }
 
+TEST_CASE("a cache that was moved from refuses everything and crashes nowhere") {
+  KVCache cache = CacheOf(50);
+  KVCache taken = std::move(cache);
+  const auto refused = [](const auto& result) { return result.error().code == ErrorCode::kFailedPrecondition; };
+  const auto check = [&] {
+    CHECK_FALSE(cache.is_valid());
+    CHECK(cache.pool() == nullptr);
+    CHECK(cache.size() + cache.max_tokens() + cache.exact_tokens() + cache.NearestResumePoint(5) == 0);
+    CHECK(cache.tokens().empty());
+    CHECK(cache.table().groups.empty());
+    CHECK(cache.usage().exclusive_bytes + cache.usage().shared_bytes == 0);
+    CHECK(refused(cache.Fork()));
+    CHECK(refused(cache.Contents()));
+    CHECK(refused(cache.ResumePoints()));
+    CHECK(refused(cache.Truncate(0)));
+    CHECK(refused(cache.Erase(0, 0)));
+    CHECK(refused(cache.Shift(0, 0, 0)));
+  };
+  check();
+  cache.Clear();
+  check();
+  KVCache assigned = CacheOf(20);
+  assigned = std::move(taken);  // what it held goes back at once
+  cache = std::move(assigned);
+  CHECK(cache.is_valid());
+  CHECK(cache.size() == 50);
+  CHECK(HoldsItsTokens(cache));
+}
+
 }  // namespace
 }  // namespace skald::testing

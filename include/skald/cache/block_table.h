@@ -49,6 +49,14 @@ struct BlockTable {
 
   friend bool operator==(const BlockTable&, const BlockTable&) = default;
 
+  // Calls function(group, block) for every block.
+  template <class Function>
+  void ForEachBlock(Function function) const {
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (const BlockId id : groups[g].blocks) function(g, id);
+    }
+  }
+
   // The present order even when no edit is pending.
   Segments Order() const { return edits.empty() && tokens > 0 ? Segments{{0, tokens}} : edits; }
 };

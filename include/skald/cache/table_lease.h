@@ -9,7 +9,10 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/block_table.h"
 
@@ -53,8 +56,21 @@ class TableLease {
 
   TableLease Share() const { return Share(table_); }
 
-  // Takes over one reference to a block, appended to `group`.
-  void Adopt(size_t group, BlockId id) { table_.groups[group].blocks.push_back(id); }
+  // Takes a block of the pool, cleared, and appends it to `group`. Errors: those of BlockPool::Allocate.
+  Result<BlockId> Take(size_t group) {
+    return NoThrow("the block pool", [&]() -> Result<BlockId> {
+      std::vector<BlockId>& blocks = table_.groups[group].blocks;
+      blocks.push_back(0);  // so that the block cannot be lost
+      auto id = pool_->Allocate(group);
+      id ? void(blocks.back() = *id) : blocks.pop_back();
+      return id;
+    });
+  }
+
+  // Makes room for `count` blocks more of `group`.
+  void Reserve(size_t group, size_t count) {
+    table_.groups[group].blocks.reserve(table_.groups[group].blocks.size() + count);
+  }
 
   // A lease on `part`, whose blocks must all be blocks of this lease.
   TableLease Share(BlockTable part) const {
@@ -63,6 +79,8 @@ class TableLease {
   }
 
  private:
+  friend class BlockExchange;
+
   std::shared_ptr<BlockPool> pool_;
   BlockTable table_;
 };

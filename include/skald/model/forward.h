@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ForwardPass: computes a planned step, pass by pass, from the tokens to the outputs. Reads the weights, writes the
-// step's blocks and the workspace; publishing the step is the caller's business.
+// step's blocks and the workspace; publishing the step is the caller's business. All memory that it needs is there once
+// it is made, before the step takes its blocks: nothing but an executor that throws can stop it then.
 
 #ifndef SKALD_MODEL_FORWARD_H_
 #define SKALD_MODEL_FORWARD_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -33,42 +35,52 @@ namespace skald {
 template <ModelConfig C>
 class ForwardPass {
  public:
-  // `rotations[g]` belongs to group g of the layout. Everything must outlive this object.
-  ForwardPass(const ModelWeights& weights, const std::vector<Rotation>& rotations, const StepPlan& plan,
-              const std::vector<BlockPool*>& pools, Workspace& workspace)
+  // `rotations[g]` belongs to group g of the layout, and `plan` to `batch`; its blocks need not be there yet.
+  // Everything must outlive this object.
+  ForwardPass(const ModelWeights& weights, std::span<const Rotation> rotations, const StepPlan& plan,
+              const std::vector<BlockPool*>& pools, const Batch& batch, Workspace& workspace)
       : weights_(weights),
         rotations_(rotations),
         plan_(plan),
+        batch_(batch),
         pool_(*pools.front()),
         act_(workspace.activations),
         outputs_(workspace.outputs),
         ops_(workspace.executor(), workspace.activations.matmul),
+        rows_(std::min<size_t>(batch.wants().size(), workspace.pass_tokens())),
         blocks_(plan, pools),
-        states_(plan, pools) {}
+        states_(plan, pools) {
+    ReserveActivations(rows_.most());
+    ReserveOutputs();
+  }
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
-  void Run(std::span<const StepRequest> requests, std::span<const Want> wants) {
+  void Run() {
     blocks_.Prepare(rotations_, ops_.executor());
-    std::vector<size_t> first_want;
-    for (size_t total = 0; const StepRequest& request : requests) {
-      first_want.push_back(total);
-      total += request.tokens.size();
-    }
+    states_.Prepare();
     size_t num_logits = 0, num_hidden = 0;
     for (const Pass& pass : plan_.passes) {
-      const PassRows rows(pass, plan_, requests, wants, first_want);
+      rows_.BeginPass(pass, plan_, batch_);
       blocks_.BeginPass(pass);
       states_.BeginPass(pass);
-      RunLayers(rows);
-      ComputeLogits(rows.logit_rows, outputs_.logits.data() + num_logits * C::kVocabSize);
-      NormalizeWanted(rows.hidden_rows, outputs_.hidden.data() + num_hidden * C::kModelDim);
-      num_logits += rows.logit_rows.size();
-      num_hidden += rows.hidden_rows.size();
+      RunLayers(rows_);
+      ComputeLogits(rows_.logit_rows, outputs_.logits.data() + num_logits * C::kVocabSize);
+      NormalizeWanted(rows_.hidden_rows, outputs_.hidden.data() + num_hidden * C::kModelDim);
+      num_logits += rows_.logit_rows.size();
+      num_hidden += rows_.hidden_rows.size();
     }
   }
 
+ private:
+  static constexpr CacheLayout kLayout = LayoutOf<C>();
+
+  size_t CountWanted(Want want) const {
+    return static_cast<size_t>(std::count(batch_.wants().begin(), batch_.wants().end(), want));
+  }
+
   // Grows the workspace's buffers to what passes of `rows` rows need.
-  static void ReserveActivations(size_t rows, Activations& act) {
+  void ReserveActivations(size_t rows) {
+    Activations& act = act_;
     constexpr size_t kQueryDim = size_t{HeadsOf<C>()} * HeadDimOf<C>();
     constexpr size_t kKVDim = size_t{KVHeadsOf<C>()} * HeadDimOf<C>();
     Reserve(act.hidden, rows * C::kModelDim);
@@ -84,10 +96,28 @@ class ForwardPass {
       Reserve(act.cos[g], rows * group.rotary_dim / 2);
       Reserve(act.sin[g], rows * group.rotary_dim / 2);
     }
+    for (const LayerWeights& layer : weights_.layers) ReserveLayer(layer, rows, act.matmul);
   }
 
- private:
-  static constexpr CacheLayout kLayout = LayoutOf<C>();
+  static void ReserveLayer(const LayerWeights& layer, size_t rows, MatMulScratch& scratch) {
+    const AttentionWeights& attention = layer.attention;
+    const RecurrentWeights& recurrent = layer.recurrent;
+    for (const Matrix* matrix :
+         {&attention.qkv, &attention.output, &recurrent.input, &recurrent.selection, &recurrent.time_step,
+          &recurrent.output, &layer.feed_forward.gate_up, &layer.feed_forward.down}) {
+      if (matrix->rows > 0) ReserveMatMul(*matrix, rows, scratch);
+    }
+    if (!recurrent.gates.empty()) ReserveBlockMatMul(recurrent.gates, recurrent.output.cols, rows, scratch);
+  }
+
+  void ReserveOutputs() {
+    const size_t num_logits = CountWanted(Want::kLogits);
+    Reserve(outputs_.logits, num_logits * C::kVocabSize);
+    Reserve(outputs_.hidden, CountWanted(Want::kHidden) * C::kModelDim);
+    if (num_logits > 0) ReserveMatMul(Head(), std::min(num_logits, rows_.most()), act_.matmul);
+  }
+
+  const Matrix& Head() const { return weights_.head ? *weights_.head : weights_.embedding; }
 
   void RunLayers(const PassRows& rows) {
     ComputeAngles(rows);
@@ -152,18 +182,19 @@ class ForwardPass {
   void ComputeLogits(const std::vector<uint32_t>& wanted, float* logits) {
     if (wanted.empty()) return;
     NormalizeWanted(wanted, act_.normed.data());
-    const Matrix& head = weights_.head ? *weights_.head : weights_.embedding;
-    ops_.MatMul(head, {act_.normed.data(), C::kModelDim}, wanted.size(), {}, {logits, C::kVocabSize});
+    ops_.MatMul(Head(), {act_.normed.data(), C::kModelDim}, wanted.size(), {}, {logits, C::kVocabSize});
     if constexpr (FinalSoftcapOf<C>() > 0.0f) ops_.Softcap(logits, wanted.size() * C::kVocabSize, FinalSoftcapOf<C>());
   }
 
   const ModelWeights& weights_;
-  const std::vector<Rotation>& rotations_;  // [groups]
+  const std::span<const Rotation> rotations_;  // [groups]
   const StepPlan& plan_;
+  const Batch& batch_;
   const BlockPool& pool_;  // all pools of a step store the same way
   Activations& act_;
   OutputBuffers& outputs_;
   Operations ops_;
+  PassRows rows_;
   StepBlocks blocks_;
   StepStates states_;
 };

@@ -7,6 +7,7 @@
 #define SKALD_MODEL_MODEL_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/float_environment.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/layout.h"
@@ -37,20 +39,32 @@ class Model {
   using Config = C;
 
   // Takes weights that LoadWeights<C> made. See LoadModel for the usual way.
-  explicit Model(ModelWeights weights) : weights_(std::move(weights)) {
-    for (const CacheGroup& group : kLayout.groups()) rotations_.emplace_back(group.rope, group.rotary_dim);
+  explicit Model(ModelWeights weights) noexcept : weights_(std::move(weights)) {
+    for (size_t g = 0; g < rotations_.size(); ++g) {
+      rotations_[g] = Rotation(kLayout.groups()[g].rope, kLayout.groups()[g].rotary_dim);
+    }
   }
 
   const ModelWeights& weights() const { return weights_; }
 
   // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   // batch; they live in `workspace` until its next Forward. A failure names the sequence and leaves every cache as
-  // it was. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
-  // that store differently), kOutOfRange (a cache's token limit), kResourceExhausted (a pool's byte limit, or no memory
-  // for the activations).
+  // it was, resume points included; only what an executor throws comes too late for those that gave way to the batch's
+  // tokens. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
+  // that store differently, wishes that do not match their sequence's tokens), kOutOfRange (a cache's token limit),
+  // kResourceExhausted (a pool's byte limit, or no memory for the activations), kFailedPrecondition (a model, cache or
+  // workspace that was moved from, a workspace that another thread is using, an executor that threw).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
-    if (auto valid = Check(batch); !valid) return Failure(valid.error());
-    return NoThrow("Forward", [&] { return RunStep(batch, workspace); });
+    return NoThrow("Forward", [&]() -> Result<Outputs> {
+      const WorkspaceUse use(workspace);
+      if (!use.is_ours()) {
+        return Fail(ErrorCode::kFailedPrecondition,
+                    "another thread is computing with this workspace; each thread needs one of its own");
+      }
+      if (auto valid = Check(batch, workspace); !valid) return Failure(valid.error());
+      const FloatEnvironment contract;
+      return RunStep(batch, workspace);
+    });
   }
 
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
@@ -70,33 +84,39 @@ class Model {
 
   // Forward once the batch is known to make sense.
   Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {
-    auto step = Step::Begin(batch.requests(), workspace.pass_tokens());
+    auto step = Step::Plan(batch.requests(), workspace.pass_tokens());
     if (!step) return Failure(step.error());
     std::vector<BlockPool*> pools;
     for (const StepRequest& request : batch.requests()) pools.push_back(request.cache->pool().get());
 
-    Outputs outputs = ReserveMemory(batch, workspace);
-    ForwardPass<C>(weights_, rotations_, step->plan(), pools, workspace).Run(batch.requests(), batch.wants());
+    ForwardPass<C> pass(weights_, rotations_, step->plan(), pools, batch, workspace);
+    Outputs outputs = OutputsIn(workspace.outputs, batch.wants());
+    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+    pass.Run();
     step->Commit();
     return outputs;
   }
 
-  static Result<void> Check(const Batch& batch) {
+  Result<void> Check(const Batch& batch, const Workspace& workspace) const {
+    if (weights_.layers.size() != NumLayersOf<C>()) {
+      return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
+    }
+    if (workspace.pass_tokens() == 0) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
+    if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "there was no memory for all of the batch");
     if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
-    size_t num_tokens = 0;
     for (size_t i = 0; i < batch.requests().size(); ++i) {
-      if (auto valid = CheckRequest(batch.requests()[i], batch.requests()[0].cache->pool()->runtime()); !valid) {
+      if (auto valid = CheckRequest(batch, i); !valid) {
         return Annotate("sequence " + std::to_string(i) + " of the batch", valid);
       }
-      num_tokens += batch.requests()[i].tokens.size();
     }
-    if (batch.wants().size() == num_tokens) return {};
-    return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " + std::to_string(batch.wants().size()) +
-                                                 " tokens but has " + std::to_string(num_tokens));
+    return {};
   }
 
-  static Result<void> CheckRequest(const StepRequest& request, const RuntimeConfig& first) {
+  static Result<void> CheckRequest(const Batch& batch, size_t index) {
+    const StepRequest& request = batch.requests()[index];
+    if (!request.cache->is_valid()) return Fail(ErrorCode::kFailedPrecondition, "its cache was moved from");
     const BlockPool& pool = *request.cache->pool();
+    const RuntimeConfig& first = batch.requests()[0].cache->pool()->runtime();
     if (pool.fingerprint() != kFingerprint) {
       return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than the model " + std::string(C::kName) +
                                                    " needs; make it with CreateKVCache for that Config");
@@ -104,6 +124,11 @@ class Model {
     if (pool.runtime().kv_type != first.kv_type || pool.runtime().block_tokens != first.block_tokens) {
       return Fail(ErrorCode::kInvalidArgument,
                   "its cache has another kv_type or block_tokens than that of sequence 0; a batch needs them equal");
+    }
+    if (batch.wants(index).size() != request.tokens.size()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "the batch says what it wants of " + std::to_string(batch.wants(index).size()) + " tokens but has " +
+                      std::to_string(request.tokens.size()));
     }
     for (size_t i = 0; i < request.tokens.size(); ++i) {
       if (request.tokens[i] >= 0 && request.tokens[i] < C::kVocabSize) continue;
@@ -114,17 +139,12 @@ class Model {
     return {};
   }
 
-  // Makes room for everything Forward writes, and says where each output will be.
-  static Outputs ReserveMemory(const Batch& batch, Workspace& workspace) {
-    const std::span<const Want> wants = batch.wants();
-    const auto count = [wants](Want want) { return static_cast<size_t>(std::count(wants.begin(), wants.end(), want)); };
-    ForwardPass<C>::ReserveActivations(std::min<size_t>(wants.size(), workspace.pass_tokens()), workspace.activations);
-    Reserve(workspace.outputs.logits, count(Want::kLogits) * C::kVocabSize);
-    Reserve(workspace.outputs.hidden, count(Want::kHidden) * C::kModelDim);
-
+  // Says where in `buffers`, which have room for them, each output will be.
+  static Outputs OutputsIn(const OutputBuffers& buffers, std::span<const Want> wants) {
     Outputs outputs;
-    const float* logits = workspace.outputs.logits.data();
-    const float* hidden = workspace.outputs.hidden.data();
+    outputs.Reserve(wants.size() - static_cast<size_t>(std::count(wants.begin(), wants.end(), Want::kNothing)));
+    const float* logits = buffers.logits.data();
+    const float* hidden = buffers.hidden.data();
     for (const Want want : wants) {
       if (want == Want::kLogits) outputs.Append({std::exchange(logits, logits + C::kVocabSize), size_t{C::kVocabSize}});
       if (want == Want::kHidden) outputs.Append({std::exchange(hidden, hidden + C::kModelDim), size_t{C::kModelDim}});
@@ -133,15 +153,17 @@ class Model {
   }
 
   ModelWeights weights_;
-  std::vector<Rotation> rotations_;  // [groups of kLayout]
+  std::array<Rotation, kLayout.groups().size()> rotations_;
 };
 
 // Loads a checkpoint (a folder or a .safetensors file) whose tensors must fit C. Errors: see LoadWeights.
 template <ModelConfig C>
 Result<Model<C>> LoadModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  auto weights = LoadWeights<C>(path, options);
-  if (!weights) return Failure(weights.error());
-  return Model<C>(std::move(*weights));
+  return NoThrow("LoadModel", [&]() -> Result<Model<C>> {
+    auto weights = LoadWeights<C>(path, options);
+    if (!weights) return Failure(weights.error());
+    return Model<C>(std::move(*weights));
+  });
 }
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PassRows: the rows that one pass computes, side by side whatever sequence they belong to, and which of them are
-// wanted.
+// wanted. Has memory for any pass of its step from the beginning.
 
 #ifndef SKALD_MODEL_PASS_ROWS_H_
 #define SKALD_MODEL_PASS_ROWS_H_
@@ -12,13 +12,13 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/step.h"
 #include "skald/cache/step_plan.h"
 #include "skald/model/batch.h"
 
 namespace skald {
 
-struct PassRows {
+class PassRows {
+ public:
   std::vector<int32_t> tokens;       // [rows]
   std::vector<uint32_t> positions;   // [rows], within the sequence
   std::vector<uint32_t> sequences;   // [rows], index into the step's sequences
@@ -26,16 +26,24 @@ struct PassRows {
   std::vector<uint32_t> hidden_rows;  // rows that want the final hidden state, ascending
   size_t visible_tokens = 0;         // the longest past among the rows
 
-  // `wants` is over all tokens of the step; `first_want[s]` is where sequence s begins in it.
-  PassRows(const Pass& pass, const StepPlan& plan, std::span<const StepRequest> requests, std::span<const Want> wants,
-           const std::vector<size_t>& first_want) {
+  // For passes of at most `most` rows.
+  explicit PassRows(size_t most) : most_(most) {
+    tokens.reserve(most);
+    for (std::vector<uint32_t>* const list : {&positions, &sequences, &logit_rows, &hidden_rows}) list->reserve(most);
+  }
+
+  void BeginPass(const Pass& pass, const StepPlan& plan, const Batch& batch) {
+    tokens.clear();
+    for (std::vector<uint32_t>* const list : {&positions, &sequences, &logit_rows, &hidden_rows}) list->clear();
+    visible_tokens = 0;
     for (const PassSlice& slice : pass) {
+      const std::span<const Want> wants = batch.wants(slice.sequence);
       for (uint32_t i = slice.begin; i < slice.end; ++i) {
         const auto row = static_cast<uint32_t>(tokens.size());
-        const Want want = wants[first_want[slice.sequence] + i];
+        const Want want = wants[i];
         if (want == Want::kLogits) logit_rows.push_back(row);
         if (want == Want::kHidden) hidden_rows.push_back(row);
-        tokens.push_back(requests[slice.sequence].tokens[i]);
+        tokens.push_back(batch.requests()[slice.sequence].tokens[i]);
         positions.push_back(plan.sequences[slice.sequence].first_position + i);
         sequences.push_back(slice.sequence);
         visible_tokens = std::max<size_t>(visible_tokens, positions.back() + 1);
@@ -44,6 +52,10 @@ struct PassRows {
   }
 
   size_t size() const { return tokens.size(); }
+  size_t most() const { return most_; }
+
+ private:
+  size_t most_;
 };
 
 }  // namespace skald

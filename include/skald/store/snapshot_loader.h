@@ -185,14 +185,12 @@ class SnapshotLoader {
 
   // Takes a block for what chunks hold next; where they do not fill it there are zeros.
   Result<void> TakeBlock(size_t g, TableLease& lease, GroupTable& table) {
-    const auto id = pool_->Allocate(g);
+    const auto id = lease.Take(g);
     if (!id) {
       is_full_ = true;
       return Failure(id.error());
     }
-    lease.Adopt(g, *id);
     table.blocks.push_back(*id);
-    std::memset(pool_->Resolve(g, {*id})[0], 0, pool_->geometry(g).block_bytes());
     return {};
   }
 

@@ -39,6 +39,8 @@ struct PromptPrefix {
   uint32_t matched = 0;
   // Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
   std::vector<float> logits;
+  // Why a store could not be asked, if so: what it knows is missing here.
+  std::optional<Error> store_error = {};
 };
 
 namespace internal {

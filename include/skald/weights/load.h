@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "skald/base/executor.h"
+#include "skald/base/float_environment.h"
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
@@ -63,6 +64,7 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Weig
                                         const LoadOptions& options = {}) {
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(std::move(valid.error()));
+    const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
     ModelWeights weights;
     weights.dtype = options.dtype;
     internal::LoadPlan plan(checkpoint);

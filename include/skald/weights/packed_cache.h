@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "skald/base/message.h"
+#include "skald/base/folders.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
@@ -34,10 +35,13 @@
 namespace skald {
 
 // Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-inline std::filesystem::path PackedCachePath(const std::filesystem::path& folder, const std::filesystem::path& source,
-                                             DType dtype) {
-  std::error_code ignored;  // a path that cannot be resolved cannot be loaded either
-  auto path = std::filesystem::weakly_canonical(source, ignored);
+// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
+// again.
+inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
+                                                     const std::filesystem::path& source, DType dtype) {
+  std::error_code error;
+  auto path = std::filesystem::weakly_canonical(source, error);
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({source.string(), ": ", error.message()}));
   if (!path.has_filename()) path = path.parent_path();
   std::array<char, 16> digits;
   const auto hash = Xxh64(std::as_bytes(std::span(path.native())));
@@ -81,8 +85,11 @@ inline Result<ModelWeights> ReadCached(const std::filesystem::path& path, const 
 inline Result<void> WriteCached(const std::filesystem::path& path, const ModelWeights& weights,
                                 const PackedOrigin& origin) {
   std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({path.parent_path().string(), ": ", error.message()}));
+  const std::filesystem::path folder = path.parent_path();
+  std::filesystem::create_directories(folder, error);
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({folder.string(), ": ", error.message()}));
+  // As large as weights: those of writers that were killed do not stay for ever.
+  (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
   if (auto written = WritePackedFile(path, weights, origin); !written) return written;
   TakeFromOthers(path);
   if (const auto file = PackedFile::Open(path)) Remember(**file);
@@ -102,13 +109,16 @@ inline Result<ModelWeights> LoadThroughCache(const CachedCheckpoint& checkpoint,
     const auto source = DescribeSource(checkpoint.path);
     if (!source) return Failure(source.error());
     const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
-    if (auto weights = internal::ReadCached(cached, checkpoint.shapes, *source, options)) return weights;
+    if (cached) {
+      if (auto weights = internal::ReadCached(*cached, checkpoint.shapes, *source, options)) return weights;
+    }
     auto weights = load();
     if (!weights) return weights;
+    const PackedOrigin origin = {checkpoint.config, Fingerprint(checkpoint.shapes), *source};
     Result<void> kept =
-        internal::WriteCached(cached, *weights, {checkpoint.config, Fingerprint(checkpoint.shapes), *source});
+        cached ? internal::WriteCached(*cached, *weights, origin) : Result<void>(Failure(cached.error()));
     if (kept) {
-      auto mapped = internal::ReadCached(cached, checkpoint.shapes, *source, options);
+      auto mapped = internal::ReadCached(*cached, checkpoint.shapes, *source, options);
       if (mapped) return mapped;
       kept = Failure(std::move(mapped.error()));
     }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "skald/base/float_environment.h"
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
@@ -81,6 +82,7 @@ class RandomParameters {
 
 // Returns weights of these shapes that are a function of `seed`; those of other types are the rounded f32 ones.
 inline ModelWeights RandomWeights(const WeightShapes& shapes, uint64_t seed, DType dtype = DType::kBF16) {
+  const FloatEnvironment plain(Denormals::kKept);
   internal::RandomParameters random(seed, dtype);
   ModelWeights weights = BuildWeights(shapes, random);
   weights.dtype = dtype;
