@@ -59,7 +59,7 @@ class StoredPromptMemory : public PromptMemory {
   Result<PromptStart> Recall(std::span<const int32_t> prompt) override {
     auto prefix = prompts_->Lookup(prompt);
     if (!prefix) return Failure(prefix.error());
-    return PromptStart{std::move(prefix->cache), std::move(prefix->logits)};
+    return PromptStart{std::move(prefix->cache), std::move(prefix->logits), std::move(prefix->store_error)};
   }
 
   Result<void> Keep(const KVCache& cache, std::span<const float> logits) override {

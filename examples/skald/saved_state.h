@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,7 @@ Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& 
 struct PromptStart {
   KVCache cache;              // holds the longest known beginning
   std::vector<float> logits;  // of its last token, if nothing is left to compute
+  std::optional<Error> store_error = {};  // why it may be known better, but could not be looked up
 };
 
 // Prompts computed by this and earlier runs.

@@ -60,6 +60,7 @@ Result<std::vector<float>> Session::FeedPrompt(std::span<const int32_t> tokens) 
   if (memory_ != nullptr && cache_.size() == 0) {
     if (auto start = memory_->Recall(tokens)) {
       cache_ = std::move(start->cache);
+      if (start->store_error) LoseMemory(*start->store_error);
       statistics_.recalled_tokens += cache_.size();
       if (!start->logits.empty()) return std::move(start->logits);
       tokens = tokens.subspan(cache_.size());
