@@ -43,7 +43,7 @@ void LeaveStrangersBlocks(const Pool& pool, std::span<const std::byte> input) {
     for (uint64_t bytes = block_bytes; bytes <= pool->usage().limit_bytes / groups; bytes += block_bytes) {
       const auto id = lease.Take(g);
       if (!id) std::abort();
-      std::byte* const block = pool->Resolve(g, *id);
+      std::byte* const block = pool->Resolve(g, {*id})[0];
       for (size_t at = 0; at + sizeof strangers_word <= block_bytes; at += sizeof strangers_word) {
         std::memcpy(block + at, &strangers_word, sizeof strangers_word);
       }
