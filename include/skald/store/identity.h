@@ -71,6 +71,12 @@ struct IdentityDigests {
 
   // Refuses state of another identity, and says what differs.
   Result<void> Check(const IdentityDigests& expected) const {
+    if (*this == expected) return {};
+    return NoThrow("the snapshot's identity", [&] { return Compare(expected); });
+  }
+
+ private:
+  Result<void> Compare(const IdentityDigests& expected) const {
     const auto hex = [](const Sha256Digest& digest) { return ChunkKey{digest}.ToHex().substr(0, 16); };
     const auto differs = [&](const char* what, const Sha256Digest& found, const Sha256Digest& wanted) {
       return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what +
