@@ -15,6 +15,8 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "identify_model.h"
@@ -27,19 +29,21 @@ namespace {
 
 constexpr size_t kMaxShown = 60;  // characters of a string, and of an array's beginning
 
-// Returns one short line of ASCII.
-std::string Show(const nlohmann::json& value) {
-  std::string text;
-  if (value.is_array()) {
-    for (const auto& element : value) {
-      if (text.size() > kMaxShown) break;
-      text += (text.empty() ? "" : ", ") + Show(element);
-    }
-  } else {
-    text = value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
-  }
+// Each returns one short line of ASCII.
+std::string Shortened(std::string text) {
   if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
-  return value.is_array() ? std::to_string(value.size()) + " values: " + text : text;
+  return text;
+}
+std::string Show(const nlohmann::json& value) {
+  return Shortened(value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace));
+}
+std::string Show(const GgufArray& array) {
+  std::string text;
+  array.ForEach([&text](const GgufValue& element) {
+    text += (text.empty() ? "" : ", ") + std::visit([](const auto& value) { return Show(value); }, element);
+    return text.size() <= kMaxShown;
+  });
+  return std::to_string(array.size()) + " values: " + Shortened(std::move(text));
 }
 
 uint64_t Product(std::span<const uint64_t> shape) {
@@ -93,9 +97,11 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
   std::cout << checkpoint.path().string() << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
   if (gguf != nullptr) {
     std::cout << "metadata:\n";
-    for (const auto& [name, value] : gguf->metadata().items()) {
+    for (const auto& [name, value] : gguf->metadata().values.items()) {
       const std::string shown = QuotedName(name);
-      std::cout << "  " << shown.substr(1, shown.size() - 2) << " = " << Show(value) << '\n';
+      std::cout << "  " << shown.substr(1, shown.size() - 2) << " = ";
+      const GgufArray* const array = gguf->metadata().Array(name);
+      std::cout << (array != nullptr ? Show(*array) : Show(value)) << '\n';
     }
   }
   PrintConfig(path);

@@ -102,7 +102,7 @@ class Mistakes(TestCase):
 
     def test_tokenizers_that_do_not_fit(self):
         model = self.copy_of_demo()
-        self.refused(1, ".*nothing.model: no such file", "chat", "--tokenizer", "nothing.model")
+        self.refused(1, ".*nothing.model: No such file or directory; expected a SentencePiece model", "chat", "--tokenizer", "nothing.model")
         self.refused(1, ".*CMakeLists.txt: not a SentencePiece model", "chat", "--tokenizer", "CMakeLists.txt")
         self.refused(1, ".*gemma_style.model: the tokenizer has .* do not belong together", "generate", "--tokenizer",
                      OTHER_TOKENIZER)

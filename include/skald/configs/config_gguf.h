@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/config_json_transformer.h"
@@ -155,25 +156,27 @@ inline std::string_view GgufModelType(std::string_view name) {
 // an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
 // missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
 inline Result<std::vector<Architecture>> ParseConfigGguf(const nlohmann::json& metadata, const GgufTensorFacts& facts) {
-  std::optional<Error> error;
-  const internal::JsonFields whole(&metadata, nullptr, "", &error);
-  const std::string name = whole.String("general.architecture");
-  const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
-  const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
-  std::optional<Architecture> architecture;
-  std::string supported;
-  for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-    const std::string& type = family.implied.model_type;
-    if (type == MistralFamily::kModelType) continue;
-    supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
-    if (!error && type == internal::GgufModelType(name)) {
-      architecture = internal::ReadGgufArchitecture(fields, family, facts);
+  return NoThrow("the metadata", [&]() -> Result<std::vector<Architecture>> {
+    std::optional<Error> error;
+    const internal::JsonFields whole(&metadata, nullptr, "", &error);
+    const std::string name = whole.String("general.architecture");
+    const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
+    const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
+    std::optional<Architecture> architecture;
+    std::string supported;
+    for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
+      const std::string& type = family.implied.model_type;
+      if (type == MistralFamily::kModelType) continue;
+      supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
+      if (!error && type == internal::GgufModelType(name)) {
+        architecture = internal::ReadGgufArchitecture(fields, family, facts);
+      }
     }
-  }
-  if (!architecture) whole.Unsupported("general.architecture", name, supported);
-  if (error) return Fail(error->code, "metadata: " + error->message);
-  if (name == LlamaFamily::kModelType) return internal::WithMistral(*architecture);
-  return std::vector{*architecture};
+    if (!architecture) whole.Unsupported("general.architecture", name, supported);
+    if (error) return Fail(error->code, "metadata: " + error->message);
+    if (name == LlamaFamily::kModelType) return internal::WithMistral(*architecture);
+    return std::vector{*architecture};
+  });
 }
 
 }  // namespace skald
