@@ -33,7 +33,7 @@ template <ModelConfig C>
 void Fork(benchmark::State& state) {
   const KVCache cache = Grow<C>(static_cast<uint32_t>(state.range(0)));
   for (auto _ : state) {
-    KVCache fork = cache.Fork();
+    KVCache fork = *cache.Fork();
     benchmark::DoNotOptimize(fork);
   }
 }

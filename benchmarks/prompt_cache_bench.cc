@@ -36,7 +36,7 @@ struct Server {
   std::shared_ptr<BlockPool> pool = CreateBlockPool<Config>().value();
   Workspace workspace = CreateWorkspace().value();
   std::vector<int32_t> prompt;
-  KVCache cache{pool};
+  KVCache cache = CreateKVCache(pool).value();
   std::vector<float> logits;
 
   Server() {
@@ -53,7 +53,7 @@ Server& SharedServer() {
 
 void Cold(benchmark::State& state) {
   Server& server = SharedServer();
-  KVCache cache(server.pool);
+  KVCache cache = CreateKVCache(server.pool).value();
   for (auto _ : state) {
     cache.Clear();
     const auto logits = server.model.Forward(cache, server.prompt, server.workspace).value();

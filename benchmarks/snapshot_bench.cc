@@ -41,13 +41,13 @@ void Grow(KVCache& cache, uint32_t count) {
   static std::minstd_rand pick(2);
   std::vector<int32_t> tokens(count);
   for (uint32_t i = 0; i < count; ++i) tokens[i] = static_cast<int32_t>(cache.size() + i);
-  const uint32_t first_block = cache.size() / cache.pool().runtime().block_tokens;
+  const uint32_t first_block = cache.size() / cache.pool()->runtime().block_tokens;
   const StepRequest request{&cache, tokens};
   Step::Begin({&request, 1}, 512)->Commit();
-  const std::vector<std::byte*> blocks = cache.pool().Resolve(0, cache.table().groups[0].blocks);
+  const std::vector<std::byte*> blocks = cache.pool()->Resolve(0, cache.table().groups[0].blocks);
   for (size_t b = first_block; b < blocks.size(); ++b) {
     bf16* const values = reinterpret_cast<bf16*>(blocks[b]);
-    const size_t count_of_block = cache.pool().geometry(0).block_bytes() / sizeof(bf16);
+    const size_t count_of_block = cache.pool()->geometry(0).block_bytes() / sizeof(bf16);
     for (size_t i = 0; i < count_of_block; ++i) values[i] = numbers[(pick() >> 8) % numbers.size()];
   }
 }

@@ -32,16 +32,18 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
 
   auto prompt = tokenizer->Encode(kPrompt);
   if (!prompt) return skald::Failure(prompt.error());
-  prompt->insert(prompt->begin(), tokenizer->bos_id().value());
+  if (const auto bos = tokenizer->bos_id()) prompt->insert(prompt->begin(), *bos);
   // All but its last token: every fork computes that one for logits of its own.
   const auto shared = std::span(*prompt).first(prompt->size() - 1);
   if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits)
     return skald::Failure(logits.error());
-  std::cout << trunk->size() << " tokens in common: " << trunk->pool().usage().used_bytes << " bytes\n";
+  std::cout << trunk->size() << " tokens in common: " << trunk->pool()->usage().used_bytes << " bytes\n";
 
   std::vector<skald::KVCache> forks;  // kept, to see what all of them take together
   for (uint64_t stream = 0; stream < 4; ++stream) {
-    skald::KVCache& fork = forks.emplace_back(trunk->Fork());
+    auto forked = trunk->Fork();
+    if (!forked) return skald::Failure(forked.error());
+    skald::KVCache& fork = forks.emplace_back(std::move(*forked));
     // One seed, and a stream of random numbers for each fork.
     const skald::SamplerSettings settings = {
         .temperature = 0.8f, .random = {.seed = 7, .stream = stream}, .num_logprobs = 0};
@@ -52,13 +54,15 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
       if (!logits) return skald::Failure(logits.error());
       const auto next = skald::Sample(*logits, settings, {}, fork.size());
       if (!next) return skald::Failure(next.error());
-      logprob += next->logprob.value();
+      logprob += *next->logprob;
       tokens.push_back(next->id);
     }
-    std::cout << "..." << tokenizer->Decode(tokens).value() << "  (log-probability " << logprob << ", "
-              << fork.usage().exclusive_bytes << " bytes of its own)\n";
+    const auto text = tokenizer->Decode(tokens);
+    if (!text) return skald::Failure(text.error());
+    std::cout << "..." << *text << "  (log-probability " << logprob << ", " << fork.usage().exclusive_bytes
+              << " bytes of its own)\n";
   }
-  std::cout << "All five caches: " << trunk->pool().usage().used_bytes << " bytes\n";
+  std::cout << "All five caches: " << trunk->pool()->usage().used_bytes << " bytes\n";
   return {};
 }
 

@@ -41,7 +41,9 @@ skald::Result<void> Run() {
   const std::vector<float> expected(first->begin(), first->end());
   const skald::CacheUsage usage = cache->usage();
   std::cout << cache->size() << " tokens hold " << (usage.exclusive_bytes + usage.shared_bytes) / 1024 << " KiB\n";
-  for (const auto& [begin, end] : cache->ResumePoints())
+  const auto points = cache->ResumePoints();
+  if (!points) return skald::Failure(points.error());
+  for (const auto& [begin, end] : *points)
     std::cout << "  can resume at " << begin << " to " << end << '\n';
 
   if (const auto refused = cache->Truncate(150); !refused) std::cout << refused.error().message << '\n';

@@ -5,6 +5,7 @@
 // linear attention (Yang et al. 2023, arXiv:2312.06635) with one head: a matrix of state fades by a gate and gains
 // key * value at each token, and the query reads it.
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -33,12 +34,17 @@ struct GatedLinearAttention {
     list.AddMatrix(weights.output, w, {{"gla.o_proj.weight", model_dim}});
   }
 
+  // Memory for Run: projections, outputs, state.
+  std::array<size_t, 3> ScratchFloats(size_t rows) const {
+    const auto w = static_cast<size_t>(width);
+    return {rows * 4 * w, rows * w, w * w};
+  }
   void Run(const Weights& weights, const skald::LayerRun& run) const {
     const auto w = static_cast<size_t>(width), rows = run.rows.size();
-    float* const input = run.scratch.Floats(0, rows * 4 * w);
-    float* const mixed = run.scratch.Floats(1, rows * w);
+    float* const input = run.scratch[0];
+    float* const mixed = run.scratch[1];
     run.ops.MatMul(weights.input, run.input, rows, {}, {input, 4 * w});
-    skald::ForEachRow(run.state, {run.scratch.Floats(2, w * w), w * w}, [&](size_t row, std::span<float> state) {
+    skald::ForEachRow(run.state, {run.scratch[2], w * w}, [&](size_t row, std::span<float> state) {
       const float *query = input + row * 4 * w, *key = query + w, *value = key + w, *gate = value + w;
       float* const sum = mixed + row * w;
       std::fill_n(sum, w, 0.0f);
@@ -81,7 +87,7 @@ int main() {
   skald::Workspace workspace = skald::CreateWorkspace().value();
   skald::KVCache chat = skald::CreateKVCache<MyModel>({.checkpoint_every = 4}).value();
   (void)model.Forward(chat, std::vector<int32_t>{1, 2, 3, 4, 5, 6, 7}, workspace).value();
-  skald::KVCache branch = chat.Fork();
+  skald::KVCache branch = chat.Fork().value();
   if (!branch.Truncate(4)) return 1;  // back to the resume point, of its own state too
   const float again = model.Forward(branch, std::vector<int32_t>{5, 6, 7, 8}, workspace).value()[0];
   const float straight = model.Forward(chat, std::vector<int32_t>{8}, workspace).value()[0];

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "skald/cache/block_pool.h"
+#include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/model/batch.h"
 #include "skald/model/workspace.h"
@@ -36,7 +37,11 @@ class CaseRunner {
     auto workspace = CreateWorkspace(runtime);
     if (!workspace) return Failure(workspace.error());
     CaseRunner runner(model, bench_case, std::move(*workspace));
-    for (uint32_t i = 0; i < bench_case.sequences; ++i) runner.starts_.emplace_back(*pool);
+    for (uint32_t i = 0; i < bench_case.sequences; ++i) {
+      auto start = CreateKVCache(*pool);
+      if (!start) return Failure(start.error());
+      runner.starts_.push_back(std::move(*start));
+    }
     if (bench_case.depth == 0) return runner;
     // One after the other: forks of a single conversation would read the same keys and values.
     for (KVCache& start : runner.starts_) {
@@ -49,7 +54,11 @@ class CaseRunner {
   // Returns how long the case took, from its start.
   Result<Seconds> Run() {
     caches_.clear();
-    for (const KVCache& start : starts_) caches_.push_back(start.Fork());
+    for (const KVCache& start : starts_) {
+      auto fork = start.Fork();
+      if (!fork) return Failure(fork.error());
+      caches_.push_back(std::move(*fork));
+    }
     const uint32_t step = case_.is_prefill ? case_.tokens : 1;
     const auto begin = std::chrono::steady_clock::now();
     for (uint32_t done = 0; done < case_.tokens; done += step) {

@@ -2,6 +2,8 @@
 
 #include "skald/cache/block_pool.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <thread>
 #include <vector>
 
@@ -76,13 +78,13 @@ TEST_CASE("caches of one pool may be used by several threads at once") {
   KVCache root = *CreateKVCache(pool);
   REQUIRE(ToyForward(root, std::vector<int32_t>(100, 1)));
   std::vector<KVCache> forks;
-  for (int i = 0; i < 4; ++i) forks.push_back(root.Fork());
+  for (int i = 0; i < 4; ++i) forks.push_back(*root.Fork());
   std::vector<std::thread> threads;
   for (int32_t i = 0; i < 4; ++i) {
     threads.emplace_back([&cache = forks[i], i] {
       for (int32_t turn = 0; turn < 50; ++turn) {
         (void)ToyForward(cache, std::vector<int32_t>(7, i * 1000 + turn));
-        KVCache branch = cache.Fork();
+        KVCache branch = *cache.Fork();
         (void)ToyForward(branch, {1, 2, 3});
       }
     });
@@ -93,6 +95,69 @@ TEST_CASE("caches of one pool may be used by several threads at once") {
   forks.clear();
   root.Clear();
   CHECK(pool->usage().used_bytes == 0);
+}
+
+TEST_CASE("a block shows nothing of what its last owner left in it") {
+  auto pool = *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), {.cache_bytes = 100'000, .block_tokens = 32});
+  const auto fill = [&](std::byte value) {
+    BlockTable taken;
+    taken.groups.resize(3);
+    for (size_t g = 0; g < 3; ++g) {
+      for (int i = 0; i < 5; ++i) {
+        const BlockId id = *pool->Allocate(g);
+        taken.groups[g].blocks.push_back(id);
+        std::byte* const bytes = pool->ResolveOne(g, id);
+        const size_t size = pool->geometry(g).block_bytes();
+        CHECK(std::count(bytes, bytes + size, std::byte{0}) == static_cast<ptrdiff_t>(size));
+        std::fill(bytes, bytes + size, value);
+      }
+    }
+    pool->DropReferences(taken);
+  };
+  fill(std::byte{0xA5});
+  fill(std::byte{0x5A});
+}
+
+TEST_CASE("several can give blocks back, and are asked in the order in which they came") {
+  auto pool = *CreateBlockPool(ToyLayout(0), {.cache_bytes = 100'000, .block_tokens = 32});
+  std::vector<BlockTable> held(2);
+  const auto take = [&](BlockTable& table) {
+    table.groups.resize(1);
+    for (int i = 0; i < 2; ++i) table.groups[0].blocks.push_back(*pool->Allocate(0));
+  };
+  std::vector<size_t> asked;
+  const auto giver = [&](size_t i) {
+    return [&, i](uint64_t missing) -> uint64_t {
+      CHECK(missing == pool->geometry(0).block_bytes());
+      asked.push_back(i);
+      const uint64_t before = pool->usage().used_bytes;
+      pool->DropReferences(held[i]);
+      held[i] = {};
+      return before - pool->usage().used_bytes;
+    };
+  };
+  auto first = *pool->AddReclaimer(giver(0)), second = *pool->AddReclaimer(giver(1));
+  take(held[0]), take(held[1]);
+  while (asked.empty()) REQUIRE(pool->Allocate(0));
+  CHECK(asked == std::vector<size_t>{0});
+  CHECK(pool->Allocate(0));  // the other of its two
+  CHECK(pool->Allocate(0));
+  CHECK(asked == std::vector<size_t>{0, 0, 1});
+  first = {};
+  CHECK(pool->Allocate(0));
+  CHECK_FALSE(pool->Allocate(0));
+  CHECK(asked == std::vector<size_t>{0, 0, 1, 1});
+  second = {};
+  CHECK_FALSE(pool->Allocate(0));
+  CHECK(asked.size() == 4);
+}
+
+TEST_CASE("a block larger than the pool costs no one anything") {
+  auto pool = *CreateBlockPool(ToyLayout(0), {.cache_bytes = 100, .block_tokens = 32});
+  int asked = 0;
+  const auto registration = *pool->AddReclaimer([&](uint64_t) -> uint64_t { return ++asked, 0; });
+  CHECK_FALSE(pool->Allocate(0));
+  CHECK(asked == 0);
 }
 
 }  // namespace

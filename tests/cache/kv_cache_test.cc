@@ -37,9 +37,9 @@ TEST_CASE("growing never moves or copies a block") {
 
 TEST_CASE("a fork shares every block and takes no memory") {
   const KVCache cache = CacheOf(100);
-  const PoolUsage before = cache.pool().usage();
-  const KVCache fork = cache.Fork();
-  CHECK(cache.pool().usage().used_bytes == before.used_bytes);
+  const PoolUsage before = cache.pool()->usage();
+  const KVCache fork = *cache.Fork();
+  CHECK(cache.pool()->usage().used_bytes == before.used_bytes);
   CHECK(fork.table() == cache.table());
   CHECK(fork.usage().exclusive_bytes == 0);
   CHECK(fork.usage().shared_bytes == before.used_bytes);
@@ -47,7 +47,7 @@ TEST_CASE("a fork shares every block and takes no memory") {
 
 TEST_CASE("a fork that grows copies the one block it writes into, and the original does not see it") {
   KVCache cache = CacheOf(40);
-  KVCache fork = cache.Fork();
+  KVCache fork = *cache.Fork();
   REQUIRE(ToyForward(fork, {1000, 1001}));
   REQUIRE(ToyForward(cache, {2000}));
   CHECK(fork.table().groups[0].blocks[0] == cache.table().groups[0].blocks[0]);
@@ -65,7 +65,7 @@ TEST_CASE("truncation works anywhere without windows, and frees what is no longe
     CHECK(HoldsItsTokens(cache));
   }
   REQUIRE(cache.Truncate(0));
-  CHECK(cache.pool().usage().used_bytes == 0);
+  CHECK(cache.pool()->usage().used_bytes == 0);
 }
 
 TEST_CASE("truncating beyond the end is refused") {
@@ -112,12 +112,12 @@ TEST_CASE("rewinding out of a window is refused and names the nearest resume poi
 TEST_CASE("every listed resume point can be gone to, and no other") {
   const RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3};
   const KVCache cache = CacheOf(333, 40, runtime);
-  const auto points = cache.ResumePoints();
+  const std::vector<ResumeRange> points = *cache.ResumePoints();
   for (uint32_t position = 0; position <= cache.size(); ++position) {
     const bool is_listed = std::any_of(points.begin(), points.end(), [position](const ResumeRange& range) {
       return range.first <= position && position <= range.last;
     });
-    KVCache fork = cache.Fork();
+    KVCache fork = *cache.Fork();
     CHECK(fork.Truncate(position).has_value() == is_listed);
     CHECK(HoldsItsTokens(fork));
     CHECK(fork.size() == (is_listed ? position : cache.size()));
@@ -128,7 +128,8 @@ TEST_CASE("every listed resume point can be gone to, and no other") {
 TEST_CASE("old checkpoints give way to new ones") {
   KVCache cache = CacheOf(30, 8, {.block_tokens = 32, .checkpoint_every = 10, .max_checkpoints = 2});
   REQUIRE(ToyForward(cache, Counting(30, 200)));
-  for (const ResumeRange& range : cache.ResumePoints()) CHECK((range.last == 0 || range.last >= 210));
+  const std::vector<ResumeRange> points = *cache.ResumePoints();
+  for (const ResumeRange& range : points) CHECK((range.last == 0 || range.last >= 210));
 }
 
 TEST_CASE("erasing closes the gap at once and the blocks follow at the next step") {
@@ -168,7 +169,7 @@ TEST_CASE("edits that a window cannot follow are refused and say how much would 
   CHECK(cache.size() == 200);
   uint32_t possible = 0;
   for (uint32_t count = 1; count <= 50; ++count) {
-    KVCache fork = cache.Fork();
+    KVCache fork = *cache.Fork();
     if (fork.Erase(150, 150 + count)) possible = count;
   }
   CHECK(result.error().message.find("at most " + std::to_string(possible) + " tokens") != std::string::npos);
@@ -187,10 +188,39 @@ TEST_CASE("ranges that are not in the cache are refused") {
 
 TEST_CASE("clearing gives everything back, checkpoints included") {
   KVCache cache = CacheOf(300, 40, {.block_tokens = 32, .checkpoint_every = 64});
-  CHECK(cache.pool().usage().used_bytes > 0);
+  CHECK(cache.pool()->usage().used_bytes > 0);
   cache.Clear();
   CHECK(cache.size() == 0);
-  CHECK(cache.pool().usage().used_bytes == 0);
+  CHECK(cache.pool()->usage().used_bytes == 0);
+}
+
+TEST_CASE("a cache that was moved from refuses everything and crashes nowhere") {
+  KVCache cache = CacheOf(50);
+  KVCache taken = std::move(cache);
+  const auto refused = [](const auto& result) { return result.error().code == ErrorCode::kFailedPrecondition; };
+  const auto check = [&] {
+    CHECK_FALSE(cache.is_valid());
+    CHECK(cache.pool() == nullptr);
+    CHECK(cache.size() + cache.max_tokens() + cache.exact_tokens() + cache.NearestResumePoint(5) == 0);
+    CHECK(cache.tokens().empty());
+    CHECK(cache.table().groups.empty());
+    CHECK(cache.usage().exclusive_bytes + cache.usage().shared_bytes == 0);
+    CHECK(refused(cache.Fork()));
+    CHECK(refused(cache.Contents()));
+    CHECK(refused(cache.ResumePoints()));
+    CHECK(refused(cache.Truncate(0)));
+    CHECK(refused(cache.Erase(0, 0)));
+    CHECK(refused(cache.Shift(0, 0, 0)));
+  };
+  check();
+  cache.Clear();
+  check();
+  KVCache assigned = CacheOf(20);
+  assigned = std::move(taken);  // what it held goes back at once
+  cache = std::move(assigned);
+  CHECK(cache.is_valid());
+  CHECK(cache.size() == 50);
+  CHECK(HoldsItsTokens(cache));
 }
 
 }  // namespace

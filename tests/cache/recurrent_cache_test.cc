@@ -41,9 +41,9 @@ TEST_CASE("a conversation keeps one state, however long it gets") {
 
 TEST_CASE("a fork shares its state until one of the two goes on") {
   KVCache cache = CacheOf(50, {.block_tokens = 32});
-  const uint64_t used = cache.pool().usage().used_bytes;
-  KVCache fork = cache.Fork();
-  CHECK(cache.pool().usage().used_bytes == used);
+  const uint64_t used = cache.pool()->usage().used_bytes;
+  KVCache fork = *cache.Fork();
+  CHECK(cache.pool()->usage().used_bytes == used);
   CHECK(fork.table() == cache.table());
   REQUIRE(ToyForward(fork, {1000, 1001}));
   CHECK(HoldsItsTokens(fork));
@@ -52,7 +52,7 @@ TEST_CASE("a fork shares its state until one of the two goes on") {
 
 TEST_CASE("rewinding to anywhere but a kept state is refused, and the nearest earlier one is named") {
   KVCache cache = CacheOf(100, {.block_tokens = 32, .checkpoint_every = 30, .max_checkpoints = 2});
-  CHECK(cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {60, 60}, {90, 90}, {100, 100}});
+  CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {60, 60}, {90, 90}, {100, 100}});
   const auto refused = cache.Truncate(85);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::kFailedPrecondition);
@@ -64,7 +64,7 @@ TEST_CASE("rewinding to anywhere but a kept state is refused, and the nearest ea
     CHECK(cache.size() == tokens);
     CHECK(HoldsItsTokens(cache));
   }
-  CHECK(cache.pool().usage().used_bytes == 0);
+  CHECK(cache.pool()->usage().used_bytes == 0);
 }
 
 TEST_CASE("drafted tokens can be taken back at every depth, without new memory") {
@@ -73,10 +73,10 @@ TEST_CASE("drafted tokens can be taken back at every depth, without new memory")
     KVCache cache = CacheOf(70, runtime);
     REQUIRE(ToyForward(cache, Counting(500, 5), /*pass_tokens=*/2));
     CHECK(NumStates(cache) == 6);
-    CHECK(cache.ResumePoints().back() == ResumeRange{70, 75});
-    const uint64_t used = cache.pool().usage().used_bytes;
+    CHECK(cache.ResumePoints()->back() == ResumeRange{70, 75});
+    const uint64_t used = cache.pool()->usage().used_bytes;
     REQUIRE(cache.Truncate(75 - rejected));
-    CHECK(cache.pool().usage().used_bytes <= used);
+    CHECK(cache.pool()->usage().used_bytes <= used);
     CHECK(NumStates(cache) == 6 - rejected);
     CHECK(HoldsItsTokens(cache));
     REQUIRE(ToyForward(cache, Counting(900, 3)));
@@ -89,7 +89,7 @@ TEST_CASE("tokens taken one by one stay within reach of rewinding, windows inclu
   KVCache cache = CacheOf(3, runtime);
   for (int32_t token = 0; token < 200; ++token) {
     REQUIRE(ToyForward(cache, {token}));
-    const ResumeRange reach = cache.ResumePoints().back();
+    const ResumeRange reach = cache.ResumePoints()->back();
     CHECK(reach.first <= std::max(cache.size(), 8u) - 7);
     CHECK(reach.last == cache.size());
     CHECK(NumStates(cache) <= 8);
@@ -120,7 +120,7 @@ TEST_CASE("checkpoints yield to tokens when the pool is full, oldest first") {
                                         .max_checkpoints = 10});
   KVCache cache = *CreateKVCache(pool);
   for (int32_t token = 0; token < 127; ++token) REQUIRE(ToyForward(cache, {token}));
-  CHECK(cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {64, 64}, {96, 96}, {127, 127}});
+  CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {64, 64}, {96, 96}, {127, 127}});
   REQUIRE(ToyForward(cache, {127}));
   CHECK(HoldsItsTokens(cache));
   const auto full = ToyForward(cache, {128});
@@ -132,12 +132,12 @@ TEST_CASE("checkpoints yield to tokens when the pool is full, oldest first") {
 TEST_CASE("an abandoned step leaves the state that was there") {
   KVCache cache = CacheOf(50, {.block_tokens = 32, .rewind_tokens = 3});
   const BlockTable before = cache.table();
-  const uint64_t used = cache.pool().usage().used_bytes;
+  const uint64_t used = cache.pool()->usage().used_bytes;
   const std::vector<int32_t> tokens = Counting(7, 20);
   const StepRequest request{&cache, tokens};
   REQUIRE(ToyForward({&request, 1}, 16, /*commit=*/false));
   CHECK(cache.table() == before);
-  CHECK(cache.pool().usage().used_bytes == used);
+  CHECK(cache.pool()->usage().used_bytes == used);
   CHECK(HoldsItsTokens(cache));
 }
 

@@ -2,7 +2,9 @@
 
 #include "skald/cache/step.h"
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -102,6 +104,76 @@ TEST_CASE("a plan recorded on one pool runs on another pool of the same layout")
     const BlockId id = group.blocks[p / 32 - group.first_token / 32];
     CHECK(std::memcmp(ToySlot(*worker, 1, id, p % 32), ToySlot(*scheduler, 1, id, p % 32), sizeof(int32_t)) == 0);
   }
+}
+
+// A pool for attention, a window and a recurrence, in which a conversation of 200 tokens takes about 60 KB.
+constexpr RuntimeConfig kSmallPool = {
+    .cache_bytes = 400'000, .block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 4, .threads = 1};
+
+std::shared_ptr<BlockPool> SmallPool() { return *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), kSmallPool); }
+
+// Takes all that is left, block by block.
+void TakeTheRest(BlockPool& pool) {
+  for (const size_t group : {1, 0, 2}) {
+    while (pool.Allocate(group)) {
+    }
+  }
+}
+
+TEST_CASE("a batch that does not fit costs no sequence a resume point") {
+  for (const bool one_pool : {true, false}) {
+    CAPTURE(one_pool);
+    auto pool = SmallPool(), other_pool = one_pool ? pool : SmallPool();
+    KVCache a = *CreateKVCache(pool), b = *CreateKVCache(other_pool);
+    REQUIRE(ToyForward(a, std::vector<int32_t>(200, 5)));
+    REQUIRE(ToyForward(b, std::vector<int32_t>(200, 6)));
+    TakeTheRest(*pool);
+    TakeTheRest(*other_pool);
+    const std::vector<ResumeRange> points_of_a = *a.ResumePoints(), points_of_b = *b.ResumePoints();
+    const uint64_t used = pool->usage().used_bytes, other_used = other_pool->usage().used_bytes;
+    const std::vector<int32_t> too_many(1000, 8);
+    const StepRequest requests[] = {{&a, kTokens}, {&b, too_many}};
+    const auto result = ToyForward(requests, 16);
+    REQUIRE_FALSE(result);
+    CHECK(result.error().message.find("sequence 1") != std::string::npos);
+    CHECK(*a.ResumePoints() == points_of_a);
+    CHECK(*b.ResumePoints() == points_of_b);
+    CHECK(pool->usage().used_bytes == used);
+    CHECK(other_pool->usage().used_bytes == other_used);
+    // What fits takes its room from the sequence's own resume points, and no more of them than it needs.
+    REQUIRE(ToyForward(b, kTokens));
+    CHECK(b.ResumePoints()->size() == points_of_b.size() - 1);
+    CHECK(b.ResumePoints()->back() == ResumeRange{203, 203});
+    CHECK(*a.ResumePoints() == points_of_a);
+    CHECK(HoldsItsTokens(a));
+    CHECK(HoldsItsTokens(b));
+  }
+}
+
+TEST_CASE("resume points that a fork has too do not give way, as that would free nothing") {
+  auto pool = SmallPool();
+  KVCache cache = *CreateKVCache(pool);
+  REQUIRE(ToyForward(cache, std::vector<int32_t>(200, 5)));
+  std::optional<KVCache> fork = *cache.Fork();
+  TakeTheRest(*pool);
+  const std::vector<ResumeRange> points = *cache.ResumePoints();
+  CHECK_FALSE(ToyForward(cache, kTokens));
+  CHECK(*cache.ResumePoints() == points);
+  fork.reset();
+  REQUIRE(ToyForward(cache, kTokens));
+  CHECK(cache.ResumePoints()->size() < points.size());
+  CHECK(HoldsItsTokens(cache));
+}
+
+TEST_CASE("a step that fails for one cache that was moved from names it") {
+  auto pool = *CreateBlockPool(ToyLayout(0), {.block_tokens = 32});
+  KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
+  const KVCache taken = std::move(b);
+  const StepRequest requests[] = {{&a, kTokens}, {&b, kTokens}};
+  const auto step = Step::Begin(requests, 16);
+  REQUIRE_FALSE(step);
+  CHECK(step.error().code == ErrorCode::kFailedPrecondition);
+  CHECK(step.error().message.find("sequence 1 of the batch: its cache was moved from") != std::string::npos);
 }
 
 }  // namespace

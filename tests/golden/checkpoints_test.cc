@@ -69,7 +69,7 @@ template <class C>
 void CheckStates(const Model<C>& model, const ReferenceTensors& reference, size_t row) {
   Workspace workspace = *CreateWorkspace(kExact);
   KVCache cache = *CreateKVCache<C>(kExact);
-  const CacheLayout& layout = cache.pool().layout();
+  const CacheLayout& layout = cache.pool()->layout();
   REQUIRE(model.Forward(cache, reference.Tokens("input_ids", row), workspace));
   size_t stateful = 0;
   for (const Block& block : model.spec().blocks) {
@@ -82,8 +82,8 @@ void CheckStates(const Model<C>& model, const ReferenceTensors& reference, size_
     if (const auto* mamba = layer.As<Mamba>()) recorded = ReadState(reference, *mamba, block.number, row);
     if (const auto* mamba = layer.As<Mamba2>()) recorded = ReadState(reference, *mamba, block.number, row);
     if (recorded.state.empty()) continue;  // attention
-    const BlockGeometry& geometry = cache.pool().geometry(slot.group);
-    const std::byte* const bytes = cache.pool().Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
+    const BlockGeometry& geometry = cache.pool()->geometry(slot.group);
+    const std::byte* const bytes = cache.pool()->Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
     const float* const floats = reinterpret_cast<const float*>(bytes + geometry.StateOffset(slot.index));
     REQUIRE((recorded.state.size() + recorded.conv.size()) * sizeof(float) == geometry.state_bytes);
     const std::vector<float> state(floats, floats + recorded.state.size());

@@ -41,7 +41,7 @@ class RandomCaches {
     Result<void> result;
     switch (Pick(0, 7)) {
       case 0: case 1: case 2: return Step();
-      case 3: caches_[Pick(0, 3)] = cache.Fork(); return;
+      case 3: caches_[Pick(0, 3)] = *cache.Fork(); return;
       case 4: {
         const uint32_t tokens = Pick(0, cache.size());
         expected.resize(tokens);

@@ -58,12 +58,12 @@ class RandomConversations {
     switch (Pick(0, 7)) {
       case 0: case 1: case 2: return Step();
       case 3: {
-        Conversation copy{c.cache.Fork(), c.history};
+        Conversation copy{*c.cache.Fork(), c.history};
         conversations_[Pick(0, kConversations - 1)] = std::move(copy);
         return;
       }
       case 4: {
-        const std::vector<ResumeRange> points = c.cache.ResumePoints();
+        const std::vector<ResumeRange> points = *c.cache.ResumePoints();
         const ResumeRange range = points[Pick(0, static_cast<uint32_t>(points.size()) - 1)];
         const uint32_t tokens = Pick(0, 4) == 0 ? Pick(0, size) : Pick(range.first, range.last);
         if (c.cache.Truncate(tokens)) c.history.push_back(Rewind{tokens});
@@ -88,7 +88,7 @@ class RandomConversations {
   void CheckAgainstRecomputing() {
     for (const Conversation& c : conversations_) {
       const std::vector<int32_t> probe = PickTokens(1);
-      KVCache fork = c.cache.Fork();
+      KVCache fork = *c.cache.Fork();
       const auto logits = model_.Forward(fork, probe, workspace_);
       if (!logits) continue;  // no room for the probe; another round will tell
       const std::vector<float> ours(logits->begin(), logits->end());

@@ -136,7 +136,7 @@ TEST_CASE_TEMPLATE("forking, rewinding and going on equals never having been any
     KVCache cache = *CreateKVCache<C>(runtime);
     const std::span<const int32_t> tokens(fixture.tokens);
     AllLogits(fixture.model, cache, tokens.first(100), 100, workspace);
-    KVCache fork = cache.Fork();
+    KVCache fork = *cache.Fork();
     const std::vector<int32_t> elsewhere = RandomTokens<C>(99, 10);
     AllLogits(fixture.model, cache, elsewhere, 3, workspace);
     REQUIRE(cache.Truncate(100));

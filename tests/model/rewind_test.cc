@@ -40,9 +40,9 @@ TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having 
       KVCache cache = *CreateKVCache<C>({.rewind_tokens = 8});
       REQUIRE(f.model.Forward(cache, prompt, f.workspace));
       AllLogits(f.model, cache, f.drafts, chunk, f.workspace);
-      const uint64_t used = cache.pool().usage().used_bytes;
+      const uint64_t used = cache.pool()->usage().used_bytes;
       REQUIRE(cache.Truncate(68 - rejected));
-      CHECK(cache.pool().usage().used_bytes <= used);  // nothing was copied
+      CHECK(cache.pool()->usage().used_bytes <= used);  // nothing was copied
 
       std::vector<int32_t> kept(cache.tokens().begin(), cache.tokens().end());
       const std::span<const int32_t> rest = std::span<const int32_t>(f.tokens).last(20);
@@ -59,7 +59,7 @@ TEST_CASE_TEMPLATE("rewinding to any checkpoint and going on equals recomputing"
   for (const uint32_t position : {100u, 75u, 50u, 25u, 0u}) {
     CAPTURE(position);
     REQUIRE(cache.Truncate(position));
-    KVCache fork = cache.Fork();
+    KVCache fork = *cache.Fork();
     const std::vector<float> again =
         AllLogits(f.model, fork, std::span<const int32_t>(f.tokens).subspan(position), 11, f.workspace);
     CHECK(SameBits(again, {expected.begin() + position * C::kVocabSize, expected.end()}));

@@ -87,9 +87,15 @@ TEST_CASE("state of another identity is refused, and the error says what differs
   refused("another salt", [](Identity& i) { i.salt = "other"; });
 }
 
+// State of the same form, and other numbers in it.
+struct OtherEpsilon : SmallMamba2 {
+  static constexpr float kNormEpsilon = 2 * SmallMamba2::kNormEpsilon;
+};
+
 TEST_CASE("another Config, element type or limit is refused by name") {
   const std::vector<std::byte> bytes = Save(Talk());
   CheckRefused<Hybrid>(bytes, ErrorCode::kFailedPrecondition, "another Config");
+  CheckRefused<OtherEpsilon>(bytes, ErrorCode::kFailedPrecondition, "another Config");
   RuntimeConfig runtime = kRuntime;
   runtime.kv_type = DType::kF32;
   CheckRefused(bytes, ErrorCode::kFailedPrecondition, "kv_type", {}, runtime);
@@ -164,10 +170,10 @@ TEST_CASE("a store too small for a snapshot says so instead of keeping a part of
 
 TEST_CASE("a manifest whose checksum is right may still contradict itself") {
   const KVCache cache = Talk();
-  const CacheContents contents = cache.Contents();
-  const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
+  const CacheContents contents = *cache.Contents();
+  const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
   const Manifest good = SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
-  const CacheLayout& layout = cache.pool().layout();
+  const CacheLayout& layout = cache.pool()->layout();
   CHECK(DecodeManifest(EncodeManifest(good), kind, layout));
   const auto refused = [&](auto change) {
     Manifest bad = good;
@@ -188,10 +194,10 @@ TEST_CASE("a manifest whose checksum is right may still contradict itself") {
 TEST_CASE("a manifest must hold all that the next token sees, at every resume point") {
   for (const bool recurrent : {true, false}) {
     KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
-    const CacheLayout& layout = cache.pool().layout();
-    const StateKind kind = *internal::StateKindOf(cache.pool(), {}, ChunkCodec::kNone);
+    const CacheLayout& layout = cache.pool()->layout();
+    const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
     const auto manifest_of = [&] {
-      const CacheContents contents = cache.Contents();
+      const CacheContents contents = *cache.Contents();
       return SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
     };
     const auto refused = [&](Manifest bad) {

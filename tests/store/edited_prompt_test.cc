@@ -28,19 +28,19 @@ std::vector<int32_t> Run(int32_t first, size_t count) {
 
 TEST_CASE("the longest run behind the common beginning is found") {
   const std::vector<int32_t> old_tokens = Joined({Run(0, 10), Run(100, 5), Run(200, 30), Run(300, 4)});
-  CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(200, 30), {7}}), 8) == SharedSpan{10, 15, 10, 30});
-  CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30), {7}}), 8) ==
+  CHECK(*FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(200, 30), {7}}), 8) == SharedSpan{10, 15, 10, 30});
+  CHECK(*FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30), {7}}), 8) ==
         SharedSpan{10, 15, 18, 30});
-  CHECK(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30)}), 8) == SharedSpan{10, 15, 18, 29});
-  CHECK_FALSE(FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(200, 30)}), 31));
-  CHECK_FALSE(FindSharedSpan(old_tokens, {}, 1));
+  CHECK(*FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(50, 8), Run(200, 30)}), 8) == SharedSpan{10, 15, 18, 29});
+  CHECK_FALSE(*FindSharedSpan(old_tokens, Joined({Run(0, 10), Run(200, 30)}), 31));
+  CHECK_FALSE(*FindSharedSpan(old_tokens, {}, 1));
 }
 
 // Moves what it can of `old_prompt`'s state into `new_prompt`'s and computes the rest. Returns the logits.
 template <class C>
 std::vector<float> ReuseAndGoOn(const Model<C>& model, KVCache& cache, std::span<const int32_t> new_prompt,
                                 Workspace& workspace) {
-  const auto span = FindSharedSpan(cache.tokens(), new_prompt, 16);
+  const auto span = *FindSharedSpan(cache.tokens(), new_prompt, 16);
   REQUIRE(span);
   REQUIRE(KeepSpan(cache, *span));
   if (span->new_begin > span->prefix) {

@@ -317,7 +317,7 @@ TEST_CASE("a conversation goes through a socket from one thread to another, and 
     const auto snapshot = LoadSnapshot(ByteSourceRef(stream), {}, *CreateBlockPool(TinyLayout(true), runtime));
     REQUIRE(snapshot);
     CHECK(std::ranges::equal(snapshot->cache.tokens(), cache.tokens()));
-    CHECK(snapshot->cache.ResumePoints() == cache.ResumePoints());
+    CHECK(*snapshot->cache.ResumePoints() == *cache.ResumePoints());
   }
   sender.join();
 }

@@ -39,7 +39,7 @@ struct Server {
     PromptPrefix prefix = *prompts.Lookup(prompt, salt);
     CHECK(std::equal(prefix.cache.tokens().begin(), prefix.cache.tokens().end(), prompt.begin()));
     std::vector<float> logits = prefix.logits;
-    PromptPrefix result{prefix.cache.Fork(), prefix.matched, prefix.logits};
+    PromptPrefix result{*prefix.cache.Fork(), prefix.matched, prefix.logits};
     if (logits.empty()) {
       const auto rest = std::span<const int32_t>(prompt).subspan(prefix.cache.size());
       const auto computed = model.Forward(prefix.cache, rest, workspace);

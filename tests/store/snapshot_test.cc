@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("a loaded conversation goes on with the same bits", C, SKALD_
     RuntimeConfig saved = kSaved, loaded = kLoaded;
     saved.kv_type = loaded.kv_type = type;
     const KVCache cache = f.Talk(saved);
-    const std::vector<float> expected = f.GoOn(cache.Fork());
+    const std::vector<float> expected = f.GoOn(*cache.Fork());
     for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd}) {
       const std::vector<std::byte> bytes = SaveToBuffer(cache, {}, {codec});
       auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(loaded));
@@ -75,9 +75,9 @@ TEST_CASE_TEMPLATE("resume points and their checkpoints are part of a snapshot",
     CAPTURE(position);
     auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(kLoaded));
     REQUIRE(snapshot);
-    CHECK(snapshot->cache.ResumePoints().front() == cache.ResumePoints().front());
+    CHECK(snapshot->cache.ResumePoints()->front() == cache.ResumePoints()->front());
     REQUIRE(snapshot->cache.Truncate(position));
-    KVCache original = cache.Fork();
+    KVCache original = *cache.Fork();
     REQUIRE(original.Truncate(position));
     CHECK(SameBits(f.GoOn(std::move(snapshot->cache), position), f.GoOn(std::move(original), position)));
   }
@@ -99,7 +99,7 @@ TEST_CASE_TEMPLATE("through a store, saving again writes only what is new", C, S
     CHECK(store.List()->size() == sizes.back());
   }
   CHECK(sizes[2] - sizes[1] == sizes[1] - sizes[0]);
-  KVCache other = cache.Fork();
+  KVCache other = *cache.Fork();
   REQUIRE(f.model.Forward(other, std::span<const int32_t>(f.tokens).first(1), f.workspace));
   REQUIRE(SaveSnapshot(other, {}, {}, store));
   const size_t groups = cache.table().groups.size();
@@ -182,8 +182,8 @@ TEST_CASE("notes come back as they were: sampler, last logits, the caller's byte
 TEST_CASE("a fork is saved by one thread while another goes on generating") {
   Fixture<Hybrid> f;
   KVCache cache = f.Talk();
-  const std::vector<float> expected = f.GoOn(cache.Fork());
-  const KVCache fork = cache.Fork();
+  const std::vector<float> expected = f.GoOn(*cache.Fork());
+  const KVCache fork = *cache.Fork();
   MemoryStore store(kUnlimited);
   ChunkKey key;
   std::thread saver([&] { key = *SaveSnapshot(fork, {}, {}, store); });
@@ -199,11 +199,11 @@ TEST_CASE("where the pool has no room for checkpoints, the oldest are left out")
   RuntimeConfig saved = kSaved, small = kLoaded;
   saved.rewind_tokens = small.rewind_tokens = 0;
   const KVCache cache = f.Talk(saved);  // checkpoints at 48, 96, 144
-  small.cache_bytes = 3 * cache.pool().geometry(0).block_bytes();
+  small.cache_bytes = 3 * cache.pool()->geometry(0).block_bytes();
   auto pool = *CreateBlockPool<SmallMamba2>(small);
   const auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, pool);
   REQUIRE(snapshot);
-  CHECK(snapshot->cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {96, 96}, {144, 144}, {170, 170}});
+  CHECK(*snapshot->cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {96, 96}, {144, 144}, {170, 170}});
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ inline bool GrowTiny(KVCache& cache, int32_t first, uint32_t count) {
   step->Commit();
   for (size_t g = 0; g < cache.table().groups.size(); ++g) {
     const std::vector<BlockId>& ids = cache.table().groups[g].blocks;
-    const std::vector<std::byte*> blocks = cache.pool().Resolve(g, ids);
+    const std::vector<std::byte*> blocks = cache.pool()->Resolve(g, ids);
     for (size_t i = 0; i < blocks.size(); ++i) {
-      for (size_t at = 0; at < cache.pool().geometry(g).block_bytes(); ++at) {
+      for (size_t at = 0; at < cache.pool()->geometry(g).block_bytes(); ++at) {
         blocks[i][at] = static_cast<std::byte>((at % 7) * (g + 1) + i);
       }
     }
@@ -52,7 +52,7 @@ inline bool CanGoOn(KVCache& cache) {
   const StepRequest request{&cache, tokens};
   const auto step = Step::Begin({&request, 1}, 2);
   if (!step) return step.error().code == ErrorCode::kResourceExhausted || step.error().code == ErrorCode::kOutOfRange;
-  const BlockPool& pool = cache.pool();
+  const BlockPool& pool = *cache.pool();
   const uint32_t block_tokens = pool.runtime().block_tokens, position = cache.size();
   const SequencePlan& plan = step->plan().sequences[0];
   for (size_t g = 0; g < plan.groups.size(); ++g) {
@@ -74,13 +74,14 @@ inline bool CanGoOn(KVCache& cache) {
 
 // Whether a cache can go on from where it stands and from all its resume points.
 inline bool IsUsable(const KVCache& cache) {
-  for (const ResumeRange& range : cache.ResumePoints()) {
+  const std::vector<ResumeRange> points = *cache.ResumePoints();
+  for (const ResumeRange& range : points) {
     for (const uint32_t position : {range.first, range.last}) {
-      KVCache fork = cache.Fork();
+      KVCache fork = *cache.Fork();
       if (!fork.Truncate(position) || !CanGoOn(fork)) return false;
     }
   }
-  KVCache fork = cache.Fork();
+  KVCache fork = *cache.Fork();
   return CanGoOn(fork);
 }
 

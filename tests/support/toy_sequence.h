@@ -81,7 +81,7 @@ inline Result<void> ToyForward(std::span<const StepRequest> requests, uint32_t p
   auto step = Step::Begin(requests, pass_tokens);
   if (!step) return Failure(step.error());
   for (size_t s = 0; s < requests.size(); ++s) {
-    RunToySequence(step->plan().sequences[s], requests[s].tokens, requests[s].cache->pool());
+    RunToySequence(step->plan().sequences[s], requests[s].tokens, *requests[s].cache->pool());
   }
   if (commit) step->Commit();
   return {};
@@ -94,17 +94,17 @@ inline Result<void> ToyForward(KVCache& cache, const std::vector<int32_t>& token
 
 // Returns the state of group `g` that a token appended now would see: (position, token).
 inline std::vector<std::pair<uint32_t, int32_t>> VisibleTokens(const KVCache& cache, uint32_t g) {
-  const uint32_t block_tokens = cache.pool().runtime().block_tokens;
+  const uint32_t block_tokens = cache.pool()->runtime().block_tokens;
   const GroupTable& group = cache.table().groups[g];
   std::vector<std::pair<uint32_t, int32_t>> visible;
   uint32_t position = 0;
   for (const Segment& run : cache.table().Order()) {
     for (uint32_t stored = run.source; stored < run.source + run.length; ++stored, ++position) {
-      if (position < cache.pool().layout().groups()[g].FirstVisible(cache.size())) continue;
+      if (position < cache.pool()->layout().groups()[g].FirstVisible(cache.size())) continue;
       if (stored < group.first_token) return {};  // state that should be there is not
       const BlockId id = group.blocks[stored / block_tokens - group.first_token / block_tokens];
       int32_t token;
-      std::memcpy(&token, ToySlot(cache.pool(), g, id, stored % block_tokens), sizeof(token));
+      std::memcpy(&token, ToySlot(*cache.pool(), g, id, stored % block_tokens), sizeof(token));
       visible.push_back({position, token});
     }
   }
@@ -118,7 +118,7 @@ inline bool RemembersItsTokens(const KVCache& cache, uint32_t g) {
   if (group.first_token == 0 || group.first_token + group.blocks.size() != cache.size() + 1) return false;
   for (size_t i = 0; i < group.blocks.size(); ++i) {
     const uint64_t expected = ToyState(cache.tokens().first(group.first_token + i));
-    if (ReadToyState(cache.pool(), g, group.blocks[i]) != expected) return false;
+    if (ReadToyState(*cache.pool(), g, group.blocks[i]) != expected) return false;
   }
   return true;
 }
@@ -126,12 +126,12 @@ inline bool RemembersItsTokens(const KVCache& cache, uint32_t g) {
 // True when every group shows exactly the tokens that the cache says it holds.
 inline bool HoldsItsTokens(const KVCache& cache) {
   for (uint32_t g = 0; g < cache.table().groups.size(); ++g) {
-    if (cache.pool().layout().groups()[g].is_recurrent()) {
+    if (cache.pool()->layout().groups()[g].is_recurrent()) {
       if (!RemembersItsTokens(cache, g)) return false;
       continue;
     }
     std::vector<std::pair<uint32_t, int32_t>> expected;
-    for (uint32_t p = cache.pool().layout().groups()[g].FirstVisible(cache.size()); p < cache.size(); ++p) {
+    for (uint32_t p = cache.pool()->layout().groups()[g].FirstVisible(cache.size()); p < cache.size(); ++p) {
       expected.push_back({p, cache.tokens()[p]});
     }
     if (VisibleTokens(cache, g) != expected) return false;

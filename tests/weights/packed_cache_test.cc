@@ -73,7 +73,7 @@ TEST_CASE("what is stale, damaged or of another Config is packed again") {
   CachedModel cached;
   REQUIRE(cached.Load());
   const auto weights_file = cached.model / "model.safetensors";
-  const auto packed_file = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
 
   std::filesystem::last_write_time(weights_file, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
   REQUIRE(cached.Load());
@@ -118,7 +118,7 @@ TEST_CASE("a cache folder that cannot be written to costs one warning, not the w
   REQUIRE(cached.Load());
   CHECK(cached.warnings.empty());
   // A folder of that name cannot be replaced.
-  const auto packed_file = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
   std::filesystem::remove(packed_file);
   std::filesystem::create_directory(packed_file);
   std::filesystem::create_directory(packed_file / "in the way");
@@ -130,7 +130,7 @@ TEST_CASE("a packed file that others can write to, or have written, is packed ag
   CachedModel cached;
   const auto plain = LoadWeights<TinyFull>(cached.model);
   REQUIRE(cached.Load());
-  const auto packed_file = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
   const auto source = DescribeSource(cached.model);
   const auto plant = [&] {  // weights that fit, of somebody else
     REQUIRE(WritePackedFile(packed_file, RandomWeights<TinyFull>(5),
@@ -158,7 +158,7 @@ TEST_CASE("a packed file that others can write to, or have written, is packed ag
 TEST_CASE("a packed file is checked once, and again when it has changed") {
   CachedModel cached;
   REQUIRE(cached.Load());
-  const auto path = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto path = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
   const auto record = internal::RecordPath(path);
   const auto load = [&](PackedCheck check) { return LoadWeights<TinyFull>(path, {.packed_check = check}); };
   const auto damage = [&] {

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for vectors: a move-only array of trivially copyable elements, aligned to cache lines and zeroed.
+// Memory for vectors: a move-only array of trivially copyable elements, aligned to cache lines and zeroed. One that was
+// moved from is empty.
 
 #ifndef SKALD_BASE_ALIGNED_BUFFER_H_
 #define SKALD_BASE_ALIGNED_BUFFER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -35,21 +38,32 @@ inline void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size
 
 }  // namespace internal
 
+// Asks for memory that the caller fills itself.
+struct Unfilled {};
+
 template <class T>
 class AlignedBuffer {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
   AlignedBuffer() = default;
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
 
   // Allocates `size` zeroed elements. Throws std::bad_alloc as `new` does; NoThrow makes an error of it at
   // the edge of the API.
-  explicit AlignedBuffer(size_t size)
-      : data_(static_cast<T*>(::operator new(size * sizeof(T), Alignment(size * sizeof(T)))),
-              {Alignment(size * sizeof(T))}),
-        size_(size) {
-    internal::AskForHugePages(data_.get(), size * sizeof(T));
+  explicit AlignedBuffer(size_t size) : AlignedBuffer(size, Unfilled{}) {
     std::memset(static_cast<void*>(data_.get()), 0, size * sizeof(T));
+  }
+
+  // The same with unspecified content; the system need not find the memory before it is written to.
+  AlignedBuffer(size_t size, Unfilled) : data_(Allocate(BytesOf(size)), {Alignment(BytesOf(size))}), size_(size) {
+    internal::AskForHugePages(data_.get(), BytesOf(size));
   }
 
   T* data() { return data_.get(); }
@@ -62,6 +76,11 @@ class AlignedBuffer {
   operator std::span<const T>() const { return {data(), size_}; }
 
  private:
+  // More than there can be where the product is too large for a size_t: `new` refuses that.
+  static size_t BytesOf(size_t size) { return size > SIZE_MAX / sizeof(T) ? SIZE_MAX : size * sizeof(T); }
+
+  static T* Allocate(size_t bytes) { return static_cast<T*>(::operator new(bytes, Alignment(bytes))); }
+
   // Large buffers begin at a huge page, so that all of it can lie in such.
   static std::align_val_t Alignment(size_t bytes) {
     return std::align_val_t{bytes >= internal::kHugePage ? internal::kHugePage : kAlignment};

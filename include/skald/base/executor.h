@@ -6,6 +6,7 @@
 #ifndef SKALD_BASE_EXECUTOR_H_
 #define SKALD_BASE_EXECUTOR_H_
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -30,12 +31,16 @@ class TaskRef {
 };
 
 // `Run(n, task)` calls task(0) .. task(n - 1) once each, in any order and on any threads, and returns when all have
-// returned. Calls may come from one thread at a time. num_workers() is how many tasks can run at once.
+// returned. Calls may come from one thread at a time. num_workers() is how many tasks can run at once. Tasks throw
+// nothing; Run may throw what derives from std::exception, once no task is running any more.
 template <class E>
 concept Executor = requires(E& executor, size_t num_tasks, TaskRef task) {
   { executor.num_workers() } -> std::convertible_to<size_t>;
   executor.Run(num_tasks, task);
 };
+
+// More than any machine has; from more workers than this, work is not divided further.
+inline constexpr size_t kMaxWorkers = size_t{1} << 16;
 
 // An Executor that someone else owns, without its type: what is compiled against it is compiled once.
 class ExecutorRef {
@@ -44,7 +49,7 @@ class ExecutorRef {
     requires(!std::same_as<E, ExecutorRef>)
   explicit ExecutorRef(E& executor)
       : object_(std::addressof(executor)),
-        num_workers_(executor.num_workers()),
+        num_workers_(std::clamp<size_t>(executor.num_workers(), 1, kMaxWorkers)),
         run_([](void* object, size_t n, TaskRef task) { static_cast<E*>(object)->Run(n, task); }) {}
 
   size_t num_workers() const { return num_workers_; }

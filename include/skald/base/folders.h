@@ -5,6 +5,7 @@
 #ifndef SKALD_BASE_FOLDERS_H_
 #define SKALD_BASE_FOLDERS_H_
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,9 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
@@ -71,6 +72,27 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
 }
 
+// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The
+// standard library's iterators report a signal as an error, and end the program where they find no memory.)
+template <class Visit>
+Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
+  struct Close {
+    void operator()(DIR* folder) const { ::closedir(folder); }
+  };
+  std::unique_ptr<DIR, Close> folder;
+  do {
+    folder.reset(::opendir(path.empty() ? "." : path.c_str()));
+  } while (folder == nullptr && errno == EINTR);
+  if (folder == nullptr) return errno == ENOENT || errno == ENOTDIR ? Result<void>() : SystemFailure(path.native());
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr) return errno == 0 ? Result<void>() : SystemFailure(path.native());
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") visit(*entry);
+  }
+}
+
 // The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely the same twice, even in
 // processes that do not know of each other.
 inline std::string UniqueSuffix() {
@@ -112,19 +134,14 @@ Result<void> RemoveUnfinishedFiles(const std::filesystem::path& folder, IsOurs i
   return NoThrow(folder.native(), [&]() -> Result<void> {
     timespec now;
     ::clock_gettime(CLOCK_REALTIME, &now);
-    std::error_code error;
-    std::filesystem::directory_iterator file(folder.empty() ? "." : folder, error);
-    for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
-      const std::string name = file->path().filename().string();
-      const std::string_view finished = internal::WithoutUniqueSuffix(name);
+    return internal::ForEachEntry(folder, [&](const dirent& entry) {
+      const std::string_view finished = internal::WithoutUniqueSuffix(entry.d_name);
+      if (finished.empty() || !is_ours(finished)) return;
+      const std::filesystem::path file = folder / entry.d_name;
       struct stat status;
-      if (finished.empty() || !is_ours(finished) || ::lstat(file->path().c_str(), &status) != 0) continue;
-      const bool is_stale = status.st_mtim.tv_sec + kStaleSeconds < now.tv_sec;
-      if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && is_stale) ::unlink(file->path().c_str());
-    }
-    const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
-    if (error && !is_none) return Fail(ErrorCode::kFailedPrecondition, folder.string() + ": " + error.message());
-    return {};
+      if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return;
+      if (status.st_mtim.tv_sec + kStaleSeconds < now.tv_sec) ::unlink(file.c_str());
+    });
   });
 }
 

@@ -3,6 +3,9 @@
 // ThreadPool: the Executor that Skald ships. The calling thread works too. Between operations workers spin for a
 // short while, since the next one usually follows within microseconds, and then sleep. Run may be called from one
 // thread at a time; give each thread that calls Forward a pool of its own.
+//
+// Threads do not live on in a child of fork(): there the calling thread does all of the work, since it waits only for
+// tasks that someone else has claimed, and nobody else is there to claim one.
 
 #ifndef SKALD_BASE_THREAD_POOL_H_
 #define SKALD_BASE_THREAD_POOL_H_
@@ -11,13 +14,19 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <system_error>
+#include <memory>
 #include <thread>
 #include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
 
 #include "hwy/base.h"
 #include "hwy/cache_control.h"
 #include "skald/base/executor.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
 
 namespace skald {
 
@@ -28,7 +37,7 @@ class ThreadPool {
  public:
   // `num_workers` threads work in all, the calling one included; 0 counts as 1. Where the system refuses to start
   // another thread, those that it did start do the work.
-  explicit ThreadPool(size_t num_workers) {
+  explicit ThreadPool(size_t num_workers) : threads_(std::make_unique<std::vector<std::thread>>()) {
     for (size_t i = 1; i < num_workers; ++i) {
       if (!StartThread()) break;
     }
@@ -37,15 +46,20 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   ~ThreadPool() {
+    if (ThisProcess() != process_) {
+      // Handles of threads that are not there can be neither joined nor ended, so they are left behind.
+      (void)threads_.release();
+      return;
+    }
     stop_.store(true);
     Wake();
-    for (std::thread& thread : threads_) thread.join();
+    for (std::thread& thread : *threads_) thread.join();
   }
 
-  size_t num_workers() const { return threads_.size() + 1; }
+  size_t num_workers() const { return threads_->size() + 1; }
 
   void Run(size_t num_tasks, TaskRef task) {
-    if (num_tasks <= 1 || threads_.empty()) {
+    if (num_tasks <= 1 || threads_->empty()) {
       for (size_t i = 0; i < num_tasks; ++i) task(i);
       return;
     }
@@ -65,17 +79,20 @@ class ThreadPool {
   // sleep and be woken costs about as much.
   static constexpr int kSpins = 1000, kYields = 500;
 
+  // False where the system has no more threads, or no memory for one.
   bool StartThread() {
-#if defined(__cpp_exceptions)
-    try {
-      threads_.emplace_back([this] { Work(); });
-      return true;
-    } catch (const std::system_error&) {
-      return false;
-    }
+    return NoThrow("a thread", [this]() -> Result<void> {
+      threads_->emplace_back([this] { Work(); });
+      return {};
+    }).has_value();
+  }
+
+  // Tells a process from its children.
+  static int64_t ThisProcess() {
+#if defined(__unix__) || defined(__APPLE__)
+    return ::getpid();
 #else
-    threads_.emplace_back([this] { Work(); });
-    return true;
+    return 0;
 #endif
   }
 
@@ -139,7 +156,8 @@ class ThreadPool {
   std::atomic<uint32_t> done_{0};
   std::atomic<uint32_t> wake_{0};
   std::atomic<bool> stop_{false};
-  std::vector<std::thread> threads_;  // last: they use the members above
+  const int64_t process_ = ThisProcess();
+  std::unique_ptr<std::vector<std::thread>> threads_;  // last: they use the members above
 };
 
 }  // namespace skald

@@ -2,11 +2,12 @@
 //
 // BlockLedger: the bookkeeping of a pool. Which blocks of each group are in use, how many tables refer to each, and
 // how many bytes that makes against the limit. It decides everything about a block except where its bytes are, so a
-// scheduler can keep one without the memory. Not thread-safe; BlockPool adds the lock.
+// scheduler can keep one without the memory. Giving back never allocates. Not thread-safe; BlockPool adds the lock.
 
 #ifndef SKALD_CACHE_BLOCK_LEDGER_H_
 #define SKALD_CACHE_BLOCK_LEDGER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -26,21 +27,18 @@ class BlockLedger {
 
   uint64_t limit_bytes() const { return limit_bytes_; }
   uint64_t used_bytes() const { return used_bytes_; }
+  uint64_t available_bytes() const { return limit_bytes_ - used_bytes_; }
   uint64_t block_bytes(size_t group) const { return groups_[group].block_bytes; }
   size_t num_groups() const { return groups_.size(); }
 
-  // Takes a block with one reference, or nothing when that would pass the limit.
+  // Takes a block with one reference, or nothing when that would pass the limit. Throws std::bad_alloc, and nothing has
+  // changed then.
   std::optional<BlockId> Allocate(size_t group) {
     Group& g = groups_[group];
-    if (g.block_bytes > limit_bytes_ - used_bytes_) return std::nullopt;
-    BlockId id;
-    if (g.free.empty()) {
-      id = static_cast<BlockId>(g.references.size());
-      g.references.push_back(0);
-    } else {
-      id = g.free.back();
-      g.free.pop_back();
-    }
+    if (g.block_bytes > available_bytes()) return std::nullopt;
+    if (g.free.empty()) AddBlock(g);
+    const BlockId id = g.free.back();
+    g.free.pop_back();
     g.references[id] = 1;
     used_bytes_ += g.block_bytes;
     return id;
@@ -52,12 +50,21 @@ class BlockLedger {
   }
 
   // Gives back one reference; the last one frees the block.
-  void DropReference(size_t group, BlockId id) {
+  void DropReference(size_t group, BlockId id) noexcept {
     Group& g = groups_[group];
     HWY_DASSERT(g.references[id] > 0);
     if (--g.references[id] > 0) return;
     g.free.push_back(id);
     used_bytes_ -= g.block_bytes;
+  }
+
+  // Undoes DropReference. What was done to the group since must have been undone before, latest first.
+  void RestoreReference(size_t group, BlockId id) noexcept {
+    Group& g = groups_[group];
+    if (g.references[id]++ > 0) return;
+    HWY_DASSERT(g.free.back() == id);
+    g.free.pop_back();
+    used_bytes_ += g.block_bytes;
   }
 
   uint32_t references(size_t group, BlockId id) const { return groups_[group].references[id]; }
@@ -69,8 +76,18 @@ class BlockLedger {
   struct Group {
     uint64_t block_bytes;
     std::vector<uint32_t> references;  // [blocks ever used]; 0 = free
-    std::vector<BlockId> free;
+    std::vector<BlockId> free;         // has room for all of them
   };
+
+  static void AddBlock(Group& g) {
+    if (g.references.size() == std::min(g.references.capacity(), g.free.capacity())) {
+      const size_t room = std::max<size_t>(16, 2 * g.references.size());
+      g.free.reserve(room);
+      g.references.reserve(room);
+    }
+    g.free.push_back(static_cast<BlockId>(g.references.size()));
+    g.references.push_back(0);
+  }
 
   std::vector<Group> groups_;
   uint64_t limit_bytes_;

@@ -2,16 +2,19 @@
 //
 // BlockPool: memory for any number of caches of one layout, within one byte limit. Blocks are shared by reference
 // count. Safe for concurrent calls. A pool lives as long as any cache made from it.
+//
+// No block shows what its last owner left in it. Allocate clears it; a step takes blocks without (block_exchange.h),
+// because its plan says how each of them is filled from the first byte to the last.
 
 #ifndef SKALD_CACHE_BLOCK_POOL_H_
 #define SKALD_CACHE_BLOCK_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <cstring>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +25,7 @@
 #include "skald/cache/block_storage.h"
 #include "skald/cache/block_table.h"
 #include "skald/cache/layout.h"
+#include "skald/cache/reclaimers.h"
 #include "skald/cache/runtime_config.h"
 
 namespace skald {
@@ -35,14 +39,15 @@ struct PoolUsage {
 
 class BlockPool {
  public:
-  // Use CreateBlockPool (create.h), which checks `runtime` first.
+  // Use CreateBlockPool (create.h), which checks `runtime` first and makes an error of an exception.
   BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime)
       : layout_(layout),
         fingerprint_(layout.Fingerprint()),
         runtime_(runtime),
         geometries_(GeometriesOf(layout, runtime)),
         ledger_(BlockBytesOf(geometries_), runtime.cache_bytes),
-        storage_(geometries_.size()) {}
+        storage_(geometries_.size()),
+        reclaimers_(std::make_shared<Reclaimers>()) {}
 
   const CacheLayout& layout() const { return layout_; }
   uint64_t fingerprint() const { return fingerprint_; }
@@ -54,29 +59,42 @@ class BlockPool {
     return {ledger_.limit_bytes(), ledger_.used_bytes(), ledger_.limit_bytes() - ledger_.used_bytes()};
   }
 
-  // Names someone who can give up blocks: `reclaim` is called, possibly by several threads, when the pool is full, and
-  // returns false when nothing is left to give. Null for no one; then no call of the former one goes on any more.
-  void SetReclaimer(std::function<bool()> reclaim) {
-    const std::unique_lock lock(reclaim_mutex_);
-    reclaim_ = std::move(reclaim);
+  // Names someone who can give up blocks when the pool is full, for as long as what this returns lives. They are asked
+  // in the order in which they were added (reclaimers.h).
+  Result<Reclaimers::Registration> AddReclaimer(Reclaimer reclaimer) {
+    return Reclaimers::Add(reclaimers_, std::move(reclaimer));
   }
 
-  // Takes a block of `group` with one reference, owned by the caller. Its content is unspecified.
+  // Asks for blocks to be given up, as Allocate does. Returns how many bytes that freed; 0: no one has any to give.
+  uint64_t Reclaim(uint64_t missing_bytes) { return reclaimers_->Reclaim(missing_bytes); }
+
+  // The error for blocks of `needed` bytes where there is no room for them.
+  static Failure FailFull(uint64_t used, uint64_t limit, uint64_t needed) {
+    return Fail(ErrorCode::kResourceExhausted, "the block pool is full: " + std::to_string(used) + " of " +
+                                                   std::to_string(limit) + " bytes are used and " +
+                                                   std::to_string(needed) + " more are needed");
+  }
+
+  // Takes a block of `group` with one reference, owned by the caller, and clears it.
   // Error: kResourceExhausted at the byte limit, or where the system has no more memory.
   Result<BlockId> Allocate(size_t group) {
-    auto id = TryAllocate(group);
-    while (!id && id.error().code == ErrorCode::kResourceExhausted && Reclaim()) id = TryAllocate(group);
-    return id;
+    return NoThrow("the block pool", [&]() -> Result<BlockId> {
+      const uint64_t bytes = geometry(group).block_bytes();
+      auto id = TryAllocate(group);
+      while (!id && bytes <= ledger_.limit_bytes() && Reclaim(bytes) > 0) id = TryAllocate(group);
+      if (id) std::memset(ResolveOne(group, *id), 0, bytes);
+      return id;
+    });
   }
 
   // Adds a reference to, or gives one back for, every block of `table`.
-  void AddReferences(const BlockTable& table) {
+  void AddReferences(const BlockTable& table) noexcept {
     const std::lock_guard lock(mutex_);
-    ForEachBlock(table, [this](size_t group, BlockId id) { ledger_.AddReference(group, id); });
+    table.ForEachBlock([this](size_t group, BlockId id) { ledger_.AddReference(group, id); });
   }
-  void DropReferences(const BlockTable& table) {
+  void DropReferences(const BlockTable& table) noexcept {
     const std::lock_guard lock(mutex_);
-    ForEachBlock(table, [this](size_t group, BlockId id) { ledger_.DropReference(group, id); });
+    table.ForEachBlock([this](size_t group, BlockId id) { ledger_.DropReference(group, id); });
   }
 
   uint32_t references(size_t group, BlockId id) const {
@@ -84,44 +102,46 @@ class BlockPool {
     return ledger_.references(group, id);
   }
 
-  // Returns the bytes of each listed block, valid as long as the caller holds a reference to it.
-  std::vector<std::byte*> Resolve(size_t group, const std::vector<BlockId>& ids) {
+  // Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it. A block
+  // that this pool never gave out, of a plan made on another pool, is cleared at first; std::bad_alloc is thrown where
+  // there is no memory for such a block, or for the list.
+  std::byte* ResolveOne(size_t group, BlockId id) {
     const std::lock_guard lock(mutex_);
-    std::vector<std::byte*> bytes;
-    bytes.reserve(ids.size());
-    for (const BlockId id : ids) bytes.push_back(storage_.Bytes(group, id, ledger_.block_bytes(group)));
+    return ResidentBytes(group, id);
+  }
+  std::vector<std::byte*> Resolve(size_t group, const std::vector<BlockId>& ids) {
+    std::vector<std::byte*> bytes(ids.size());
+    Resolve(group, ids, bytes);
     return bytes;
+  }
+  // The same into `bytes`, which is at least as long.
+  void Resolve(size_t group, std::span<const BlockId> ids, std::span<std::byte*> bytes) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < ids.size(); ++i) bytes[i] = ResidentBytes(group, ids[i]);
   }
 
  private:
-  bool Reclaim() {
-    const std::shared_lock lock(reclaim_mutex_);
-    return reclaim_ && reclaim_();
-  }
+  friend class BlockExchange;
 
   Result<BlockId> TryAllocate(size_t group) {
     const std::lock_guard lock(mutex_);
     const auto id = ledger_.Allocate(group);
-    if (!id) {
-      return Fail(ErrorCode::kResourceExhausted,
-                  "the block pool is full: " + std::to_string(ledger_.used_bytes()) + " of " +
-                      std::to_string(ledger_.limit_bytes()) + " bytes are used and a block needs " +
-                      std::to_string(ledger_.block_bytes(group)));
-    }
+    if (!id) return FailFull(ledger_.used_bytes(), ledger_.limit_bytes(), ledger_.block_bytes(group));
     auto stored = NoThrow("the block pool", [&]() -> Result<BlockId> {
-      if (!storage_.IsResident(group, *id)) MakeRoom(ledger_.block_bytes(group));
-      storage_.Bytes(group, *id, ledger_.block_bytes(group));
+      storage_.MakeResident(group, *id, ledger_.block_bytes(group));
       return *id;
     });
     if (!stored) ledger_.DropReference(group, *id);
+    EvictSurplus();
     return stored;
   }
 
-  template <class Function>
-  static void ForEachBlock(const BlockTable& table, Function function) {
-    for (size_t g = 0; g < table.groups.size(); ++g) {
-      for (const BlockId id : table.groups[g].blocks) function(g, id);
+  std::byte* ResidentBytes(size_t group, BlockId id) {
+    if (!storage_.IsResident(group, id)) {
+      storage_.MakeResident(group, id, ledger_.block_bytes(group));
+      std::memset(storage_.Bytes(group, id), 0, ledger_.block_bytes(group));
     }
+    return storage_.Bytes(group, id);
   }
 
   static std::vector<BlockGeometry> GeometriesOf(const CacheLayout& layout, const RuntimeConfig& runtime) {
@@ -138,11 +158,12 @@ class BlockPool {
     return bytes;
   }
 
-  // Free blocks stay resident for reuse, but never so many that the process holds more than the limit.
-  void MakeRoom(uint64_t bytes) {
+  // Free blocks stay resident for reuse, but never so many that the process holds more than the limit. Called when
+  // memory was asked for and nothing is written to it yet: until then the system has not lent it.
+  void EvictSurplus() noexcept {
     for (size_t g = 0; g < ledger_.num_groups(); ++g) {
       for (const BlockId id : ledger_.free_blocks(g)) {
-        if (storage_.resident_bytes() + bytes <= ledger_.limit_bytes()) return;
+        if (storage_.resident_bytes() <= ledger_.limit_bytes()) return;
         if (storage_.IsResident(g, id)) storage_.Evict(g, id);
       }
     }
@@ -155,8 +176,7 @@ class BlockPool {
   mutable std::mutex mutex_;
   BlockLedger ledger_;    // guarded by mutex_
   BlockStorage storage_;  // guarded by mutex_
-  std::shared_mutex reclaim_mutex_;
-  std::function<bool()> reclaim_;  // guarded by reclaim_mutex_
+  const std::shared_ptr<Reclaimers> reclaimers_;
 };
 
 }  // namespace skald

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // BlockStorage: the bytes of a pool's blocks, found by (group, id). Blocks are allocated one by one when first
-// needed and never move. Not thread-safe; BlockPool adds the lock.
+// needed and never move. Whoever takes a block fills it or clears it. Not thread-safe; BlockPool adds the lock.
 
 #ifndef SKALD_CACHE_BLOCK_STORAGE_H_
 #define SKALD_CACHE_BLOCK_STORAGE_H_
@@ -26,16 +26,17 @@ class BlockStorage {
     return id < groups_[group].size() && !groups_[group][id].empty();
   }
 
-  // Returns the bytes of a block, allocated (zeroed) if they are not resident.
-  std::byte* Bytes(size_t group, BlockId id, size_t block_bytes) {
+  // Gives a block memory, of unspecified content, if it has none. Throws std::bad_alloc.
+  void MakeResident(size_t group, BlockId id, size_t block_bytes) {
     auto& blocks = groups_[group];
-    if (id >= blocks.size()) blocks.resize(id + 1);
-    if (blocks[id].empty()) {
-      blocks[id] = AlignedBuffer<std::byte>(block_bytes);
-      resident_bytes_ += block_bytes;
-    }
-    return blocks[id].data();
+    if (id >= blocks.size()) blocks.resize(size_t{id} + 1);
+    if (!blocks[id].empty()) return;
+    blocks[id] = AlignedBuffer<std::byte>(block_bytes, Unfilled{});
+    resident_bytes_ += block_bytes;
   }
+
+  // The bytes of a resident block.
+  std::byte* Bytes(size_t group, BlockId id) { return groups_[group][id].data(); }
 
   // Returns a block's memory to the system. Its content is gone.
   void Evict(size_t group, BlockId id) {

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace skald {
@@ -48,6 +49,14 @@ struct BlockTable {
 
   friend bool operator==(const BlockTable&, const BlockTable&) = default;
 
+  // Calls function(group, block) for every block.
+  template <class Function>
+  void ForEachBlock(Function function) const {
+    for (uint32_t g = 0; g < groups.size(); ++g) {
+      for (const BlockId id : groups[g].blocks) function(g, id);
+    }
+  }
+
   // The present order even when no edit is pending.
   Segments Order() const { return edits.empty() && tokens > 0 ? Segments{{0, tokens}} : edits; }
 };
@@ -78,7 +87,8 @@ inline Segments Concatenate(Segments a, const Segments& b) {
 
 // Returns the earliest position from which on every token is stored at `first_stored` or later.
 inline uint32_t FirstRetained(const BlockTable& table, uint32_t first_stored) {
-  const Segments order = table.Order();
+  const Segment whole{0, table.tokens};
+  const std::span<const Segment> order = table.edits.empty() ? std::span(&whole, 1) : std::span(table.edits);
   uint32_t at = table.tokens;
   for (auto run = order.rbegin(); run != order.rend(); ++run) {
     if (run->source < first_stored) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
@@ -18,14 +19,18 @@ namespace skald {
 // Returns storage for any number of conversations within runtime.cache_bytes.
 inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout,
                                                           const RuntimeConfig& runtime = {}) {
-  if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
-  return std::make_shared<BlockPool>(layout, runtime);
+  return NoThrow("CreateBlockPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
+    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    return std::make_shared<BlockPool>(layout, runtime);
+  });
 }
 
 // Returns an empty conversation whose blocks come from `pool`.
 inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool) {
-  if (pool == nullptr) return Fail(ErrorCode::kInvalidArgument, "CreateKVCache: the pool is null");
-  return KVCache(std::move(pool));
+  return NoThrow("CreateKVCache", [&]() -> Result<KVCache> {
+    if (pool == nullptr) return Fail(ErrorCode::kInvalidArgument, "CreateKVCache: the pool is null");
+    return KVCache(CacheContents{TableLease(std::move(pool))});
+  });
 }
 
 // Returns an empty conversation with a pool of its own.

@@ -2,7 +2,8 @@
 //
 // KVCache: one conversation's whole mutable state, over all layers. Owned by the caller, made by the factories in
 // create.h, grown by Model::Forward. Used by one thread at a time; caches that share a pool may be used by
-// different threads. All groups of layers stand at the same position before and after every call, whatever fails.
+// different threads. All groups of layers stand at the same position before and after every call, and a call that fails
+// leaves the cache as it was. One that was moved from has no pool: it refuses every call with kFailedPrecondition.
 
 #ifndef SKALD_CACHE_KV_CACHE_H_
 #define SKALD_CACHE_KV_CACHE_H_
@@ -12,9 +13,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/block_table.h"
@@ -39,22 +42,24 @@ struct CacheUsage {
 // All that makes up a cache, for whoever writes it down or puts it together again (store/).
 struct CacheContents {
   TableLease lease;
-  std::vector<int32_t> tokens;
+  std::vector<int32_t> tokens = {};
   // Ascending by length; their blocks may be those of `lease`.
-  std::vector<std::shared_ptr<const TableLease>> checkpoints;
+  std::vector<SharedLease> checkpoints = {};
   uint32_t exact_tokens = kMaxTokens;  // see KVCache::exact_tokens
 };
 
 class KVCache {
  public:
-  // An empty conversation. Use CreateKVCache.
-  explicit KVCache(std::shared_ptr<BlockPool> pool) : lease_(std::move(pool)) {}
+  // Use CreateKVCache for an empty one.
   KVCache(KVCache&&) noexcept = default;
   KVCache& operator=(KVCache&&) noexcept = default;
 
+  // False of a cache that was moved from.
+  bool is_valid() const { return pool() != nullptr; }
+
   // Tokens held, and the most that may be held.
   uint32_t size() const { return lease_.table().tokens; }
-  uint32_t max_tokens() const { return pool().runtime().max_tokens; }
+  uint32_t max_tokens() const { return is_valid() ? pool()->runtime().max_tokens : 0; }
   // The tokens themselves; valid until the cache changes.
   std::span<const int32_t> tokens() const { return tokens_; }
 
@@ -64,44 +69,66 @@ class KVCache {
 
   // The same past as a Fork would have, taken apart; and a cache put together. `contents` must be consistent: every
   // group of every table stands at its table's tokens.
-  CacheContents Contents() const { return {lease_.Share(), tokens_, checkpoints_, exact_tokens_}; }
-  explicit KVCache(CacheContents contents)
+  Result<CacheContents> Contents() const {
+    return IfValid("KVCache::Contents", [&]() -> Result<CacheContents> {
+      return CacheContents{lease_.Share(), tokens_, checkpoints_, exact_tokens_};
+    });
+  }
+  explicit KVCache(CacheContents contents) noexcept
       : lease_(std::move(contents.lease)),
         tokens_(std::move(contents.tokens)),
         checkpoints_(std::move(contents.checkpoints)),
         exact_tokens_(contents.exact_tokens) {}
 
-  BlockPool& pool() const { return *lease_.pool(); }
+  // Where the blocks come from; null of a cache that was moved from.
+  const std::shared_ptr<BlockPool>& pool() const { return lease_.pool(); }
   const BlockTable& table() const { return lease_.table(); }
 
+  // Calls visit(table) for every table that this cache holds blocks of: its own and those of its resume points.
+  template <class Visit>
+  void ForEachTable(Visit visit) const {
+    visit(table());
+    for (const SharedLease& checkpoint : checkpoints_) visit(checkpoint->table());
+  }
+
   // Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
-  // later only where one of the two writes into it.
-  KVCache Fork() const {
-    return KVCache(Contents());
+  // later only where one of the two writes into it. Errors: kResourceExhausted where there is no memory for the tables.
+  Result<KVCache> Fork() const {
+    auto contents = Contents();
+    if (!contents) return Failure(std::move(contents.error()));
+    return KVCache(std::move(*contents));
   }
 
   // Forgets everything. Blocks and checkpoints go back to the pool.
-  void Clear() { *this = KVCache(lease_.pool()); }
+  void Clear() noexcept {
+    lease_.Clear();
+    tokens_.clear();
+    checkpoints_.clear();
+    exact_tokens_ = kMaxTokens;
+  }
 
   // Rewinds to the first `tokens` tokens; what follows is as if the others had never been seen. Errors:
   // kOutOfRange beyond size(); kFailedPrecondition where a window's or a recurrent layer's earlier state is gone,
-  // naming the nearest earlier resume point. O(blocks): no token state is copied.
+  // naming the nearest earlier resume point; kResourceExhausted as Fork. O(blocks): no token state is copied.
   Result<void> Truncate(uint32_t tokens) {
-    if (tokens > size()) {
-      return Fail(ErrorCode::kOutOfRange, "cannot truncate a cache of " + std::to_string(size()) + " tokens to " +
-                                              std::to_string(tokens));
-    }
-    const TableLease* from = FindResumable(tokens);
-    if (from == nullptr) {
-      return Fail(ErrorCode::kFailedPrecondition,
-                  "cannot rewind to position " + std::to_string(tokens) + ": " + WhatIsGone() +
-                      "; the nearest earlier resume point is " + std::to_string(NearestResumePoint(tokens)));
-    }
-    lease_ = from->Share(Prefix(from->table(), tokens));
-    tokens_.resize(tokens);
-    DropCheckpointsAfter(tokens);
-    if (tokens <= exact_tokens_) exact_tokens_ = kMaxTokens;  // what comes now is exact again
-    return {};
+    return IfValid("KVCache::Truncate", [&]() -> Result<void> {
+      if (tokens > size()) {
+        return Fail(ErrorCode::kOutOfRange, "cannot truncate a cache of " + std::to_string(size()) + " tokens to " +
+                                                std::to_string(tokens));
+      }
+      const TableLease* from = FindResumable(tokens);
+      if (from == nullptr) {
+        return Fail(ErrorCode::kFailedPrecondition,
+                    "cannot rewind to position " + std::to_string(tokens) + ": " + WhatIsGone() +
+                        "; the nearest earlier resume point is " + std::to_string(NearestResumePoint(tokens)));
+      }
+      lease_ = from->Share(Prefix(from->table(), tokens));
+      // Nothing from here on can fail.
+      tokens_.resize(tokens);
+      DropCheckpointsAfter(tokens);
+      if (tokens <= exact_tokens_) exact_tokens_ = kMaxTokens;  // what comes now is exact again
+      return {};
+    });
   }
 
   // Removes tokens [begin, end); later ones move down to close the gap, their keys turned to their new positions at
@@ -109,60 +136,63 @@ class KVCache {
   // seen those tokens. Errors: kOutOfRange; kFailedPrecondition where a window would need released tokens;
   // kUnsupported with recurrent layers, whose state cannot give up single tokens.
   Result<void> Erase(uint32_t begin, uint32_t end) {
-    if (auto valid = CheckEdit("erase", begin, end); !valid) return valid;
-    const Segments order = table().Order();
-    auto edited = Edit(Concatenate(Slice(order, 0, begin), Slice(order, end, size())), begin);
-    if (!edited) {
-      return Fail(edited.error().code, edited.error().message + "; from position " + std::to_string(begin) +
-                                           " on, at most " + std::to_string(ErasableFrom(begin)) +
-                                           " tokens can be erased");
-    }
-    tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
-    return {};
+    return IfValid("KVCache::Erase", [&]() -> Result<void> {
+      if (auto valid = CheckEdit("erase", begin, end); !valid) return valid;
+      const Segments order = table().Order();
+      auto edited = Edit(Concatenate(Slice(order, 0, begin), Slice(order, end, size())), begin);
+      if (!edited) {
+        return Fail(edited.error().code, edited.error().message + "; from position " + std::to_string(begin) +
+                                             " on, at most " + std::to_string(ErasableFrom(begin)) +
+                                             " tokens can be erased");
+      }
+      tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
+      return {};
+    });
   }
 
   // Moves tokens [begin, end) so that the first of them comes to stand at `to`; the tokens in between move the other
   // way. Keys are turned at the next step. Errors as Erase.
   Result<void> Shift(uint32_t begin, uint32_t end, uint32_t to) {
-    if (auto valid = CheckEdit("shift", begin, end); !valid) return valid;
-    if (to > size() - (end - begin)) {
-      return Fail(ErrorCode::kOutOfRange, "cannot shift " + std::to_string(end - begin) + " tokens to position " +
-                                              std::to_string(to) + " of a cache of " + std::to_string(size()));
-    }
-    // Two neighbouring runs [first, middle) and [middle, last) change places.
-    const uint32_t first = std::min(begin, to), last = std::max(end, to + (end - begin));
-    const uint32_t middle = to < begin ? begin : end;
-    const Segments order = table().Order();
-    Segments next = Concatenate(Slice(order, 0, first), Slice(order, middle, last));
-    next = Concatenate(std::move(next), Slice(order, first, middle));
-    auto edited = Edit(Concatenate(std::move(next), Slice(order, last, size())), first);
-    if (!edited) return edited;
-    std::rotate(tokens_.begin() + first, tokens_.begin() + middle, tokens_.begin() + last);
-    return {};
+    return IfValid("KVCache::Shift", [&]() -> Result<void> {
+      if (auto valid = CheckEdit("shift", begin, end); !valid) return valid;
+      if (to > size() - (end - begin)) {
+        return Fail(ErrorCode::kOutOfRange, "cannot shift " + std::to_string(end - begin) + " tokens to position " +
+                                                std::to_string(to) + " of a cache of " + std::to_string(size()));
+      }
+      // Two neighbouring runs [first, middle) and [middle, last) change places.
+      const uint32_t first = std::min(begin, to), last = std::max(end, to + (end - begin));
+      const uint32_t middle = to < begin ? begin : end;
+      const Segments order = table().Order();
+      Segments next = Concatenate(Slice(order, 0, first), Slice(order, middle, last));
+      next = Concatenate(std::move(next), Slice(order, first, middle));
+      auto edited = Edit(Concatenate(std::move(next), Slice(order, last, size())), first);
+      if (!edited) return edited;
+      std::rotate(tokens_.begin() + first, tokens_.begin() + middle, tokens_.begin() + last);
+      return {};
+    });
   }
 
   // Positions that Truncate can go to, ascending. Where all layers are full attention that is every position.
-  std::vector<ResumeRange> ResumePoints() const {
-    std::vector<ResumeRange> points = {{0, 0}};
-    const auto add = [&points](const BlockTable& table, const CacheLayout& layout) {
-      const ResumeRange range{EarliestResume(table, layout), table.tokens};
-      if (range.first <= points.back().last + 1) {
-        points.back().last = range.last;
-      } else {
-        points.push_back(range);
-      }
-    };
-    for (const auto& checkpoint : checkpoints_) add(checkpoint->table(), pool().layout());
-    add(table(), pool().layout());
-    return points;
+  Result<std::vector<ResumeRange>> ResumePoints() const {
+    return IfValid("KVCache::ResumePoints", [&]() -> Result<std::vector<ResumeRange>> {
+      std::vector<ResumeRange> points = {{0, 0}};
+      ForEachResumeRange([&points](const ResumeRange& range) {
+        if (range.first <= points.back().last + 1) {
+          points.back().last = range.last;
+        } else {
+          points.push_back(range);
+        }
+      });
+      return points;
+    });
   }
 
   // The last position, at or before `position`, that Truncate can go to.
   uint32_t NearestResumePoint(uint32_t position) const {
     uint32_t nearest = 0;
-    for (const ResumeRange& range : ResumePoints()) {
+    ForEachResumeRange([&](const ResumeRange& range) {
       if (range.first <= position) nearest = std::min(range.last, position);
-    }
+    });
     return nearest;
   }
 
@@ -170,8 +200,8 @@ class KVCache {
     CacheUsage usage{0, 0};
     for (size_t g = 0; g < table().groups.size(); ++g) {
       for (const BlockId id : table().groups[g].blocks) {
-        uint64_t& bytes = pool().references(g, id) == 1 ? usage.exclusive_bytes : usage.shared_bytes;
-        bytes += pool().geometry(g).block_bytes();
+        uint64_t& bytes = pool()->references(g, id) == 1 ? usage.exclusive_bytes : usage.shared_bytes;
+        bytes += pool()->geometry(g).block_bytes();
       }
     }
     return usage;
@@ -179,6 +209,26 @@ class KVCache {
 
  private:
   friend class Step;  // publishes finished steps
+
+  // Runs a call at the edge of the API.
+  template <class Function>
+  auto IfValid(std::string_view call, Function function) const -> decltype(function()) {
+    return NoThrow(call, [&]() -> decltype(function()) {
+      if (is_valid()) return function();
+      return Fail(ErrorCode::kFailedPrecondition, std::string(call) + ": the cache was moved from");
+    });
+  }
+
+  // Calls visit(range) for the positions that each table can be cut to, ascending; ranges may touch or overlap.
+  template <class Visit>
+  void ForEachResumeRange(Visit visit) const {
+    if (!is_valid()) return;
+    const auto visit_table = [&](const BlockTable& table) {
+      visit(ResumeRange{EarliestResume(table, pool()->layout()), table.tokens});
+    };
+    for (const SharedLease& checkpoint : checkpoints_) visit_table(checkpoint->table());
+    visit_table(table());
+  }
 
   // The first position a table can be cut to without missing tokens that a window there would see, or the state of a
   // recurrent layer. Position 0 needs nothing and always works; it is not what is meant.
@@ -196,7 +246,7 @@ class KVCache {
   }
 
   bool CanCut(const BlockTable& table, uint32_t tokens) const {
-    return tokens <= table.tokens && (tokens == 0 || EarliestResume(table, pool().layout()) <= tokens);
+    return tokens <= table.tokens && (tokens == 0 || EarliestResume(table, pool()->layout()) <= tokens);
   }
 
   const TableLease* FindResumable(uint32_t tokens) const {
@@ -210,13 +260,13 @@ class KVCache {
   // What keeps this cache from going back anywhere.
   std::string WhatIsGone() const {
     const char* const windows = "sliding-window layers have released the tokens before it";
-    return pool().layout().has_recurrence() ? "recurrent layers keep no state of it" : windows;
+    return pool()->layout().has_recurrence() ? "recurrent layers keep no state of it" : windows;
   }
 
   // The first `tokens` tokens of `table`. Blocks that only later tokens used are left out, unless pending edits may
   // still refer to them.
   BlockTable Prefix(BlockTable table, uint32_t tokens) const {
-    const uint32_t block_tokens = pool().runtime().block_tokens;
+    const uint32_t block_tokens = pool()->runtime().block_tokens;
     table.tokens = tokens;
     table.edits = Slice(table.edits, 0, tokens);
     if (table.edits == Segments{{0, tokens}}) table.edits.clear();
@@ -225,7 +275,7 @@ class KVCache {
       GroupTable& group = table.groups[g];
       if (tokens == 0) {
         group = {};
-      } else if (pool().layout().groups()[g].is_recurrent()) {
+      } else if (pool()->layout().groups()[g].is_recurrent()) {
         group.blocks.resize(tokens - group.first_token + 1);
       } else if (group.first_token >= tokens) {
         group = {tokens, {}};  // nothing is left that this group stores
@@ -242,7 +292,7 @@ class KVCache {
     if (begin > end || end > size()) {
       return Fail(ErrorCode::kOutOfRange, what + " of a cache of " + std::to_string(size()) + " tokens");
     }
-    if (pool().layout().has_recurrence()) {
+    if (pool()->layout().has_recurrence()) {
       return Fail(ErrorCode::kUnsupported,
                   what + ": the state of recurrent layers cannot give up single tokens; rewind to position " +
                       std::to_string(NearestResumePoint(begin)) + " and compute what follows again");
@@ -273,7 +323,7 @@ class KVCache {
     for (size_t g = 0; g < table().groups.size(); ++g) {
       const uint32_t retained = FirstRetained(table(), table().groups[g].first_token);
       if (retained == 0) continue;
-      const uint32_t needed = pool().layout().groups()[g].window - 1;
+      const uint32_t needed = pool()->layout().groups()[g].window - 1;
       const uint32_t last = size() - retained < needed ? 0 : std::max(begin, retained) + (size() - retained - needed);
       erasable = std::min(erasable, last < begin ? 0 : last - begin);
     }
@@ -287,7 +337,7 @@ class KVCache {
   TableLease lease_;
   std::vector<int32_t> tokens_;
   // Forks kept aside for rewinding, ascending by length; forks of this cache share them.
-  std::vector<std::shared_ptr<const TableLease>> checkpoints_;
+  std::vector<SharedLease> checkpoints_;
   uint32_t exact_tokens_ = kMaxTokens;
 };
 

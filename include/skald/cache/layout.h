@@ -7,12 +7,12 @@
 #ifndef SKALD_CACHE_LAYOUT_H_
 #define SKALD_CACHE_LAYOUT_H_
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "skald/base/fingerprint.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/rope.h"
@@ -51,7 +51,8 @@ struct LayerSlot {
 
 class CacheLayout {
  public:
-  // `model` tells models apart whose caches look alike: state of one is of no use to another. 0: no model in particular.
+  // `model` stands for all that the state depends on and its layout does not show (Fingerprint of a ModelSpec): two
+  // models may keep state of the same form that means different things.
   constexpr explicit CacheLayout(uint64_t model = 0) : model_(model) {}
 
   // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
@@ -70,26 +71,19 @@ class CacheLayout {
   // Those that keep state, in the order in which they were added.
   constexpr std::span<const LayerSlot> layers() const { return slots_; }
 
-  // FNV-1a over every field (Fowler, Noll and Vo): equal layouts agree on every machine.
+  // Of every field, the model's included: state is exchanged between layouts of the same fingerprint only.
   constexpr uint64_t Fingerprint() const {
-    uint64_t hash = 0xCBF29CE484222325u;
-    const auto mix = [&hash](uint64_t value) {
-      for (int shift = 0; shift < 64; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFu)) * 0x100000001B3u;
-    };
-    mix(model_);
+    Fingerprint64 print;
+    print.Add(model_);
     for (const CacheGroup& group : groups_) {
-      for (uint64_t v : {uint64_t{group.layers}, uint64_t{group.kv_heads}, uint64_t{group.head_dim},
-                         uint64_t{group.window}, uint64_t(group.rope.scaling), uint64_t{group.rotary_dim},
-                         uint64_t{group.state_floats}}) {
-        mix(v);
-      }
-      for (double v : {group.rope.base, group.rope.factor, group.rope.low_frequency_factor,
-                       group.rope.high_frequency_factor, group.rope.original_context}) {
-        mix(std::bit_cast<uint64_t>(v));
-      }
+      print.Add(group.layers).Add(group.kv_heads).Add(group.head_dim).Add(group.window);
+      print.Add(group.rotary_dim).Add(group.state_floats);
+      const RopeSpec& rope = group.rope;
+      print.Add(rope.scaling).Add(rope.base).Add(rope.factor).Add(rope.low_frequency_factor);
+      print.Add(rope.high_frequency_factor).Add(rope.original_context);
     }
-    for (const LayerSlot& slot : slots_) mix(slot.group), mix(slot.index);
-    return hash;
+    for (const LayerSlot& slot : slots_) print.Add(slot.group).Add(slot.index);
+    return print.value();
   }
 
   // True when some layers keep one state instead of one for each token.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Plans one sequence's part of a step: which blocks it reads, which new ones it needs, what must be copied or moved
-// first, and how its table will look when the step is committed. Takes blocks from the pool as it goes; the cache
-// itself is not touched.
+// first, and how its table will look when the step is committed. Neither the cache nor the pool is touched: new blocks
+// bear provisional numbers, NewBlock(0), NewBlock(1), ... in each group, until they are taken.
 //
 // State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
 // and forks, checkpoints and rewinding share what is there.
@@ -11,14 +11,13 @@
 #define SKALD_CACHE_SEQUENCE_PLANNER_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/block_table.h"
 #include "skald/cache/step_plan.h"
@@ -26,42 +25,47 @@
 
 namespace skald {
 
+// The provisional number of a group's i-th new block. No pool has so many blocks.
+inline constexpr BlockId kFirstNewBlock = BlockId{1} << 31;
+constexpr BlockId NewBlock(uint32_t i) { return kFirstNewBlock + i; }
+constexpr bool IsNewBlock(BlockId id) { return id >= kFirstNewBlock; }
+
 class SequencePlanner {
  public:
-  // Plans for `table`, of which the planner keeps no reference, to grow by `num_tokens`.
-  SequencePlanner(const std::shared_ptr<BlockPool>& pool, const BlockTable& table, uint32_t num_tokens)
-      : pool_(*pool),
+  // Plans for `table`, a cache's in `pool`, to grow by `num_tokens`. What is in `given_up` is taken to refer to no
+  // block any more.
+  SequencePlanner(const BlockPool& pool, const BlockTable& table, uint32_t num_tokens,
+                  std::span<TableLease* const> given_up)
+      : pool_(pool),
         table_(table),
         order_(table.Order()),
-        block_tokens_(pool->runtime().block_tokens),
+        given_up_(given_up),
+        block_tokens_(pool.runtime().block_tokens),
         end_(table.tokens + num_tokens),
-        rewind_to_(end_ - std::min(end_, pool->runtime().rewind_tokens)),
-        fresh_(pool) {
+        rewind_to_(end_ - std::min(end_, pool.runtime().rewind_tokens)),
+        num_new_(table.groups.size(), 0) {
     plan_.first_position = table.tokens;
     plan_.num_tokens = num_tokens;
     plan_.groups.resize(table.groups.size());
   }
 
-  // `slice_begins` are the positions at which the sequence's passes begin. Error: kResourceExhausted; the blocks
-  // taken so far are given back with the planner.
-  Result<void> Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> checkpoints) {
+  // `slice_begins` are the positions at which the sequence's passes begin.
+  void Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> checkpoints) {
     checkpoints_ = std::move(checkpoints);
     for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
       if (group(g).is_recurrent()) {
-        if (auto planned = PlanStates(g); !planned) return planned;
-        continue;
+        PlanStates(g);
+      } else {
+        KeepBlocks(g);
+        AddBlocks(g, slice_begins);
       }
-      if (auto kept = KeepBlocks(g); !kept) return kept;
-      if (auto added = AddBlocks(g, slice_begins); !added) return added;
     }
-    return {};
   }
 
-  const SequencePlan& plan() const { return plan_; }
   SequencePlan TakePlan() { return std::move(plan_); }
 
-  // The blocks this plan took, each with one reference.
-  TableLease TakeFresh() { return std::move(fresh_); }
+  // How many new blocks of each group the plan needs.
+  const std::vector<uint32_t>& num_new() const { return num_new_; }
 
   // The sequence's table at the end of the step: with everything that rewinding may need.
   BlockTable FinalTable() const { return TableAt(end_, rewind_to_); }
@@ -115,19 +119,14 @@ class SequencePlanner {
   }
 
   // New states of group `g`: at every checkpoint and wherever a rewind may land.
-  Result<void> PlanStates(uint32_t g) {
+  void PlanStates(uint32_t g) {
     if (table_.tokens > 0) plan_.groups[g] = {table_.tokens, {table_.groups[g].blocks.back()}};
     std::vector<uint32_t> positions = checkpoints_;
     const uint32_t first = std::min(end_, std::max(rewind_to_, table_.tokens + 1));
     for (uint32_t tokens = first; tokens <= end_; ++tokens) positions.push_back(tokens);
     std::sort(positions.begin(), positions.end());
     positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
-    for (const uint32_t tokens : positions) {
-      const auto id = TakeBlock(g);
-      if (!id) return Failure(id.error());
-      plan_.saves.push_back({g, tokens, *id});
-    }
-    return {};
+    for (const uint32_t tokens : positions) plan_.saves.push_back({g, tokens, TakeBlock(g)});
   }
 
   const CacheGroup& group(uint32_t g) const { return pool_.layout().groups()[g]; }
@@ -142,14 +141,10 @@ class SequencePlanner {
     return stored.blocks[BlockOf(position) - BlockOf(stored.first_token)];
   }
 
-  Result<BlockId> TakeBlock(uint32_t g) {
-    auto id = pool_.Allocate(g);
-    if (id) fresh_.Adopt(g, *id);
-    return id;
-  }
+  BlockId TakeBlock(uint32_t g) { return NewBlock(num_new_[g]++); }
 
   // Lists the blocks of the tokens that are there already, as far as the new ones see them.
-  Result<void> KeepBlocks(uint32_t g) {
+  void KeepBlocks(uint32_t g) {
     GroupTable& list = plan_.groups[g];
     const uint32_t retained = FirstRetained(table_, table_.groups[g].first_token);
     const uint32_t begin = std::max(FirstBlock(g, std::min(table_.tokens, rewind_to_)), BlockOf(retained));
@@ -158,38 +153,43 @@ class SequencePlanner {
       const uint32_t first = std::max(block * block_tokens_, list.first_token);
       const uint32_t last = std::min((block + 1) * block_tokens_, table_.tokens);
       const bool is_stored_so = table_.edits.empty() && first < last;
-      auto id = is_stored_so ? KeepBlock(g, block) : GatherBlock(g, first, last);
-      if (!id) return Failure(id.error());
-      list.blocks.push_back(*id);
+      list.blocks.push_back(is_stored_so ? KeepBlock(g, block) : GatherBlock(g, first, last));
     }
-    return {};
   }
 
   // A block that the step goes on filling must be this sequence's alone: others may see it through a fork.
-  Result<BlockId> KeepBlock(uint32_t g, uint32_t block) {
+  BlockId KeepBlock(uint32_t g, uint32_t block) {
     const BlockId stored = StoredBlock(g, block * block_tokens_);
     const bool is_filled = (block + 1) * block_tokens_ <= table_.tokens;
-    if (is_filled || pool_.references(g, stored) == 1) return stored;
-    auto id = TakeBlock(g);
-    if (id) plan_.copies.push_back({g, stored, *id});
+    if (is_filled || IsAlone(g, stored)) return stored;
+    const BlockId id = TakeBlock(g);
+    plan_.copies.push_back({g, stored, id});
     return id;
+  }
+
+  bool IsAlone(uint32_t g, BlockId stored) const {
+    auto references = static_cast<ptrdiff_t>(pool_.references(g, stored));
+    for (const TableLease* const lease : given_up_) {
+      const std::vector<BlockId>& blocks = lease->table().groups[g].blocks;
+      references -= std::count(blocks.begin(), blocks.end(), stored);
+    }
+    return references == 1;
   }
 
   // Tokens [first, last) of one block, gathered from where they are stored. A full block that no edit touched stays.
   // Everything else gets a new block: the old ones must survive should the step be abandoned.
-  Result<BlockId> GatherBlock(uint32_t g, uint32_t first, uint32_t last) {
+  BlockId GatherBlock(uint32_t g, uint32_t first, uint32_t last) {
     const Segments runs = Slice(order_, first, last);
     const bool is_filled = first % block_tokens_ == 0 && last % block_tokens_ == 0;
     if (is_filled && runs.size() == 1 && runs[0].source == first) return StoredBlock(g, first);
-    auto id = TakeBlock(g);
-    if (!id) return id;
-    plan_.clears.push_back({g, *id});
+    const BlockId id = TakeBlock(g);
+    plan_.clears.push_back({g, id});
     uint32_t target = first;
     for (const Segment& run : runs) {
       for (uint32_t source = run.source; source < run.source + run.length;) {
         const uint32_t source_slot = source % block_tokens_;
         const uint32_t count = std::min(block_tokens_ - source_slot, run.source + run.length - source);
-        plan_.moves.push_back({g, StoredBlock(g, source), *id, source_slot, target % block_tokens_, count,
+        plan_.moves.push_back({g, StoredBlock(g, source), id, source_slot, target % block_tokens_, count,
                                static_cast<int32_t>(target) - static_cast<int32_t>(source)});
         source += count;
         target += count;
@@ -200,7 +200,7 @@ class SequencePlanner {
 
   // Appends blocks for the new tokens, pass by pass. In a window group a block that this step took and that has
   // left the window is written again, so that a long prompt needs no more blocks than a short one.
-  Result<void> AddBlocks(uint32_t g, std::span<const uint32_t> slice_begins) {
+  void AddBlocks(uint32_t g, std::span<const uint32_t> slice_begins) {
     GroupTable& list = plan_.groups[g];
     const uint32_t first_block = BlockOf(list.first_token);
     std::vector<BlockId> reusable;
@@ -209,7 +209,7 @@ class SequencePlanner {
       const uint32_t out_of_window = FirstBlock(g, std::min(slice_begins[s], rewind_to_));
       for (; next_candidate < out_of_window; ++next_candidate) {
         const BlockId id = list.blocks[next_candidate - first_block];
-        if (IsFresh(g, id) && !IsInCheckpoint(g, next_candidate)) reusable.push_back(id);
+        if (IsNewBlock(id) && !IsInCheckpoint(g, next_candidate)) reusable.push_back(id);
       }
       const uint32_t end = s + 1 < slice_begins.size() ? slice_begins[s + 1] : end_;
       while (first_block + list.blocks.size() < BlocksFor(end)) {
@@ -218,17 +218,9 @@ class SequencePlanner {
           reusable.pop_back();
           continue;
         }
-        const auto id = TakeBlock(g);
-        if (!id) return Failure(id.error());
-        list.blocks.push_back(*id);
+        list.blocks.push_back(TakeBlock(g));
       }
     }
-    return {};
-  }
-
-  bool IsFresh(uint32_t g, BlockId id) const {
-    const auto& fresh = fresh_.table().groups[g].blocks;
-    return std::find(fresh.begin(), fresh.end(), id) != fresh.end();
   }
 
   bool IsInCheckpoint(uint32_t g, uint32_t block) const {
@@ -237,15 +229,16 @@ class SequencePlanner {
     });
   }
 
-  BlockPool& pool_;
+  const BlockPool& pool_;
   const BlockTable& table_;
   const Segments order_;
+  const std::span<TableLease* const> given_up_;
   const uint32_t block_tokens_;
   const uint32_t end_;        // tokens when the step is done
   const uint32_t rewind_to_;  // the earliest position that must stay within reach then
   std::vector<uint32_t> checkpoints_;
   SequencePlan plan_;
-  TableLease fresh_;
+  std::vector<uint32_t> num_new_;  // [groups]
 };
 
 }  // namespace skald

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step: a transaction that appends tokens to several caches at once. Begin reserves every block the step will need
-// and plans it; whoever computes fills those blocks; Commit publishes. A step that is not committed leaves every
-// cache as it was. Between Begin and Commit the caches must not be changed. Used by one thread at a time.
+// Step: a transaction that appends tokens to several caches at once. Plan decides what happens to which block; Reserve
+// takes all the blocks, or none; whoever computes fills them; Commit publishes. A step that is not committed leaves
+// every cache as it was. Between Plan and Commit the caches must not be changed. Used by one thread at a time.
 //
-// Checkpoints yield to tokens: where the pool is full, a cache gives up its own, oldest first, before a step fails.
+// Resume points yield to tokens: where the pool is full, a cache gives up its own, oldest first, before a step fails.
+// Which ones is worked out without touching them, and they go only with the blocks that the whole batch needs: a step
+// that Reserve refuses has cost no sequence anything. After Reserve nothing in here allocates or fails, so whoever
+// computes does well to have its memory before: what gave way then is gone. Resume points that a fork has too are left
+// alone, since giving them up would free nothing.
 
 #ifndef SKALD_CACHE_STEP_H_
 #define SKALD_CACHE_STEP_H_
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/cache/block_exchange.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/sequence_planner.h"
 #include "skald/cache/step_plan.h"
@@ -34,19 +41,43 @@ struct StepRequest {
 class Step {
  public:
   // Plans to append each request's tokens, computed at most `pass_tokens` at a time. Errors name the request by its
-  // index: kInvalidArgument (no tokens, a cache listed twice), kOutOfRange (a cache's token limit),
-  // kResourceExhausted (the pool's byte limit).
+  // index: kInvalidArgument (no tokens, a cache listed twice), kOutOfRange (a cache's token limit), kFailedPrecondition
+  // (a cache that was moved from), kResourceExhausted (no memory for the plan).
+  static Result<Step> Plan(std::span<const StepRequest> requests, uint32_t pass_tokens) {
+    return NoThrow("planning a step", [&]() -> Result<Step> {
+      Step step;
+      for (size_t i = 0; i < requests.size(); ++i) {
+        if (auto valid = CheckRequest(requests, i); !valid) return OfSequence(i, valid);
+        step.plan_.sequences.push_back({.first_position = requests[i].cache->size(),
+                                        .num_tokens = static_cast<uint32_t>(requests[i].tokens.size())});
+      }
+      step.plan_.passes = SplitIntoPasses(step.plan_.sequences, pass_tokens);
+      for (const StepRequest& request : requests) step.Add(request);
+      step.ListPools();
+      return step;
+    });
+  }
+
+  // Takes the blocks, from prompts kept in memory and from the caches' own resume points if need be. From here on the
+  // plan names real blocks. Error: kResourceExhausted (the pool's byte limit, or the system's), naming the request.
+  Result<void> Reserve() {
+    return NoThrow("reserving a step", [&]() -> Result<void> {
+      while (const auto shortage = BlockExchange::Take(claims_, pools_)) {
+        const std::shared_ptr<BlockPool>& pool = claims_[shortage->claim].fresh.pool();
+        const bool can_ever_fit = shortage->needed_bytes <= shortage->limit_bytes;
+        if (can_ever_fit && pool->Reclaim(shortage->missing_bytes()) > 0) continue;
+        if (!GiveWay(shortage->claim)) return OfSequence(shortage->claim, Explain(*shortage));
+      }
+      for (size_t i = 0; i < pending_.size(); ++i) Settle(i);
+      return {};
+    });
+  }
+
+  // Both in a row.
   static Result<Step> Begin(std::span<const StepRequest> requests, uint32_t pass_tokens) {
-    Step step;
-    for (size_t i = 0; i < requests.size(); ++i) {
-      if (auto valid = CheckRequest(requests, i); !valid) return OfSequence(i, valid);
-      step.plan_.sequences.push_back({.first_position = requests[i].cache->size(),
-                                      .num_tokens = static_cast<uint32_t>(requests[i].tokens.size())});
-    }
-    step.plan_.passes = SplitIntoPasses(step.plan_.sequences, pass_tokens);
-    for (uint32_t i = 0; i < requests.size(); ++i) {
-      if (auto reserved = step.Reserve(requests[i], i); !reserved) return OfSequence(i, reserved);
-    }
+    auto step = Plan(requests, pass_tokens);
+    if (!step) return step;
+    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
     return step;
   }
 
@@ -54,31 +85,51 @@ class Step {
   KVCache& cache(size_t sequence) const { return *pending_[sequence].request.cache; }
 
   // Makes the new tokens part of every cache. Everything the plan says must have been carried out.
-  void Commit() {
+  void Commit() noexcept {
     for (Pending& pending : pending_) {
       KVCache& cache = *pending.request.cache;
       cache.lease_ = std::move(pending.next);
       cache.tokens_.insert(cache.tokens_.end(), pending.request.tokens.begin(), pending.request.tokens.end());
-      cache.checkpoints_ = std::move(pending.checkpoints);
+      std::vector<SharedLease>& points = cache.checkpoints_;
+      const size_t most = cache.pool()->runtime().max_checkpoints;
+      const size_t kept = std::min(points.size(), most - std::min(most, pending.points.size()));
+      points.erase(points.begin(), points.end() - static_cast<ptrdiff_t>(kept));
+      for (NewPoint& point : pending.points) points.push_back(std::move(point.lease));
     }
     pending_.clear();
+    claims_.clear();
   }
 
  private:
-  // What one cache becomes on commit. Until then these leases keep the step's new blocks alive.
+  // A resume point among the new tokens: its table until Reserve, its lease from then on.
+  struct NewPoint {
+    BlockTable table;
+    SharedLease lease;
+  };
+  // What one cache becomes on commit. Its claim's lease keeps the step's new blocks alive until then.
   struct Pending {
     StepRequest request;
-    TableLease fresh;
-    TableLease next;
-    std::vector<std::shared_ptr<const TableLease>> checkpoints;
+    std::vector<uint32_t> positions;  // of the resume points among the new tokens
+    std::vector<TableLease*> own;     // resume points that no one else has, which may give way, oldest first
+    BlockTable next_table;            // until Reserve
+    TableLease next;                  // from then on
+    std::vector<NewPoint> points;
   };
 
   static Failure OfSequence(size_t index, const Result<void>& result) {
     return Annotate("sequence " + std::to_string(index) + " of the batch", result);
   }
 
+  static Failure Explain(const BlockShortage& shortage) {
+    if (shortage.is_of_system) {
+      return Fail(ErrorCode::kResourceExhausted, "the system has not enough memory for the block pool");
+    }
+    return BlockPool::FailFull(shortage.used_bytes, shortage.limit_bytes, shortage.needed_bytes);
+  }
+
   static Result<void> CheckRequest(std::span<const StepRequest> requests, size_t index) {
     const StepRequest& request = requests[index];
+    if (!request.cache->is_valid()) return Fail(ErrorCode::kFailedPrecondition, "its cache was moved from");
     if (request.tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to compute");
     for (size_t earlier = 0; earlier < index; ++earlier) {
       if (requests[earlier].cache != request.cache) continue;
@@ -96,45 +147,94 @@ class Step {
     return {};
   }
 
-  Result<void> Reserve(const StepRequest& request, uint32_t index) {
+  void Add(const StepRequest& request) {
     KVCache& cache = *request.cache;
     const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
-    std::vector<uint32_t> positions = CheckpointPositions(cache.pool().runtime(), cache.size(), num_tokens);
-    while (true) {
-      auto reserved = Reserve(request, index, positions);
-      if (reserved || reserved.error().code != ErrorCode::kResourceExhausted) return reserved;
-      if (!cache.checkpoints_.empty()) {
-        cache.checkpoints_.erase(cache.checkpoints_.begin());
-      } else if (!positions.empty()) {
-        positions.erase(positions.begin());
-      } else {
-        return reserved;
-      }
+    Pending pending{request, CheckpointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {},
+                    TableLease(nullptr), {}};
+    for (const SharedLease& point : cache.checkpoints_) {
+      if (point.use_count() == 1) pending.own.push_back(point.get());
     }
+    // So that Commit has nothing left that could fail.
+    MakeRoom(cache.tokens_, num_tokens);
+    MakeRoom(cache.checkpoints_, pending.positions.size());
+    pending_.push_back(std::move(pending));
+    claims_.push_back({TableLease(cache.pool())});
+    PlanSequence(static_cast<uint32_t>(pending_.size() - 1));
   }
 
-  Result<void> Reserve(const StepRequest& request, uint32_t index, const std::vector<uint32_t>& positions) {
-    KVCache& cache = *request.cache;
-    const auto& pool = cache.lease_.pool();
-    const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
+  template <class T>
+  static void MakeRoom(std::vector<T>& list, size_t more) {
+    const size_t needed = list.size() + more;
+    if (needed > list.capacity()) list.reserve(std::max(needed, 2 * list.capacity()));
+  }
 
-    SequencePlanner planner(pool, cache.table(), num_tokens);
-    if (auto planned = planner.Plan(SliceBegins(index), positions); !planned) return planned;
+  // The pools of the claims in the order in which BlockExchange wants them.
+  void ListPools() {
+    for (const BlockClaim& claim : claims_) pools_.push_back(claim.fresh.pool().get());
+    std::sort(pools_.begin(), pools_.end(), std::less<>());
+    pools_.erase(std::unique(pools_.begin(), pools_.end()), pools_.end());
+  }
 
-    TableLease fresh = planner.TakeFresh();
-    auto checkpoints = cache.checkpoints_;
-    for (const uint32_t position : positions) {
-      checkpoints.push_back(std::make_shared<const TableLease>(fresh.Share(planner.CheckpointAt(position))));
+  // Plans for one sequence, given what it gives up at present.
+  void PlanSequence(uint32_t index) {
+    Pending& pending = pending_[index];
+    BlockClaim& claim = claims_[index];
+    const KVCache& cache = *pending.request.cache;
+    SequencePlanner planner(*cache.pool(), cache.table(), plan_.sequences[index].num_tokens, claim.given_up);
+    planner.Plan(SliceBegins(index), pending.positions);
+    pending.next_table = planner.FinalTable();
+    pending.points.clear();
+    for (const uint32_t position : pending.positions) {
+      pending.points.push_back({planner.CheckpointAt(position), std::make_shared<TableLease>(cache.pool())});
     }
-    const size_t kept = std::min<size_t>(checkpoints.size(), pool->runtime().max_checkpoints);
-    checkpoints.erase(checkpoints.begin(), checkpoints.end() - static_cast<ptrdiff_t>(kept));
-
-    TableLease next = fresh.Share(planner.FinalTable());
+    claim.counts = planner.num_new();
+    for (size_t g = 0; g < claim.counts.size(); ++g) claim.fresh.Reserve(g, claim.counts[g]);
     plan_.sequences[index] = planner.TakePlan();
-    pending_.push_back({request, std::move(fresh), std::move(next), std::move(checkpoints)});
-    // So that Commit has nothing left that could fail.
-    cache.tokens_.reserve(cache.tokens_.size() + num_tokens);
-    return {};
+  }
+
+  // Plans anew with one resume point less; false where the sequence has none left that could give way.
+  bool GiveWay(size_t index) {
+    Pending& pending = pending_[index];
+    BlockClaim& claim = claims_[index];
+    if (claim.given_up.size() < pending.own.size()) {
+      claim.given_up = std::span(pending.own).first(claim.given_up.size() + 1);
+    } else if (!pending.positions.empty()) {
+      pending.positions.erase(pending.positions.begin());
+    } else {
+      return false;
+    }
+    PlanSequence(static_cast<uint32_t>(index));
+    return true;
+  }
+
+  // Puts the real blocks in the place of provisional numbers, once they are there.
+  void Settle(size_t index) noexcept {
+    Pending& pending = pending_[index];
+    const TableLease& fresh = claims_[index].fresh;
+    const auto settle = [&fresh](size_t group, BlockId& id) {
+      if (IsNewBlock(id)) id = fresh.table().groups[group].blocks[id - kFirstNewBlock];
+    };
+    const auto settle_groups = [&settle](std::vector<GroupTable>& groups) {
+      for (size_t g = 0; g < groups.size(); ++g) {
+        for (BlockId& id : groups[g].blocks) settle(g, id);
+      }
+    };
+    SequencePlan& plan = plan_.sequences[index];
+    settle_groups(plan.groups);
+    for (StateSave& save : plan.saves) settle(save.group, save.block);
+    for (BlockCopy& copy : plan.copies) settle(copy.group, copy.target);
+    for (BlockClear& clear : plan.clears) settle(clear.group, clear.block);
+    for (TokenMove& move : plan.moves) settle(move.group, move.target);
+
+    settle_groups(pending.next_table.groups);
+    pending.next = fresh.Share(std::move(pending.next_table));
+    for (NewPoint& point : pending.points) {
+      settle_groups(point.table.groups);
+      *point.lease = fresh.Share(std::move(point.table));
+    }
+    const auto gave_way = [](const SharedLease& point) { return point->table().groups.empty(); };
+    std::erase_if(pending.request.cache->checkpoints_, gave_way);
   }
 
   // Positions at which each pass begins for this sequence.
@@ -160,7 +260,9 @@ class Step {
   }
 
   StepPlan plan_;
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;    // [sequences]
+  std::vector<BlockClaim> claims_;  // [sequences]
+  std::vector<BlockPool*> pools_;   // of all claims, each once, ascending by address
 };
 
 }  // namespace skald

@@ -9,7 +9,10 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/block_table.h"
 
@@ -17,9 +20,9 @@ namespace skald {
 
 class TableLease {
  public:
-  // An empty sequence.
+  // An empty sequence. Throws std::bad_alloc as a vector does.
   explicit TableLease(std::shared_ptr<BlockPool> pool) : pool_(std::move(pool)) {
-    table_.groups.resize(pool_->layout().groups().size());
+    if (pool_ != nullptr) table_.groups.resize(pool_->layout().groups().size());
   }
 
   // Takes over `table`, whose references the caller owned.
@@ -28,8 +31,9 @@ class TableLease {
   TableLease(TableLease&& other) noexcept
       : pool_(std::move(other.pool_)), table_(std::exchange(other.table_, BlockTable{})) {}
   TableLease& operator=(TableLease&& other) noexcept {
-    std::swap(pool_, other.pool_);
-    std::swap(table_, other.table_);
+    TableLease former(std::move(*this));
+    pool_ = std::move(other.pool_);
+    table_ = std::exchange(other.table_, BlockTable{});
     return *this;
   }
   ~TableLease() {
@@ -39,10 +43,34 @@ class TableLease {
   const BlockTable& table() const { return table_; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
+  // Gives the blocks back; what is left is an empty sequence.
+  void Clear() noexcept {
+    if (pool_ != nullptr) pool_->DropReferences(table_);
+    for (GroupTable& group : table_.groups) {
+      group.first_token = 0;
+      group.blocks.clear();
+    }
+    table_.tokens = 0;
+    table_.edits.clear();
+  }
+
   TableLease Share() const { return Share(table_); }
 
-  // Takes over one reference to a block, appended to `group`.
-  void Adopt(size_t group, BlockId id) { table_.groups[group].blocks.push_back(id); }
+  // Takes a block of the pool, cleared, and appends it to `group`. Errors: those of BlockPool::Allocate.
+  Result<BlockId> Take(size_t group) {
+    return NoThrow("the block pool", [&]() -> Result<BlockId> {
+      std::vector<BlockId>& blocks = table_.groups[group].blocks;
+      blocks.push_back(0);  // so that the block cannot be lost
+      auto id = pool_->Allocate(group);
+      id ? void(blocks.back() = *id) : blocks.pop_back();
+      return id;
+    });
+  }
+
+  // Makes room for `count` blocks more of `group`.
+  void Reserve(size_t group, size_t count) {
+    table_.groups[group].blocks.reserve(table_.groups[group].blocks.size() + count);
+  }
 
   // A lease on `part`, whose blocks must all be blocks of this lease.
   TableLease Share(BlockTable part) const {
@@ -51,9 +79,14 @@ class TableLease {
   }
 
  private:
+  friend class BlockExchange;
+
   std::shared_ptr<BlockPool> pool_;
   BlockTable table_;
 };
+
+// A lease that several caches have in common: a resume point and those of the cache's forks. Its table does not change.
+using SharedLease = std::shared_ptr<TableLease>;
 
 }  // namespace skald
 

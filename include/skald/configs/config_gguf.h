@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/short_form.h"
 #include "skald/configs/config_json_transformer.h"
@@ -154,29 +155,31 @@ inline std::string_view GgufModelType(std::string_view name) {
 // an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
 // missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
 inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata, const GgufTensorFacts& facts) {
-  std::optional<Error> error;
-  const internal::JsonFields whole(&metadata, nullptr, "", &error);
-  const std::string name = whole.String("general.architecture");
-  const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
-  const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
-  std::optional<ShortForm> read;
-  std::string supported;
-  for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-    const std::string type(family.implied.model_type);
-    if (type == MistralFamily::kModelType) continue;
-    supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
-    if (!error && type == internal::GgufModelType(name)) {
-      read = internal::ReadGgufModel(fields, family, facts);
+  return NoThrow("the metadata", [&]() -> Result<std::vector<DescribedModel>> {
+    std::optional<Error> error;
+    const internal::JsonFields whole(&metadata, nullptr, "", &error);
+    const std::string name = whole.String("general.architecture");
+    const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
+    const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
+    std::optional<ShortForm> read;
+    std::string supported;
+    for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
+      const std::string type(family.implied.model_type);
+      if (type == MistralFamily::kModelType) continue;
+      supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
+      if (!error && type == internal::GgufModelType(name)) {
+        read = internal::ReadGgufModel(fields, family, facts);
+      }
     }
-  }
-  if (!read) whole.Unsupported("general.architecture", name, supported);
-  if (error) return Fail(error->code, "metadata: " + error->message);
-  std::vector<DescribedModel> models;
-  const bool may_be_mistral = name == LlamaFamily::kModelType;
-  for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
-    models.push_back({form.model_type, Expand(form)});
-  }
-  return models;
+    if (!read) whole.Unsupported("general.architecture", name, supported);
+    if (error) return Fail(error->code, "metadata: " + error->message);
+    std::vector<DescribedModel> models;
+    const bool may_be_mistral = name == LlamaFamily::kModelType;
+    for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
+      models.push_back({form.model_type, Expand(form)});
+    }
+    return models;
+  });
 }
 
 }  // namespace skald

@@ -8,6 +8,7 @@
 #ifndef SKALD_CONFIGS_CONFIG_JSON_H_
 #define SKALD_CONFIGS_CONFIG_JSON_H_
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -43,7 +44,18 @@ inline ShortForm ReadTextModel(const JsonFields& fields) {
   return {};
 }
 
+}  // namespace internal
+
+// Most bytes of a config.json. Published ones have a few thousand.
+inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
+
+namespace internal {
+
 inline Result<ShortForm> ReadConfigJson(std::string_view text) {
+  if (text.size() > kMaxConfigJson) {
+    return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) +
+                                            " bytes, expected at most " + std::to_string(kMaxConfigJson));
+  }
   const nlohmann::json root = internal::ParsePythonJson(text);
   if (root.is_discarded()) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
   if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
@@ -67,10 +79,10 @@ inline Result<ShortForm> ReadConfigJson(std::string_view text) {
 
 }  // namespace internal
 
-// Returns the model that the text of a config.json describes. Fails with kDataLoss when it is not a
-// JSON object or a value cannot be right, kNotFound when a field is missing that must be there, and
-// kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The sentence names the
-// field.
+// Returns the model that the text of a config.json describes. Fails with kOutOfRange when it is longer than
+// kMaxConfigJson, kDataLoss when it is not a JSON object or a value cannot be right, kNotFound when a field is missing
+// that must be there, and kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The
+// sentence names the field.
 inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
   return NoThrow("config.json", [&]() -> Result<DescribedModel> {
     const Result<ShortForm> read = internal::ReadConfigJson(text);

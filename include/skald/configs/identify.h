@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/short_form.h"
 #include "skald/configs/config_json.h"
@@ -82,18 +83,22 @@ DescribedModel DescribeConfig() {
 // fields with both values.
 template <ModelConfig... Configs>
 Result<size_t> FindConfig(ConfigList<Configs...>, const DescribedModel& model) {
-  const std::vector<internal::NamedModel> known = {{Configs::kName, internal::DescribeConfig<Configs>()}...};
-  return internal::FindModel(known, model);
+  return NoThrow("the list of Configs", [&] {
+    const std::vector<internal::NamedModel> known = {{Configs::kName, internal::DescribeConfig<Configs>()}...};
+    return internal::FindModel(known, model);
+  });
 }
 
 // The same for the text of a checkpoint's config.json. Fails also as ParseConfigJson does.
 template <ModelConfig... Configs>
 Result<size_t> IdentifyConfig(ConfigList<Configs...> list, std::string_view config_json) {
-  const Result<DescribedModel> model = ParseConfigJson(config_json);
-  if (!model) return Failure(model.error());
-  const Result<size_t> index = FindConfig(list, *model);
-  if (!index) return Annotate("config.json", index);
-  return index;
+  return NoThrow("config.json", [&]() -> Result<size_t> {
+    const Result<DescribedModel> model = ParseConfigJson(config_json);
+    if (!model) return Failure(model.error());
+    const Result<size_t> index = FindConfig(list, *model);
+    if (!index) return Annotate("config.json", index);
+    return index;
+  });
 }
 
 }  // namespace skald

@@ -6,6 +6,7 @@
 #ifndef SKALD_LAYERS_ATTENTION_H_
 #define SKALD_LAYERS_ATTENTION_H_
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -104,10 +105,15 @@ struct Attention {
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
   }
 
+  // Queries, keys and values; what attention makes of them.
+  std::array<size_t, 2> ScratchFloats(size_t rows) const {
+    return {rows * (query_dim() + 2 * kv_dim()), rows * query_dim()};
+  }
+
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim(), stride = q + 2 * kv;
-    float* const qkv = run.scratch.Floats(0, rows * stride);
-    float* const mixed = run.scratch.Floats(1, rows * q);
+    float* const qkv = run.scratch[0];
+    float* const mixed = run.scratch[1];
     run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, {qkv, stride});
     if (head_norm) NormalizeHeads(weights, run, {qkv, stride});
     Rotate(run, qkv, stride);

@@ -5,6 +5,7 @@
 #ifndef SKALD_LAYERS_GATED_FEED_FORWARD_H_
 #define SKALD_LAYERS_GATED_FEED_FORWARD_H_
 
+#include <array>
 #include <cstddef>
 #include <string_view>
 #include <vector>
@@ -52,11 +53,14 @@ struct GatedFeedForward {
     list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
   }
 
+  // Both projections; what the gate lets pass.
+  std::array<size_t, 2> ScratchFloats(size_t rows) const {
+    return {rows * 2 * static_cast<size_t>(width), RoundUp(rows, kRowBlock) * static_cast<size_t>(width)};
+  }
+
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
     run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
-                        rows, run.scratch.Floats(0, rows * 2 * hidden),
-                        run.scratch.Floats(1, RoundUp(rows, kRowBlock) * hidden), run.output);
+                        run.rows.size(), run.scratch[0], run.scratch[1], run.output);
   }
 };
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "skald/cache/layout.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/norm.h"
+#include "skald/layers/scratch.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -71,7 +73,8 @@ class FieldVisitor {
 //   WhyImpossible()            a sentence about sizes that no layer can have, or null
 //   Weights                    its parameters, default-constructible
 //   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
-//   Run(weights, run)          computes run.output from run.input, both [rows, model_dim]
+//   ScratchFloats(rows)        how many floats of memory Run uses for so many rows: run.scratch[0], [1] and so on
+//   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing
 // and, if it keeps state,
 //   State()                    what it keeps: keys and values, or a fixed number of floats (cache/layout.h)
 template <class L>
@@ -83,6 +86,7 @@ concept Layer = requires {
                   L::VisitFields(layer, visit);
                   { layer.WhyImpossible() } -> std::same_as<const char*>;
                   layer.ListParameters(weights, size_t{}, list);
+                  { std::span<const size_t>(layer.ScratchFloats(size_t{})) };
                   layer.Run(weights, run);
                 };
 
@@ -145,6 +149,9 @@ class LayerSpec {
   // What the layer keeps; nothing for layers without state.
   constexpr std::optional<CacheGroup> State() const { return held_->State(); }
 
+  // Makes room for what Run needs for so many rows.
+  void Reserve(size_t rows, Scratch& scratch) const { held_->Reserve(rows, scratch); }
+
   // Room for its parameters, and the list of them.
   std::unique_ptr<LayerWeights> MakeWeights() const { return held_->MakeWeights(); }
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const {
@@ -161,6 +168,7 @@ class LayerSpec {
     constexpr virtual void Visit(FieldVisitor& visit) const = 0;
     constexpr virtual const char* WhyImpossible() const = 0;
     constexpr virtual std::optional<CacheGroup> State() const = 0;
+    virtual void Reserve(size_t rows, Scratch& scratch) const = 0;
     virtual std::unique_ptr<LayerWeights> MakeWeights() const = 0;
     virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
   };
@@ -181,6 +189,7 @@ class LayerSpec {
       if constexpr (LayerWithState<L>) return layer.State();
       else return std::nullopt;
     }
+    void Reserve(size_t rows, Scratch& scratch) const override { scratch.Grow(layer.ScratchFloats(rows)); }
     std::unique_ptr<LayerWeights> MakeWeights() const override { return std::make_unique<internal::WeightsOf<L>>(); }
     void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const override {
       layer.ListParameters(static_cast<internal::WeightsOf<L>&>(weights).weights, model_dim, list);

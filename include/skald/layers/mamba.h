@@ -5,6 +5,7 @@
 #ifndef SKALD_LAYERS_MAMBA_H_
 #define SKALD_LAYERS_MAMBA_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -77,14 +78,20 @@ struct Mamba {
     list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}});
   }
 
+  // Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
+  std::array<size_t, 5> ScratchFloats(size_t rows) const {
+    const size_t w = channels(), selected = static_cast<size_t>(time_step_rank + 2 * state_dim);
+    return {rows * 2 * w, rows * w, rows * selected, rows * w, rows * w};
+  }
+
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
     const size_t rows = run.state.rows(), selected = rank + 2 * states, lane_groups = RoundUp(w, kLanes) / kLanes;
-    float* const projected = run.scratch.Floats(0, rows * 2 * w);
-    float* const convolved = run.scratch.Floats(1, rows * w);
-    float* const selection = run.scratch.Floats(2, rows * selected);  // [time step's bottleneck, B, C]
-    float* const time_steps = run.scratch.Floats(3, rows * w);
-    float* const mixed = run.scratch.Floats(4, rows * w);
+    float* const projected = run.scratch[0];
+    float* const convolved = run.scratch[1];
+    float* const selection = run.scratch[2];
+    float* const time_steps = run.scratch[3];
+    float* const mixed = run.scratch[4];
     run.ops.MatMul(weights.input, run.input, rows, {}, {projected, 2 * w});
     conv().Run(weights.conv, run, {projected, 2 * w}, run.state.offset + scan_floats() * sizeof(float), convolved);
     run.ops.MatMul(weights.selection, {convolved, w}, rows, {}, {selection, selected});

@@ -5,6 +5,7 @@
 #ifndef SKALD_LAYERS_MAMBA2_H_
 #define SKALD_LAYERS_MAMBA2_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -83,11 +84,16 @@ struct Mamba2 {
     ListNorm(norm, "mixer.norm", width(), weights.norm, list);
   }
 
+  // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
+  std::array<size_t, 3> ScratchFloats(size_t rows) const {
+    return {rows * projected_dim(), rows * conv().channels, rows * width()};
+  }
+
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t rows = run.state.rows(), projected_size = projected_dim(), w = width();
-    float* const projected = run.scratch.Floats(0, rows * projected_size);  // [gate, x, B, C, time steps]
-    float* const convolved = run.scratch.Floats(1, rows * conv().channels);
-    float* const mixed = run.scratch.Floats(2, rows * w);
+    float* const projected = run.scratch[0];
+    float* const convolved = run.scratch[1];
+    float* const mixed = run.scratch[2];
     run.ops.MatMul(weights.input, run.input, rows, {}, {projected, projected_size});
     conv().Run(weights.conv, run, {projected + w, projected_size}, run.state.offset + scan_floats() * sizeof(float),
                convolved);

@@ -37,8 +37,27 @@ struct Rows {
   size_t stride;
 };
 
+// Grows `scratch` to what Operations::MatMul by `weights` needs for up to `rows` rows.
+inline void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {
+  VisitWeightType(weights.dtype, [&]<class T>() {
+    Reserve(scratch.prepared, PreparedBytes<T>(rows, weights.padded_cols));
+    Reserve(scratch.partial_sums, kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols));
+  });
+}
+
+// The same for BlockMatMul, of `cols` columns.
+inline void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, size_t rows, MatMulScratch& scratch) {
+  const Matrix& one = blocks.front();
+  VisitWeightType(one.dtype, [&]<class T>() {
+    Reserve(scratch.prepared, cols / one.cols * PreparedBytes<T>(rows, one.padded_cols));
+    Reserve(scratch.partial_sums,
+            kIsGrouped<T> ? 0 : blocks.size() * PartialSumsSize(rows, one.rows, one.padded_cols));
+  });
+}
+
 class Operations {
  public:
+  // `scratch` must have been reserved for every multiplication.
   Operations(const ExecutorRef& executor, MatMulScratch& scratch) : executor_(executor), scratch_(scratch) {}
 
   const ExecutorRef& executor() const { return executor_; }
@@ -81,8 +100,6 @@ class Operations {
     VisitWeightType(blocks.front().dtype, [&]<class T>() {
       const size_t part_bytes = PreparedBytes<T>(rows, padded_k);
       const size_t partial_size = kIsGrouped<T> ? 0 : PartialSumsSize(rows, n, padded_k);
-      Reserve(scratch_.prepared, parts * part_bytes);
-      Reserve(scratch_.partial_sums, blocks.size() * partial_size);
       const auto prepared = [&](size_t part) {
         return PreparedIn<T>(scratch_.prepared.data() + part * part_bytes, rows, padded_k);
       };
@@ -241,7 +258,6 @@ class Operations {
   // Returns the rows as `weights` are multiplied by, until the next call.
   template <class T>
   Prepared<T> PrepareRows(const Matrix& weights, Rows input, size_t rows) {
-    Reserve(scratch_.prepared, PreparedBytes<T>(rows, weights.padded_cols));
     const Prepared<T> prepared = PreparedIn<T>(scratch_.prepared.data(), rows, weights.padded_cols);
     ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
       Kernels<>::template Prepare<T>({.input = input.data,
@@ -265,7 +281,6 @@ class Operations {
   template <class T>
   void Multiply(const Matrix& weights, Prepared<const T> prepared, size_t rows, const std::vector<float>& bias,
                 const Outputs& to) {
-    Reserve(scratch_.partial_sums, kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols));
     const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
       Kernels<>::template MatMul<T>({.input = prepared,
                                      .weights = weights.As<T>(),

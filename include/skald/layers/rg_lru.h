@@ -6,6 +6,7 @@
 #ifndef SKALD_LAYERS_RG_LRU_H_
 #define SKALD_LAYERS_RG_LRU_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -79,12 +80,17 @@ struct RgLru {
                   {});
   }
 
+  // Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
+  std::array<size_t, 4> ScratchFloats(size_t rows) const {
+    return {rows * 2 * channels(), rows * channels(), rows * 2 * channels(), rows * channels()};
+  }
+
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t w = channels(), rows = run.state.rows(), lane_groups = RoundUp(w, kLanes) / kLanes;
-    float* const projected = run.scratch.Floats(0, rows * 2 * w);  // [gate, recurrence]
-    float* const convolved = run.scratch.Floats(1, rows * w);
-    float* const gates = run.scratch.Floats(2, rows * 2 * w);
-    float* const mixed = run.scratch.Floats(3, rows * w);
+    float* const projected = run.scratch[0];
+    float* const convolved = run.scratch[1];
+    float* const gates = run.scratch[2];
+    float* const mixed = run.scratch[3];
     run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, {projected, 2 * w});
     conv().Run(weights.conv, run, {projected + w, 2 * w}, run.state.offset + w * sizeof(float), convolved);
     run.ops.BlockMatMul(weights.gates, {convolved, w}, w, rows, weights.gate_bias, {gates, 2 * w});

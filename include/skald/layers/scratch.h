@@ -6,8 +6,9 @@
 #ifndef SKALD_LAYERS_SCRATCH_H_
 #define SKALD_LAYERS_SCRATCH_H_
 
-#include <array>
 #include <cstddef>
+#include <span>
+#include <vector>
 
 #include "skald/base/aligned_buffer.h"
 
@@ -28,17 +29,17 @@ struct MatMulScratch {
 // Numbered pieces of memory; a layer uses each number for one thing.
 class Scratch {
  public:
-  static constexpr size_t kPieces = 8;
-
-  // Returns piece `number`, at least `size` floats. What it held stays, unless it has to grow. Throws std::bad_alloc,
-  // which Forward makes an error of.
-  float* Floats(size_t number, size_t size) {
-    Reserve(pieces_[number], size);
-    return pieces_[number].data();
+  // Makes the pieces so large, in floats: before a step takes blocks, so that nothing can fail later. Throws
+  // std::bad_alloc.
+  void Grow(std::span<const size_t> sizes) {
+    if (pieces_.size() < sizes.size()) pieces_.resize(sizes.size());
+    for (size_t i = 0; i < sizes.size(); ++i) Reserve(pieces_[i], sizes[i]);
   }
 
+  float* operator[](size_t number) { return pieces_[number].data(); }
+
  private:
-  std::array<AlignedBuffer<float>, kPieces> pieces_;
+  std::vector<AlignedBuffer<float>> pieces_;
 };
 
 }  // namespace skald

@@ -12,8 +12,10 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "skald/base/float_environment.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/layout.h"
@@ -25,14 +27,18 @@
 #include "skald/model/forward.h"
 #include "skald/model/rotation.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/parameters.h"
 
 namespace skald {
 
 class AnyModel {
  public:
-  // `name` stands in errors. `functions` must have one for the type of every layer; extra ones are not looked at.
+  // `name` stands in errors. `functions` must have one for the type of every layer; extra ones are not looked at. Throws
+  // std::bad_alloc; LoadModel and LoadAnyModel make an error of it.
   AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions)
-      : name_(std::move(name)), weights_(std::move(weights)), tables_{LayoutOf(weights_.spec), {}, {}} {
+      : name_(std::move(name)), weights_(std::move(weights)) {
+    tables_.layout = LayoutOf(weights_.spec);
+    fingerprint_ = tables_.layout.Fingerprint();
     for (const CacheGroup& group : tables_.layout.groups()) {
       tables_.rotations.emplace_back(group.rope, group.rotary_dim);
     }
@@ -43,7 +49,7 @@ class AnyModel {
         tables_.functions.push_back(function->run);
       }
     }
-    fingerprint_ = tables_.layout.Fingerprint();
+    ListMatrices();
   }
 
   const std::string& name() const { return name_; }
@@ -52,12 +58,22 @@ class AnyModel {
 
   // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   // batch; they live in `workspace` until its next Forward. A failure names the sequence and leaves every cache as
-  // it was. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
-  // that store differently), kOutOfRange (a cache's token limit), kResourceExhausted (a pool's byte limit, or no memory
-  // for the activations).
+  // it was, resume points included; only what an executor throws comes too late for those that gave way to the batch's
+  // tokens. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
+  // that store differently, wishes that do not match their sequence's tokens), kOutOfRange (a cache's token limit),
+  // kResourceExhausted (a pool's byte limit, or no memory for the activations), kFailedPrecondition (a model, cache or
+  // workspace that was moved from, a workspace that another thread is using, an executor that threw).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
-    if (auto valid = Check(batch); !valid) return Failure(valid.error());
-    return NoThrow("Forward", [&] { return RunStep(batch, workspace); });
+    return NoThrow("Forward", [&]() -> Result<Outputs> {
+      const WorkspaceUse use(workspace);
+      if (!use.is_ours()) {
+        return Fail(ErrorCode::kFailedPrecondition,
+                    "another thread is computing with this workspace; each thread needs one of its own");
+      }
+      if (auto valid = Check(batch, workspace); !valid) return Failure(valid.error());
+      const FloatEnvironment contract;
+      return RunStep(batch, workspace);
+    });
   }
 
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
@@ -68,41 +84,65 @@ class AnyModel {
   }
 
  private:
+  // The matrices of layers, which stay where they are when the model moves.
+  void ListMatrices() {
+    const ParameterList list = ParametersOf(weights_);
+    for (const Parameter& parameter : list.parameters()) {
+      if (!parameter.layer) continue;
+      if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_.matrices.push_back(one->target);
+      if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
+        tables_.block_matrices.emplace_back(blocks->targets, blocks->count * blocks->cols);
+      }
+    }
+  }
+
   // Forward once the batch is known to make sense.
   Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {
-    auto step = Step::Begin(batch.requests(), workspace.pass_tokens());
+    auto step = Step::Plan(batch.requests(), workspace.pass_tokens());
     if (!step) return Failure(step.error());
     std::vector<BlockPool*> pools;
-    for (const StepRequest& request : batch.requests()) pools.push_back(&request.cache->pool());
+    for (const StepRequest& request : batch.requests()) pools.push_back(request.cache->pool().get());
 
-    Outputs outputs = ReserveMemory(batch, workspace);
-    ForwardPass(weights_, tables_, step->plan(), pools, workspace).Run(batch.requests(), batch.wants());
+    ForwardPass pass(weights_, tables_, step->plan(), pools, batch, workspace);
+    Outputs outputs = OutputsIn(workspace.outputs, batch.wants());
+    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+    pass.Run();
     step->Commit();
     return outputs;
   }
 
-  Result<void> Check(const Batch& batch) const {
+  Result<void> Check(const Batch& batch, const Workspace& workspace) const {
+    if (weights_.blocks.empty()) {
+      return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
+    }
+    if (workspace.pass_tokens() == 0) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
+    if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "there was no memory for all of the batch");
     if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
-    size_t num_tokens = 0;
     for (size_t i = 0; i < batch.requests().size(); ++i) {
-      if (auto valid = CheckRequest(batch.requests()[i], batch.requests()[0].cache->pool().runtime()); !valid) {
+      if (auto valid = CheckRequest(batch, i); !valid) {
         return Annotate("sequence " + std::to_string(i) + " of the batch", valid);
       }
-      num_tokens += batch.requests()[i].tokens.size();
     }
-    if (batch.wants().size() == num_tokens) return {};
-    return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " + std::to_string(batch.wants().size()) +
-                                                 " tokens but has " + std::to_string(num_tokens));
+    return {};
   }
 
-  Result<void> CheckRequest(const StepRequest& request, const RuntimeConfig& first) const {
-    const BlockPool& pool = request.cache->pool();
+  Result<void> CheckRequest(const Batch& batch, size_t index) const {
+    const StepRequest& request = batch.requests()[index];
+    if (!request.cache->is_valid()) return Fail(ErrorCode::kFailedPrecondition, "its cache was moved from");
+    const BlockPool& pool = *request.cache->pool();
+    const RuntimeConfig& first = batch.requests()[0].cache->pool()->runtime();
     if (pool.fingerprint() != fingerprint_) {
-      return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than the model " + name_ + " needs; make it with CreateKVCache for that model");
+      return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than the model " + name_ +
+                                                   " needs; make it with CreateKVCache for that model");
     }
     if (pool.runtime().kv_type != first.kv_type || pool.runtime().block_tokens != first.block_tokens) {
       return Fail(ErrorCode::kInvalidArgument,
                   "its cache has another kv_type or block_tokens than that of sequence 0; a batch needs them equal");
+    }
+    if (batch.wants(index).size() != request.tokens.size()) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "the batch says what it wants of " + std::to_string(batch.wants(index).size()) + " tokens but has " +
+                      std::to_string(request.tokens.size()));
     }
     const int vocab_size = spec().vocab_size;
     for (size_t i = 0; i < request.tokens.size(); ++i) {
@@ -114,19 +154,13 @@ class AnyModel {
     return {};
   }
 
-  // Makes room for everything Forward writes, and says where each output will be.
-  Outputs ReserveMemory(const Batch& batch, Workspace& workspace) const {
+  // Says where in `buffers`, which have room for them, each output will be.
+  Outputs OutputsIn(const OutputBuffers& buffers, std::span<const Want> wants) const {
     const auto vocab_size = static_cast<size_t>(spec().vocab_size), model_dim = static_cast<size_t>(spec().model_dim);
-    const std::span<const Want> wants = batch.wants();
-    const auto count = [wants](Want want) { return static_cast<size_t>(std::count(wants.begin(), wants.end(), want)); };
-    ForwardPass::ReserveActivations(spec(), tables_.layout, std::min<size_t>(wants.size(), workspace.pass_tokens()),
-                                    workspace.activations);
-    Reserve(workspace.outputs.logits, count(Want::kLogits) * vocab_size);
-    Reserve(workspace.outputs.hidden, count(Want::kHidden) * model_dim);
-
     Outputs outputs;
-    const float* logits = workspace.outputs.logits.data();
-    const float* hidden = workspace.outputs.hidden.data();
+    outputs.Reserve(wants.size() - static_cast<size_t>(std::count(wants.begin(), wants.end(), Want::kNothing)));
+    const float* logits = buffers.logits.data();
+    const float* hidden = buffers.hidden.data();
     for (const Want want : wants) {
       if (want == Want::kLogits) outputs.Append({std::exchange(logits, logits + vocab_size), vocab_size});
       if (want == Want::kHidden) outputs.Append({std::exchange(hidden, hidden + model_dim), model_dim});

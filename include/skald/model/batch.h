@@ -11,6 +11,8 @@
 #include <span>
 #include <vector>
 
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/step.h"
 
@@ -27,29 +29,53 @@ class Batch {
  public:
   // Appends `tokens` to the conversation in `cache`; `last` is wanted of the last of them.
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, Want last = Want::kLogits) {
-    requests_.push_back({&cache, tokens});
-    if (!tokens.empty()) {
-      wants_.insert(wants_.end(), tokens.size() - 1, Want::kNothing);
-      wants_.push_back(last);
-    }
-    return *this;
+    return Append([&] {
+      Begin(cache, tokens);
+      wants_.insert(wants_.end(), tokens.size(), Want::kNothing);
+      if (!tokens.empty()) wants_.back() = last;
+    });
   }
 
   // The same, with a wish for each token: `wants` must be as long as `tokens`
   // (Forward refuses the batch otherwise).
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants) {
-    requests_.push_back({&cache, tokens});
-    wants_.insert(wants_.end(), wants.begin(), wants.end());
-    return *this;
+    return Append([&] {
+      Begin(cache, tokens);
+      wants_.insert(wants_.end(), wants.begin(), wants.end());
+    });
   }
 
   std::span<const StepRequest> requests() const { return requests_; }
-  // One for each token, over all requests in order.
+  // All wishes, and those of one request, one for each of its tokens.
   std::span<const Want> wants() const { return wants_; }
+  std::span<const Want> wants(size_t request) const {
+    const size_t end = request + 1 < first_wants_.size() ? first_wants_[request + 1] : wants_.size();
+    return wants().subspan(first_wants_[request], end - first_wants_[request]);
+  }
+
+  // False where there was no memory for something that was added; Forward refuses such a batch.
+  bool is_complete() const { return is_complete_; }
 
  private:
+  template <class Function>
+  Batch& Append(Function function) {
+    const auto added = NoThrow("Batch::Add", [&]() -> Result<void> {
+      function();
+      return {};
+    });
+    is_complete_ = is_complete_ && added.has_value();
+    return *this;
+  }
+
+  void Begin(KVCache& cache, std::span<const int32_t> tokens) {
+    requests_.push_back({&cache, tokens});
+    first_wants_.push_back(wants_.size());
+  }
+
   std::vector<StepRequest> requests_;
+  std::vector<size_t> first_wants_;  // [requests], where the wishes of each begin
   std::vector<Want> wants_;
+  bool is_complete_ = true;
 };
 
 // Results of one Forward: an output for each row that wanted one, in the order in which the rows were added. The
@@ -62,6 +88,7 @@ class Outputs {
   // The output of the i-th row that wanted something: logits [vocab_size] or hidden state [model_dim].
   std::span<const float> operator[](size_t i) const { return rows_[i]; }
 
+  void Reserve(size_t size) { rows_.reserve(size); }
   void Append(std::span<const float> row) { rows_.push_back(row); }
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ForwardPass: computes a planned step, pass by pass, from the tokens to the outputs. Reads the weights, writes the
-// step's blocks and the workspace; publishing the step is the caller's business.
+// step's blocks and the workspace; publishing the step is the caller's business. All memory that it needs is there once
+// it is made, before the step takes its blocks: nothing but an executor that throws can stop it then.
 
 #ifndef SKALD_MODEL_FORWARD_H_
 #define SKALD_MODEL_FORWARD_H_
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "skald/base/numeric.h"
@@ -38,62 +40,84 @@ struct ModelTables {
   std::vector<Rotation> rotations;  // [groups of the layout]
   // Of every layer of every block, in order.
   std::vector<void (*)(const LayerSpec&, const LayerWeights&, const LayerRun&)> functions;
+  // The matrices of all layers, by which activations are multiplied.
+  std::vector<const Matrix*> matrices;
+  // Block-diagonal ones, and the columns of the activations.
+  std::vector<std::pair<const std::vector<Matrix>*, size_t>> block_matrices;
 };
 
 class ForwardPass {
  public:
-  // Everything must outlive this object.
+  // `plan` belongs to `batch`; its blocks need not be there yet. Everything must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
-              const std::vector<BlockPool*>& pools, Workspace& workspace)
+              const std::vector<BlockPool*>& pools, const Batch& batch, Workspace& workspace)
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
         plan_(plan),
+        batch_(batch),
         pool_(*pools.front()),
         act_(workspace.activations),
         outputs_(workspace.outputs),
         ops_(workspace.executor(), workspace.activations.matmul),
+        wanted_(std::min<size_t>(batch.wants().size(), workspace.pass_tokens())),
         blocks_(plan, pools),
-        states_(plan, pools) {}
+        states_(plan, pools) {
+    ReserveActivations(wanted_.most());
+    ReserveOutputs();
+  }
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
-  void Run(std::span<const StepRequest> requests, std::span<const Want> wants) {
+  void Run() {
     blocks_.Prepare(tables_.rotations, ops_.executor());
-    std::vector<size_t> first_want;
-    for (size_t total = 0; const StepRequest& request : requests) {
-      first_want.push_back(total);
-      total += request.tokens.size();
-    }
+    states_.Prepare();
     float* logits = outputs_.logits.data();
     float* hidden = outputs_.hidden.data();
     for (const Pass& pass : plan_.passes) {
-      const WantedRows wanted(pass, plan_, requests, wants, first_want);
+      wanted_.BeginPass(pass, plan_, batch_);
       blocks_.BeginPass(pass);
       states_.BeginPass(pass);
-      RunBlocks(wanted.rows);
-      ComputeLogits(wanted.logit_rows, logits);
-      NormalizeWanted(wanted.hidden_rows, hidden);
-      logits += wanted.logit_rows.size() * vocab_size();
-      hidden += wanted.hidden_rows.size() * model_dim();
-    }
-  }
-
-  // Grows the workspace's buffers to what passes of `rows` rows need.
-  static void ReserveActivations(const ModelSpec& spec, const CacheLayout& layout, size_t rows, Activations& act) {
-    const auto model_dim = static_cast<size_t>(spec.model_dim);
-    Reserve(act.hidden, rows * model_dim);
-    Reserve(act.normed, rows * model_dim);
-    Reserve(act.block_output, rows * model_dim);
-    const size_t groups = layout.groups().size();
-    if (act.cos.size() < groups) act.cos.resize(groups);
-    if (act.sin.size() < groups) act.sin.resize(groups);
-    for (size_t g = 0; g < groups; ++g) {
-      Reserve(act.cos[g], rows * layout.groups()[g].rotary_dim / 2);
-      Reserve(act.sin[g], rows * layout.groups()[g].rotary_dim / 2);
+      RunBlocks(wanted_.rows);
+      ComputeLogits(wanted_.logit_rows, logits);
+      NormalizeWanted(wanted_.hidden_rows, hidden);
+      logits += wanted_.logit_rows.size() * vocab_size();
+      hidden += wanted_.hidden_rows.size() * model_dim();
     }
   }
 
  private:
+  size_t CountWanted(Want want) const {
+    return static_cast<size_t>(std::count(batch_.wants().begin(), batch_.wants().end(), want));
+  }
+
+  // Grows the workspace's buffers to what passes of `rows` rows need.
+  void ReserveActivations(size_t rows) {
+    Reserve(act_.hidden, rows * model_dim());
+    Reserve(act_.normed, rows * model_dim());
+    Reserve(act_.block_output, rows * model_dim());
+    const size_t groups = tables_.layout.groups().size();
+    if (act_.cos.size() < groups) act_.cos.resize(groups);
+    if (act_.sin.size() < groups) act_.sin.resize(groups);
+    for (size_t g = 0; g < groups; ++g) {
+      Reserve(act_.cos[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
+      Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
+    }
+    for (const Block& block : spec_.blocks) {
+      for (const LayerSpec& layer : block.layers) layer.Reserve(rows, act_.scratch);
+      if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
+    }
+    for (const Matrix* matrix : tables_.matrices) ReserveMatMul(*matrix, rows, act_.matmul);
+    for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
+  }
+
+  void ReserveOutputs() {
+    const size_t num_logits = CountWanted(Want::kLogits);
+    Reserve(outputs_.logits, num_logits * vocab_size());
+    Reserve(outputs_.hidden, CountWanted(Want::kHidden) * model_dim());
+    if (num_logits > 0) ReserveMatMul(Head(), std::min(num_logits, wanted_.most()), act_.matmul);
+  }
+
+  const Matrix& Head() const { return weights_.head ? *weights_.head : weights_.embedding; }
   size_t model_dim() const { return static_cast<size_t>(spec_.model_dim); }
   size_t vocab_size() const { return static_cast<size_t>(spec_.vocab_size); }
   Rows Stream(AlignedBuffer<float>& buffer) const { return {buffer.data(), model_dim()}; }
@@ -108,7 +132,6 @@ class ForwardPass {
       RunNorm(block.norm, weights.norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.normed));
       for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
-        Reserve(output, rows.size() * model_dim());
         const LayerRun run = RunOf(block.layers[i], rows, Stream(output), slot);
         tables_.functions[layer](block.layers[i], *weights.layers[i], run);
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
@@ -170,8 +193,7 @@ class ForwardPass {
   void ComputeLogits(const std::vector<uint32_t>& wanted, float* logits) {
     if (wanted.empty()) return;
     NormalizeWanted(wanted, act_.normed.data());
-    const Matrix& head = weights_.head ? *weights_.head : weights_.embedding;
-    ops_.MatMul(head, Stream(act_.normed), wanted.size(), {}, {logits, vocab_size()});
+    ops_.MatMul(Head(), Stream(act_.normed), wanted.size(), {}, {logits, vocab_size()});
     if (spec_.final_softcap > 0.0f) ops_.Softcap(logits, wanted.size() * vocab_size(), spec_.final_softcap);
   }
 
@@ -179,10 +201,12 @@ class ForwardPass {
   const ModelSpec& spec_;
   const ModelTables& tables_;
   const StepPlan& plan_;
+  const Batch& batch_;
   const BlockPool& pool_;  // all pools of a step store the same way
   Activations& act_;
   OutputBuffers& outputs_;
   Operations ops_;
+  WantedRows wanted_;
   StepBlocks blocks_;
   StepStates states_;
 };

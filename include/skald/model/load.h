@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "skald/base/executor.h"
+#include "skald/base/float_environment.h"
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
@@ -25,7 +27,6 @@
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/load_plan.h"
-#include "skald/weights/message.h"
 #include "skald/weights/packed_cache.h"
 #include "skald/weights/packed_check.h"
 #include "skald/weights/packed_file.h"
@@ -43,6 +44,7 @@ inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& 
   for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
   for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
   if (auto complete = plan.Check(); !complete) return complete;
+  const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
   ThreadPool pool(options.threads);
   plan.Execute(options.dtype, ExecutorRef(pool), options.progress);
   return {};

@@ -34,8 +34,6 @@ inline constexpr const char* kSpecAttachment = "spec.json";
 
 namespace internal {
 
-inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;  // bytes, beyond every config.json there is
-
 inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) {
   const auto file = PackedFile::Open(path);
   if (!file) return Failure(file.error());

@@ -31,9 +31,11 @@ class Model : public AnyModel {
 // Loads a checkpoint (a folder or a .safetensors file) whose tensors must fit C. Errors: see LoadWeights.
 template <ModelConfig C>
 Result<Model<C>> LoadModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  auto weights = LoadWeights<C>(path, options);
-  if (!weights) return Failure(weights.error());
-  return Model<C>(std::move(*weights));
+  return NoThrow("LoadModel", [&]() -> Result<Model<C>> {
+    auto weights = LoadWeights<C>(path, options);
+    if (!weights) return Failure(weights.error());
+    return Model<C>(std::move(*weights));
+  });
 }
 
 }  // namespace skald

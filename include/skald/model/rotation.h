@@ -1,28 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RoPE angles: computed in double and rounded once (arithmetic contract, R4), so that they depend on the position
-// only.
+// only. Rounding is to nearest, whatever the caller has set.
 
 #ifndef SKALD_MODEL_ROTATION_H_
 #define SKALD_MODEL_ROTATION_H_
 
+#include <array>
 #include <cmath>
 #include <cstddef>
-#include <vector>
 
+#include "skald/base/float_environment.h"
 #include "skald/base/rope.h"
+#include "skald/kernels/args.h"
 
 namespace skald {
+
+// The most rotation pairs in a head.
+inline constexpr size_t kMaxPairs = kMaxHeadDim / 2;
 
 // The frequencies of one RopeSpec. Immutable.
 class Rotation {
  public:
-  Rotation(const RopeSpec& rope, size_t rotary_dim) {
-    for (size_t pair = 0; pair < rotary_dim / 2; ++pair) frequencies_.push_back(RopeFrequency(rope, pair, rotary_dim));
+  // Rotates nothing.
+  Rotation() = default;
+  // `rotary_dim` is at most kMaxHeadDim.
+  Rotation(const RopeSpec& rope, size_t rotary_dim) : pairs_(rotary_dim / 2) {
+    const FloatEnvironment contract(Denormals::kKept);
+    for (size_t pair = 0; pair < pairs_; ++pair) frequencies_[pair] = RopeFrequency(rope, pair, rotary_dim);
   }
 
   // Rotation pairs in a head; none where nothing is rotated.
-  size_t pairs() const { return frequencies_.size(); }
+  size_t pairs() const { return pairs_; }
 
   // Writes cos and sin, each [pairs()], of the angles at `position`; for a difference of positions it may be
   // negative.
@@ -35,7 +44,8 @@ class Rotation {
   }
 
  private:
-  std::vector<double> frequencies_;  // radians per position
+  size_t pairs_ = 0;
+  std::array<double, kMaxPairs> frequencies_{};  // radians per position
 };
 
 }  // namespace skald

@@ -2,14 +2,19 @@
 //
 // StepBlocks: the memory behind a step's plan for attention, and the work on blocks that comes before arithmetic:
 // copies on write, pending edits, clearing. A plan and a pool are all it takes, so a plan made elsewhere runs here too.
+//
+// Every block that the step adds for attention is copied whole, or cleared here before anything is written to it, so it
+// does not matter what was in it.
 
 #ifndef SKALD_MODEL_STEP_BLOCKS_H_
 #define SKALD_MODEL_STEP_BLOCKS_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "skald/cache/block_pool.h"
@@ -34,25 +39,25 @@ inline KVGeometry LayerGeometry(const BlockGeometry& block, size_t layer) {
 
 class StepBlocks {
  public:
-  // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this.
+  // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this. The plan's blocks need not be
+  // there yet; memory for all that is said of them is.
   StepBlocks(const StepPlan& plan, const std::vector<BlockPool*>& pools) : plan_(plan), pools_(pools) {
     const size_t num_groups = plan.sequences.front().groups.size();
     bytes_.resize(num_groups);
     tables_.resize(num_groups);
     for (size_t g = 0; g < num_groups; ++g) {
-      for (size_t s = 0; s < plan.sequences.size(); ++s) {
-        const GroupTable& group = plan.sequences[s].groups[g];
-        bytes_[g].push_back(pools[s]->Resolve(g, group.blocks));
-        tables_[g].push_back({bytes_[g].back().data(), group.first_token / block_tokens(s)});
-      }
+      for (const SequencePlan& sequence : plan.sequences) bytes_[g].emplace_back(sequence.groups[g].blocks.size());
+      tables_[g].resize(plan.sequences.size());
     }
   }
 
   // [sequences], as the attention kernel reads them.
   const KVBlocks* tables(size_t group) const { return tables_[group].data(); }
 
-  // Carries out copies, clears and moves; once, before the first pass. `rotations[g]` turns the keys of group g.
-  void Prepare(const std::vector<Rotation>& rotations, const ExecutorRef& executor) {
+  // Finds the blocks and carries out copies, clears and moves; once, before the first pass. `rotations[g]` turns the
+  // keys of group g.
+  void Prepare(std::span<const Rotation> rotations, const ExecutorRef& executor) {
+    FindBlocks();
     for (size_t s = 0; s < plan_.sequences.size(); ++s) {
       for (const BlockCopy& copy : plan_.sequences[s].copies) {
         std::memcpy(Block(s, copy.group, copy.target), Block(s, copy.group, copy.source), BlockBytes(s, copy.group));
@@ -86,12 +91,22 @@ class StepBlocks {
     return pools_[sequence]->layout().groups()[group].is_recurrent();
   }
   size_t BlockBytes(size_t sequence, size_t group) const { return pools_[sequence]->geometry(group).block_bytes(); }
-  std::byte* Block(size_t sequence, size_t group, BlockId id) { return pools_[sequence]->Resolve(group, {id})[0]; }
+  std::byte* Block(size_t sequence, size_t group, BlockId id) { return pools_[sequence]->ResolveOne(group, id); }
 
-  void MoveTokens(size_t s, const std::vector<Rotation>& rotations, const ExecutorRef& executor) {
+  void FindBlocks() {
+    for (size_t g = 0; g < tables_.size(); ++g) {
+      for (size_t s = 0; s < plan_.sequences.size(); ++s) {
+        const GroupTable& group = plan_.sequences[s].groups[g];
+        pools_[s]->Resolve(g, group.blocks, bytes_[g][s]);
+        tables_[g][s] = {bytes_[g][s].data(), group.first_token / block_tokens(s)};
+      }
+    }
+  }
+
+  void MoveTokens(size_t s, std::span<const Rotation> rotations, const ExecutorRef& executor) {
     for (const TokenMove& move : plan_.sequences[s].moves) {
       const Rotation& rotation = rotations[move.group];
-      std::vector<float> cos(rotation.pairs()), sin(rotation.pairs());
+      std::array<float, kMaxPairs> cos, sin;
       rotation.Angles(move.shift, cos.data(), sin.data());
       const BlockGeometry& geometry = pools_[s]->geometry(move.group);
       const std::byte* const source = Block(s, move.group, move.source);

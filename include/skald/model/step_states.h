@@ -21,17 +21,33 @@ namespace skald {
 
 class StepStates {
  public:
-  // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this.
-  StepStates(const StepPlan& plan, const std::vector<BlockPool*>& pools) : plan_(plan) {
+  // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this. The plan's blocks need not be
+  // there yet; memory for all that is said of them is.
+  StepStates(const StepPlan& plan, const std::vector<BlockPool*>& pools) : plan_(plan), pools_(pools) {
+    const size_t num_sequences = plan.sequences.size();
     groups_.resize(plan.sequences.front().groups.size());
-    for (size_t s = 0; s < plan.sequences.size(); ++s) {
-      for (size_t g = 0; g < groups_.size(); ++g) {
-        groups_[g].saves.emplace_back();
-        const auto& present = plan.sequences[s].groups[g].blocks;
-        groups_[g].present.push_back(present.empty() ? nullptr : pools[s]->Resolve(g, {present.back()})[0]);
+    for (Group& group : groups_) {
+      group.saves.resize(num_sequences);
+      group.present.resize(num_sequences);
+      group.runs.reserve(num_sequences);
+      size_t most = num_sequences;
+      for (size_t s = 0; s < num_sequences; ++s) {
+        group.saves[s].reserve(plan.sequences[s].saves.size());
+        most += plan.sequences[s].saves.size();
       }
-      for (const StateSave& save : plan.sequences[s].saves) {
-        groups_[save.group].saves[s].push_back({save.tokens, pools[s]->Resolve(save.group, {save.block})[0]});
+      group.outputs.reserve(most);  // runs point into it
+    }
+  }
+
+  // Finds the blocks; once, before the first pass.
+  void Prepare() {
+    for (size_t s = 0; s < plan_.sequences.size(); ++s) {
+      for (size_t g = 0; g < groups_.size(); ++g) {
+        const auto& present = plan_.sequences[s].groups[g].blocks;
+        groups_[g].present[s] = present.empty() ? nullptr : pools_[s]->ResolveOne(g, present.back());
+      }
+      for (const StateSave& save : plan_.sequences[s].saves) {
+        groups_[save.group].saves[s].push_back({save.tokens, pools_[s]->ResolveOne(save.group, save.block)});
       }
     }
   }
@@ -42,9 +58,6 @@ class StepStates {
       group.runs.clear();
       group.outputs.clear();
       if (group.saves.front().empty()) continue;  // attention
-      size_t most = pass.size();
-      for (const auto& saves : group.saves) most += saves.size();
-      group.outputs.reserve(most);  // runs point into it
       for (size_t row = 0; const PassSlice& slice : pass) {
         AddRun(group, slice, row);
         row += slice.end - slice.begin;
@@ -88,6 +101,7 @@ class StepStates {
   }
 
   const StepPlan& plan_;
+  const std::vector<BlockPool*>& pools_;
   std::vector<Group> groups_;  // [groups of the layout]
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WantedRows: the rows of a pass, and which of them the caller wants something of.
+// WantedRows: the rows of a pass, and which of them the caller wants something of. Has memory for any pass of its step
+// from the beginning.
 
 #ifndef SKALD_MODEL_WANTED_ROWS_H_
 #define SKALD_MODEL_WANTED_ROWS_H_
@@ -18,27 +19,45 @@
 
 namespace skald {
 
-struct WantedRows {
+class WantedRows {
+ public:
   PassRows rows;
   std::vector<uint32_t> logit_rows;   // rows that want logits, ascending
   std::vector<uint32_t> hidden_rows;  // rows that want the final hidden state, ascending
 
-  // `wants` is over all tokens of the step; `first_want[s]` is where sequence s begins in it.
-  WantedRows(const Pass& pass, const StepPlan& plan, std::span<const StepRequest> requests, std::span<const Want> wants,
-             const std::vector<size_t>& first_want) {
+  // For passes of at most `most` rows.
+  explicit WantedRows(size_t most) : most_(most) {
+    rows.tokens.reserve(most);
+    for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
+      list->reserve(most);
+    }
+  }
+
+  void BeginPass(const Pass& pass, const StepPlan& plan, const Batch& batch) {
+    rows.tokens.clear();
+    for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
+      list->clear();
+    }
+    rows.visible_tokens = 0;
     for (const PassSlice& slice : pass) {
+      const std::span<const Want> wants = batch.wants(slice.sequence);
       for (uint32_t i = slice.begin; i < slice.end; ++i) {
         const auto row = static_cast<uint32_t>(rows.size());
-        const Want want = wants[first_want[slice.sequence] + i];
+        const Want want = wants[i];
         if (want == Want::kLogits) logit_rows.push_back(row);
         if (want == Want::kHidden) hidden_rows.push_back(row);
-        rows.tokens.push_back(requests[slice.sequence].tokens[i]);
+        rows.tokens.push_back(batch.requests()[slice.sequence].tokens[i]);
         rows.positions.push_back(plan.sequences[slice.sequence].first_position + i);
         rows.sequences.push_back(slice.sequence);
         rows.visible_tokens = std::max<size_t>(rows.visible_tokens, rows.positions.back() + 1);
       }
     }
   }
+
+  size_t most() const { return most_; }
+
+ private:
+  size_t most_;
 };
 
 }  // namespace skald

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Workspace: what one caller of Forward needs besides the model and its caches: memory for activations and threads.
-// Reused from call to call; holds no conversation state. Used by one thread at a time; any number of workspaces may
-// work on one model at once.
+// Reused from call to call; holds no conversation state. Used by one thread at a time, as Forward checks; any number of
+// workspaces may work on one model at once. After fork() the child's copy of one computes on the calling thread alone.
 
 #ifndef SKALD_MODEL_WORKSPACE_H_
 #define SKALD_MODEL_WORKSPACE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/executor.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/thread_pool.h"
 #include "skald/cache/runtime_config.h"
@@ -42,8 +44,23 @@ struct OutputBuffers {
 
 class Workspace {
  public:
+  Workspace(Workspace&& other) noexcept
+      : activations(std::move(other.activations)),
+        outputs(std::move(other.outputs)),
+        pass_tokens_(std::exchange(other.pass_tokens_, 0)),
+        own_(std::move(other.own_)),
+        executor_(other.executor_) {}
+  Workspace& operator=(Workspace&& other) noexcept {
+    activations = std::move(other.activations);
+    outputs = std::move(other.outputs);
+    pass_tokens_ = std::exchange(other.pass_tokens_, 0);
+    own_ = std::move(other.own_);
+    executor_ = other.executor_;
+    return *this;
+  }
+
   const ExecutorRef& executor() const { return executor_; }
-  // Rows computed at a time (RuntimeConfig::prefill_chunk).
+  // Rows computed at a time (RuntimeConfig::prefill_chunk); 0 after this was moved from.
   uint32_t pass_tokens() const { return pass_tokens_; }
 
   Activations activations;
@@ -57,28 +74,53 @@ class Workspace {
   Workspace(uint32_t pass_tokens, ExecutorRef executor, std::unique_ptr<ThreadPool> own)
       : pass_tokens_(pass_tokens), own_(std::move(own)), executor_(executor) {}
 
+  friend class WorkspaceUse;
+
   uint32_t pass_tokens_;
   std::unique_ptr<ThreadPool> own_;  // null when the executor is the caller's
   ExecutorRef executor_;
+  std::atomic<bool> in_use_{false};
 };
 
-// Returns a workspace with a pool of runtime.threads threads. Error: kInvalidArgument, naming the member that is
-// wrong.
+// While one lives, no other use of the same workspace is ours.
+class WorkspaceUse {
+ public:
+  explicit WorkspaceUse(Workspace& workspace)
+      : workspace_(workspace), is_ours_(!workspace.in_use_.exchange(true, std::memory_order_acquire)) {}
+  ~WorkspaceUse() {
+    if (is_ours_) workspace_.in_use_.store(false, std::memory_order_release);
+  }
+  WorkspaceUse(const WorkspaceUse&) = delete;
+  WorkspaceUse& operator=(const WorkspaceUse&) = delete;
+
+  bool is_ours() const { return is_ours_; }
+
+ private:
+  Workspace& workspace_;
+  const bool is_ours_;
+};
+
+// Returns a workspace with a pool of runtime.threads threads. Errors: kInvalidArgument, naming the member that is
+// wrong; kResourceExhausted.
 inline Result<Workspace> CreateWorkspace(const RuntimeConfig& runtime = {}) {
-  if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
-  auto pool = std::make_unique<ThreadPool>(runtime.threads);
-  const ExecutorRef executor(*pool);
-  return Workspace(runtime.prefill_chunk, executor, std::move(pool));
+  return NoThrow("CreateWorkspace", [&]() -> Result<Workspace> {
+    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    auto pool = std::make_unique<ThreadPool>(runtime.threads);
+    const ExecutorRef executor(*pool);
+    return Workspace(runtime.prefill_chunk, executor, std::move(pool));
+  });
 }
 
 // Returns a workspace that computes on the caller's threads; runtime.threads is not read. `executor` must outlive it.
 template <Executor E>
 Result<Workspace> CreateWorkspace(const RuntimeConfig& runtime, E& executor) {
-  if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
-  if (executor.num_workers() == 0) {
-    return Fail(ErrorCode::kInvalidArgument, "the executor has 0 workers, expected at least 1");
-  }
-  return Workspace(runtime.prefill_chunk, ExecutorRef(executor), nullptr);
+  return NoThrow("CreateWorkspace", [&]() -> Result<Workspace> {
+    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    if (executor.num_workers() == 0) {
+      return Fail(ErrorCode::kInvalidArgument, "the executor has 0 workers, expected at least 1");
+    }
+    return Workspace(runtime.prefill_chunk, ExecutorRef(executor), nullptr);
+  });
 }
 
 }  // namespace skald

@@ -3,7 +3,7 @@
 // The tokens that a draw chooses from, and the steps that narrow them: top-k, top-p, min-p.
 // Whenever candidates are ordered it is by one total order (logit, then id), so every compiler
 // keeps and orders the same ones. Functions work on the caller's vector, which allocates only while
-// it grows.
+// it grows: Sample makes an error of what that throws, and sets the floating-point environment.
 
 #ifndef SKALD_SAMPLING_CANDIDATES_H_
 #define SKALD_SAMPLING_CANDIDATES_H_

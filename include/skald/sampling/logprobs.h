@@ -2,7 +2,8 @@
 //
 // Log-probabilities under the model's own distribution: the softmax of the logits as the model gave
 // them, before bias, penalties, temperature and truncation (what OpenAI's API and vLLM report).
-// Natural logarithms. Pure but for the caller's scratch vector; safe for concurrent calls.
+// Natural logarithms. Pure but for the caller's scratch vector, which may throw std::bad_alloc; Sample
+// makes an error of that. Safe for concurrent calls.
 
 #ifndef SKALD_SAMPLING_LOGPROBS_H_
 #define SKALD_SAMPLING_LOGPROBS_H_
@@ -14,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "skald/base/float_environment.h"
 #include "skald/sampling/candidates.h"
 #include "skald/sampling/portable_exp.h"
 
@@ -28,6 +30,7 @@ struct TokenLogprob {
 // least one finite number and no NaN or plus infinity. A token's log-probability is its logit minus
 // this.
 inline double LogSumExp(std::span<const float> logits) {
+  const FloatEnvironment plain(Denormals::kKept);
   const double highest = *std::max_element(logits.begin(), logits.end());
   double sum = 0.0;
   for (const float logit : logits) sum += PortableExp(logit - highest);

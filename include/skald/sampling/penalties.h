@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "skald/base/float_environment.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/sampling/settings.h"
 
@@ -27,20 +29,24 @@ struct SamplerState {
 };
 
 // Records that `tokens` follow in the conversation. The caller decides what counts: sampled tokens
-// only, or the prompt as well.
-inline void ObserveTokens(const SamplerSettings& settings, std::span<const int32_t> tokens,
-                          SamplerState& state) {
-  std::vector<int32_t>& recent = state.recent_tokens;
-  recent.insert(recent.end(), tokens.begin(), tokens.end());
-  if (recent.size() > settings.penalty_window) {
-    recent.erase(recent.begin(),
-                 recent.end() - static_cast<std::ptrdiff_t>(settings.penalty_window));
-  }
+// only, or the prompt as well. Error: kResourceExhausted; the state is then as it was.
+inline Result<void> ObserveTokens(const SamplerSettings& settings, std::span<const int32_t> tokens,
+                                  SamplerState& state) {
+  return NoThrow("ObserveTokens", [&]() -> Result<void> {
+    std::vector<int32_t>& recent = state.recent_tokens;
+    recent.insert(recent.end(), tokens.begin(), tokens.end());
+    if (recent.size() > settings.penalty_window) {
+      recent.erase(recent.begin(),
+                   recent.end() - static_cast<std::ptrdiff_t>(settings.penalty_window));
+    }
+    return {};
+  });
 }
 
 // The same for a single token.
-inline void ObserveToken(const SamplerSettings& settings, int32_t token, SamplerState& state) {
-  ObserveTokens(settings, std::span<const int32_t>(&token, 1), state);
+inline Result<void> ObserveToken(const SamplerSettings& settings, int32_t token,
+                                 SamplerState& state) {
+  return ObserveTokens(settings, std::span<const int32_t>(&token, 1), state);
 }
 
 // Rounds a changed logit. One that overflows stays finite upwards, so that it still has a
@@ -53,6 +59,7 @@ inline float RoundLogit(double logit) {
 
 // Adds the biases to `logits` [vocab_size]. The settings must be valid for that many tokens.
 inline void ApplyLogitBias(const SamplerSettings& settings, std::span<float> logits) {
+  const FloatEnvironment plain(Denormals::kKept);
   for (const LogitBias& entry : settings.logit_bias) {
     float& logit = logits[static_cast<size_t>(entry.token)];
     logit = RoundLogit(static_cast<double>(logit) + entry.bias);
@@ -88,7 +95,12 @@ inline Result<void> ApplyPenalties(const SamplerSettings& settings, const Sample
                                                  ", but there are " +
                                                  std::to_string(logits.size()) + " logits");
   }
-  sorted_tokens.assign(window.begin(), window.end());
+  auto copied = NoThrow("ApplyPenalties", [&]() -> Result<void> {
+    sorted_tokens.assign(window.begin(), window.end());
+    return {};
+  });
+  if (!copied) return copied;
+  const FloatEnvironment plain(Denormals::kKept);
   std::sort(sorted_tokens.begin(), sorted_tokens.end());
   for (auto run = sorted_tokens.begin(); run != sorted_tokens.end();) {
     const auto run_end = std::upper_bound(run, sorted_tokens.end(), *run);

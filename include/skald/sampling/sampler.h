@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses the next token: a pure function of (logits, settings, state, position). The same four
-// give the same token on every machine and compiler. Safe for concurrent calls with separate
-// scratch memory.
+// give the same token on every machine and compiler, however the caller has set its floating-point
+// unit. Safe for concurrent calls with separate scratch memory.
 //
 // Order of the steps, that of Hugging Face transformers (generation/utils.py,
 // _get_logits_processor) and, but for the place of min-p, of vLLM (v1/sample/sampler.py): logit
@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "skald/base/float_environment.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/sampling/candidates.h"
 #include "skald/sampling/logprobs.h"
@@ -101,35 +103,38 @@ inline int32_t Choose(std::span<const float> logits, const SamplerSettings& sett
 // chosen. Allocates only while `scratch` grows and for top_logprobs.
 //
 // Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
-// impossible or banned; a state with a token beyond the vocabulary.
+// impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.
 inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings,
                                    const SamplerState& state, uint64_t position,
                                    SamplerScratch& scratch) {
-  if (Result<void> valid = ValidateSettings(settings, logits.size()); !valid) {
-    return Failure(valid.error());
-  }
-  if (Result<void> valid = internal::CheckLogits(logits); !valid) return Failure(valid.error());
+  return NoThrow("Sample", [&]() -> Result<SampledToken> {
+    const FloatEnvironment plain(Denormals::kKept);
+    if (Result<void> valid = ValidateSettings(settings, logits.size()); !valid) {
+      return Failure(valid.error());
+    }
+    if (Result<void> valid = internal::CheckLogits(logits); !valid) return Failure(valid.error());
 
-  std::span<const float> adjusted = logits;
-  if (!settings.logit_bias.empty() || HasPenalties(settings)) {
-    scratch.logits.assign(logits.begin(), logits.end());
-    ApplyLogitBias(settings, scratch.logits);
-    Result<void> valid = ApplyPenalties(settings, state, scratch.sorted_tokens, scratch.logits);
-    if (!valid) return Failure(valid.error());
-    valid = internal::CheckLogits(scratch.logits);
-    if (!valid) return Annotate("after logit bias and penalties", valid);
-    adjusted = scratch.logits;
-  }
+    std::span<const float> adjusted = logits;
+    if (!settings.logit_bias.empty() || HasPenalties(settings)) {
+      scratch.logits.assign(logits.begin(), logits.end());
+      ApplyLogitBias(settings, scratch.logits);
+      Result<void> valid = ApplyPenalties(settings, state, scratch.sorted_tokens, scratch.logits);
+      if (!valid) return Failure(valid.error());
+      valid = internal::CheckLogits(scratch.logits);
+      if (!valid) return Annotate("after logit bias and penalties", valid);
+      adjusted = scratch.logits;
+    }
 
-  SampledToken sampled;
-  sampled.id = internal::Choose(adjusted, settings, position, scratch.candidates);
-  if (settings.num_logprobs) {
-    const double log_sum_exp = LogSumExp(logits);
-    sampled.logprob = static_cast<float>(logits[static_cast<size_t>(sampled.id)] - log_sum_exp);
-    sampled.top_logprobs =
-        TopLogprobs(logits, log_sum_exp, *settings.num_logprobs, scratch.candidates);
-  }
-  return sampled;
+    SampledToken sampled;
+    sampled.id = internal::Choose(adjusted, settings, position, scratch.candidates);
+    if (settings.num_logprobs) {
+      const double log_sum_exp = LogSumExp(logits);
+      sampled.logprob = static_cast<float>(logits[static_cast<size_t>(sampled.id)] - log_sum_exp);
+      sampled.top_logprobs =
+          TopLogprobs(logits, log_sum_exp, *settings.num_logprobs, scratch.candidates);
+    }
+    return sampled;
+  });
 }
 
 // The same with scratch memory of its own: allocates up to 20 bytes for each logit.

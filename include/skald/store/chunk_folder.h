@@ -6,6 +6,7 @@
 #ifndef SKALD_STORE_CHUNK_FOLDER_H_
 #define SKALD_STORE_CHUNK_FOLDER_H_
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,7 +22,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -125,12 +125,13 @@ class ChunkFolder {
   // All chunks; foreign files and unfinished ones are none.
   Result<std::vector<ChunkKey>> List() const {
     std::vector<ChunkKey> keys;
-    const auto walked = ForEachFile([&keys](const std::filesystem::directory_entry& file, const std::string& name) {
-      std::error_code error;
-      const auto key = ChunkKey::FromHex(name);
-      if (key && file.is_regular_file(error)) keys.push_back(*key);
+    const auto listed = ForEachSubfolder([&keys](const std::filesystem::path& subfolder) {
+      return ForEachEntry(subfolder, [&](const dirent& file) {
+        const auto key = ChunkKey::FromHex(file.d_name);
+        if (key && IsRegularFile(subfolder, file)) keys.push_back(*key);
+      });
     });
-    if (!walked) return Failure(walked.error());
+    if (!listed) return Failure(listed.error());
     return keys;
   }
 
@@ -167,6 +168,13 @@ class ChunkFolder {
     return {.tv_sec = static_cast<time_t>(time.seconds), .tv_nsec = static_cast<long>(time.nanoseconds)};
   }
 
+  // Most file systems tell the kind along with the name.
+  static bool IsRegularFile(const std::filesystem::path& folder, const dirent& entry) {
+    if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return entry.d_type == DT_REG;
+    struct stat status;
+    return ::stat((folder / entry.d_name).c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  }
+
   static Failure NoChunk(const std::string& file, const std::string& why) {
     return Fail(ErrorCode::kDataLoss, file + ": expected a chunk, this is " + why);
   }
@@ -195,21 +203,6 @@ class ChunkFolder {
       }
     }
     return {};
-  }
-
-  // Calls visit(directory_entry, name) for whatever lies in the subfolders. What goes meanwhile may be left out.
-  template <class Visit>
-  Result<void> ForEachFile(Visit visit) const {
-    return ForEachSubfolder([&visit](const std::filesystem::path& subfolder) -> Result<void> {
-      std::error_code error;
-      std::filesystem::directory_iterator file(subfolder, error);
-      for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
-        visit(*file, file->path().filename().string());
-      }
-      const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
-      if (error && !is_none) return Fail(ErrorCode::kFailedPrecondition, subfolder.string() + ": " + error.message());
-      return {};
-    });
   }
 
   std::filesystem::path path_;

@@ -19,6 +19,7 @@
 #include <type_traits>
 
 #include "hwy/base.h"
+#include "skald/base/float_environment.h"
 #include "skald/base/numeric.h"
 #include "skald/store/byte_planes.h"
 #include "skald/store/chunk_frame.h"
@@ -124,6 +125,7 @@ inline std::string GroupName(size_t group) {
 
 // Appends `content`, a whole number of elements, to `out`. Returns "" or what makes that impossible.
 inline std::string AppendInt8(std::span<const std::byte> content, ChunkElement element, ChunkBytes& out) {
+  const FloatEnvironment plain(Denormals::kKept);
   if (element == ChunkElement::kBytes) return "bytes have no lossy form";
   const size_t size = SizeOf(element), count = content.size() / size;
   const size_t groups = (count + kGroupValues - 1) / kGroupValues;
@@ -144,6 +146,7 @@ inline std::string AppendInt8(std::span<const std::byte> content, ChunkElement e
 
 // Fills `content`, a whole number of elements, with what the payload stands for. Returns "" or a complaint about it.
 inline std::string ReadInt8(std::span<const std::byte> payload, ChunkElement element, std::span<std::byte> content) {
+  const FloatEnvironment plain(Denormals::kKept);
   if (element == ChunkElement::kBytes) return "its codec is for numbers, its elements are bytes";
   const size_t size = SizeOf(element), count = content.size() / size;
   const size_t groups = (count + kGroupValues - 1) / kGroupValues;

@@ -47,9 +47,9 @@ struct LoadOptions {
   // a cache folder that cannot be written to.
   std::function<void(const Error&)> on_warning = {};
   PackedCheck packed_check = PackedCheck::kOnce;
-  // Whether packed files are mapped. A file that is mapped must stay as it is: where it is cut short the system ends the
-  // process (SIGBUS), and where it is overwritten the weights change. Otherwise it is read into memory that belongs to
-  // this process alone, which takes longer and shares nothing with other processes.
+  // Whether packed files are mapped. A file that is mapped must stay as it is: where it is cut short the system ends
+  // the process (SIGBUS), and where it is overwritten the weights change. Otherwise it is read into memory that belongs
+  // to this process alone, which takes longer and shares nothing with other processes.
   bool map = true;
 };
 

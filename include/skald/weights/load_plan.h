@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "skald/base/executor.h"
+#include "skald/base/message.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/matrix.h"
-#include "skald/weights/message.h"
 #include "skald/weights/pack.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/recurrent_transforms.h"

@@ -22,11 +22,11 @@
 #include <utility>
 
 #include "skald/base/fd_io.h"
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/small_file.h"
 #include "skald/base/system_call.h"
-#include "skald/weights/message.h"
 
 namespace skald {
 

@@ -17,13 +17,14 @@
 #include <system_error>
 #include <utility>
 
+#include "skald/base/message.h"
+#include "skald/base/folders.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
 #include "skald/weights/packed_check.h"
 #include "skald/weights/packed_file.h"
 #include "skald/weights/packed_source.h"
@@ -33,10 +34,13 @@
 namespace skald {
 
 // Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-inline std::filesystem::path PackedCachePath(const std::filesystem::path& folder, const std::filesystem::path& source,
-                                             DType dtype) {
-  std::error_code ignored;  // a path that cannot be resolved cannot be loaded either
-  auto path = std::filesystem::weakly_canonical(source, ignored);
+// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
+// again.
+inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
+                                                     const std::filesystem::path& source, DType dtype) {
+  std::error_code error;
+  auto path = std::filesystem::weakly_canonical(source, error);
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({source.string(), ": ", error.message()}));
   if (!path.has_filename()) path = path.parent_path();
   std::array<char, 16> digits;
   const auto hash = Xxh64(std::as_bytes(std::span(path.native())));
@@ -80,8 +84,11 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
 inline Result<void> WriteCached(const std::filesystem::path& path, const ParameterList& list,
                                 const PackedOrigin& origin) {
   std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({path.parent_path().string(), ": ", error.message()}));
+  const std::filesystem::path folder = path.parent_path();
+  std::filesystem::create_directories(folder, error);
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({folder.string(), ": ", error.message()}));
+  // As large as weights: those of writers that were killed do not stay for ever.
+  (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
   if (auto written = WritePackedFile(path, list, origin); !written) return written;
   TakeFromOthers(path);
   if (const auto file = PackedFile::Open(path)) Remember(**file);
@@ -101,11 +108,14 @@ inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const P
     const auto source = DescribeSource(checkpoint.path);
     if (!source) return Failure(source.error());
     const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
-    const auto read = [&] { return internal::ReadCached(cached, list, checkpoint.model, *source, options); };
+    const auto read = [&]() -> Result<void> {
+      if (!cached) return Failure(cached.error());
+      return internal::ReadCached(*cached, list, checkpoint.model, *source, options);
+    };
     if (read()) return {};
     if (auto loaded = load(); !loaded) return loaded;
-    Result<void> kept =
-        internal::WriteCached(cached, list, {checkpoint.name, checkpoint.model, options.dtype, *source});
+    const PackedOrigin origin = {checkpoint.name, checkpoint.model, options.dtype, *source};
+    Result<void> kept = cached ? internal::WriteCached(*cached, list, origin) : Result<void>(Failure(cached.error()));
     if (kept) kept = read();
     if (!kept && options.on_warning) {
       options.on_warning({kept.error().code, Concat({"the packed weights are not kept: ", kept.error().message})});

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/printable.h"
@@ -27,7 +28,6 @@
 #include "skald/base/xxh64.h"
 #include "skald/weights/mapped_file.h"
 #include "skald/weights/matrix.h"
-#include "skald/weights/message.h"
 #include "skald/weights/packed_format.h"
 #include "skald/weights/parameters.h"
 

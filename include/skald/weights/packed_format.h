@@ -18,11 +18,11 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/byte_codec.h"
+#include "skald/base/message.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
-#include "skald/weights/message.h"
 
 namespace skald {
 

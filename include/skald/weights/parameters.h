@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "skald/weights/matrix.h"
-#include "skald/weights/message.h"
+#include "skald/base/message.h"
 
 namespace skald {
 

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "skald/base/float_environment.h"
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
@@ -90,6 +91,7 @@ class RandomParameters {
 // Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other types
 // than F32 are the rounded ones of F32. Throws std::bad_alloc.
 inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype) {
+  const FloatEnvironment plain(Denormals::kKept);
   internal::RandomParameters random(seed, dtype);
   for (const Parameter& parameter : list.parameters()) std::visit(random, parameter.value);
 }

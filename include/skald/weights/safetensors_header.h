@@ -15,8 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/weights/message.h"
-#include "skald/weights/strict_json.h"
+#include "skald/base/message.h"
+#include "skald/base/strict_json.h"
 
 namespace skald {
 

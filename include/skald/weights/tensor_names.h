@@ -15,8 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/message.h"
 #include "skald/weights/checkpoint.h"
-#include "skald/weights/message.h"
 
 namespace skald {
 

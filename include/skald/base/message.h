@@ -2,8 +2,8 @@
 //
 // How error messages about checkpoints write names and shapes, and how they are put together.
 
-#ifndef SKALD_WEIGHTS_MESSAGE_H_
-#define SKALD_WEIGHTS_MESSAGE_H_
+#ifndef SKALD_BASE_MESSAGE_H_
+#define SKALD_BASE_MESSAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,4 +43,4 @@ inline std::string QuotedName(std::string_view name) {
 
 }  // namespace skald
 
-#endif  // SKALD_WEIGHTS_MESSAGE_H_
+#endif  // SKALD_BASE_MESSAGE_H_
