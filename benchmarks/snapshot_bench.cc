@@ -60,7 +60,7 @@ KVCache Conversation(uint32_t tokens) {
 
 // Bytes of keys and values of so many tokens, without any padding.
 uint64_t RawBytes(uint32_t tokens) {
-  return uint64_t{tokens} * C::kLayers.size() * 2 * KVHeadsOf<C>() * HeadDimOf<C>() * sizeof(bf16);
+  return uint64_t{tokens} * C::kLayers.size() * 2 * C::kKVHeads * C::kHeadDim * sizeof(bf16);
 }
 
 void ReportSpeed(benchmark::State& state) {

@@ -43,7 +43,7 @@ TEST_CASE("the demo model in bf16 agrees as far as its precision goes") {
     error += (computed - expected[i]) * (computed - expected[i]);
   }
   // Activations, keys, values and probabilities are rounded about eight times a layer, each to within 2^-9.
-  CHECK(std::sqrt(error / square) < std::sqrt(8.0 * static_cast<double>(NumLayersOf<DemoModel>())) / 512);
+  CHECK(std::sqrt(error / square) < std::sqrt(8.0 * static_cast<double>(DemoModel::kLayers.size())) / 512);
 }
 
 }  // namespace

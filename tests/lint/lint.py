@@ -15,15 +15,16 @@ import sys
 # The folders of include/skald from top to bottom, and what each may include of ours. Includes point
 # downwards only, so no two folders can ever include each other.
 MAY_INCLUDE = {
-    "engine": {"store", "sampling", "text", "model", "weights", "cache", "kernels", "configs", "base"},
+    "engine": {"store", "sampling", "text", "model", "configs", "layers", "weights", "cache", "kernels", "base"},
     "store": {"sampling", "cache", "base"},
     "sampling": {"base"},
     "text": {"weights", "base"},
-    "model": {"kernels", "weights", "cache", "configs", "base"},
-    "weights": {"configs", "base"},
-    "cache": {"configs", "base"},
+    "model": {"configs", "layers", "weights", "cache", "kernels", "base"},
+    "configs": {"layers", "weights", "cache", "kernels", "base"},
+    "layers": {"weights", "cache", "kernels", "base"},
+    "weights": {"base"},
+    "cache": {"base"},
     "kernels": {"base"},
-    "configs": {"base"},
     "base": set(),
 }
 

@@ -27,7 +27,7 @@ template <class C>
 float Tolerance(std::span<const float> logits) {
   float largest = 0.0f;
   for (const float logit : logits) largest = std::max(largest, std::abs(logit));
-  const float steps = std::sqrt(static_cast<float>(NumLayersOf<C>() * C::kModelDim * 8));
+  const float steps = std::sqrt(static_cast<float>(C::kLayers.size() * C::kModelDim * 8));
   return largest * steps * std::numeric_limits<float>::epsilon();
 }
 

@@ -15,6 +15,7 @@
 
 #include "skald/configs/layer.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/short_form.h"
 #include "tests/support/gguf_writer.h"
 
 namespace skald::testing {
@@ -61,10 +62,11 @@ inline std::string WithPairsAdjacent(const std::string& bytes, size_t rows, size
 // Returns the tensors of a GGUF file for C. Those of `tensors` are F32 or BF16.
 template <ModelConfig C>
 std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, std::string_view architecture) {
+  const ShortForm form = ShortFormOf<C>();
   std::vector<NewGgufTensor> converted;
   for (const NewTensor& tensor : tensors) {
     std::string bytes = tensor.bytes;
-    if (HasUnitOffsetNorms<C>() && tensor.name.ends_with("norm.weight")) {
+    if (form.unit_offset_norms && tensor.name.ends_with("norm.weight")) {
       for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
         float value;
         std::memcpy(&value, &bytes[at], sizeof(value));
@@ -73,9 +75,9 @@ std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, st
       }
     }
     const bool is_turned = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
-    if (architecture == "llama" && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], HeadDimOf<C>());
+    if (architecture == "llama" && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], form.head_dim);
     converted.push_back(
-        {GgufName(tensor.name, HasPostNorms<C>()), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes});
+        {GgufName(tensor.name, form.post_norms), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes});
   }
   return converted;
 }
@@ -93,17 +95,18 @@ inline NewGgufTensor RopeDivisors(const RopeSpec& rope, size_t head_dim) {
 // Returns what the converter writes of C's architecture.
 template <ModelConfig C>
 GgufValues GgufMetadata(const std::string& architecture) {
+  const ShortForm form = ShortFormOf<C>();
   GgufValues values;
   const auto name = [&](std::string_view rest) { return (architecture + ".").append(rest); };
   values.String("general.architecture", architecture).U32(name("block_count"), C::kLayers.size());
-  values.U32(name("embedding_length"), C::kModelDim).U32(name("feed_forward_length"), FeedForwardDimOf<C>());
-  values.U32(name("attention.head_count"), HeadsOf<C>()).U32(name("attention.head_count_kv"), KVHeadsOf<C>());
-  values.U32(name("attention.key_length"), HeadDimOf<C>()).U32(name("attention.value_length"), HeadDimOf<C>());
+  values.U32(name("embedding_length"), C::kModelDim).U32(name("feed_forward_length"), form.feed_forward_dim);
+  values.U32(name("attention.head_count"), form.heads).U32(name("attention.head_count_kv"), form.kv_heads);
+  values.U32(name("attention.key_length"), form.head_dim).U32(name("attention.value_length"), form.head_dim);
   values.F32(name("attention.layer_norm_rms_epsilon"), C::kNormEpsilon).U32(name("context_length"), 4096);
   values.F32(name("rope.freq_base"), static_cast<float>(C::kRope.base));
-  if (architecture != "llama" && WindowOf<C>() > 0) values.U32(name("attention.sliding_window"), WindowOf<C>());
-  if (AttentionSoftcapOf<C>() > 0) values.F32(name("attn_logit_softcapping"), AttentionSoftcapOf<C>());
-  if (FinalSoftcapOf<C>() > 0) values.F32(name("final_logit_softcapping"), FinalSoftcapOf<C>());
+  if (architecture != "llama" && form.window > 0) values.U32(name("attention.sliding_window"), form.window);
+  if (form.attention_softcap > 0) values.F32(name("attn_logit_softcapping"), form.attention_softcap);
+  if (form.final_softcap > 0) values.F32(name("final_logit_softcapping"), form.final_softcap);
   if (C::kRope.scaling == RopeScaling::kLinear) {
     values.String(name("rope.scaling.type"), "linear");
     values.F32(name("rope.scaling.factor"), static_cast<float>(C::kRope.factor));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/configs/gguf_config.h"
 #include "skald/configs/published.h"
-#include "skald/weights/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_configs.h"
@@ -80,7 +80,7 @@ void CheckIdentified(const std::string& folder, const std::string& architecture)
   const auto path = TestDataPath(folder + "/model.safetensors");
   if (!path) return;
   std::vector<NewGgufTensor> tensors = GgufTensors<C>(RawFile(*path).Tensors(), architecture);
-  if (C::kRope.scaling == RopeScaling::kLlama3) tensors.push_back(RopeDivisors(C::kRope, HeadDimOf<C>()));
+  if (C::kRope.scaling == RopeScaling::kLlama3) tensors.push_back(RopeDivisors(C::kRope, C::kHeadDim));
   const WrittenFile file(GgufMetadata<C>(architecture), tensors);
   const auto checkpoint = Checkpoint::Open(file.path());
   REQUIRE(checkpoint);

@@ -15,6 +15,7 @@
 #include "skald/weights/gguf_types.h"
 #include "skald/model/load.h"
 #include "tests/support/gguf_convert.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
@@ -124,13 +125,13 @@ TEST_CASE("Every quantised type is packed as the type that means exactly the sam
     CHECK(HoldsRows(weights.embedding, 0, Decoded(tensors, "token_embd.weight")));
     CHECK(weights.head->dtype == packed);
     CHECK(HoldsRows(*weights.head, 0, Decoded(tensors, "output.weight")));
-    const FeedForwardWeights& feed_forward = weights.layers[0].feed_forward;
+    const GatedFeedForward::Weights& feed_forward = FeedForwardOf(weights, 0).Of<GatedFeedForward>();
     CHECK(feed_forward.down.dtype == packed);
     CHECK(HoldsRows(feed_forward.down, 0, Decoded(tensors, "blk.0.ffn_down.weight")));
     CHECK(feed_forward.gate_up.dtype == packed);
     CHECK(HoldsRows(feed_forward.gate_up, 0, Decoded(tensors, "blk.0.ffn_gate.weight")));
     CHECK(HoldsRows(feed_forward.gate_up, Wide::kFeedForwardDim, Decoded(tensors, "blk.0.ffn_up.weight")));
-    CHECK(weights.layers[0].attention.qkv.dtype == DType::kBF16);  // of floats
+    CHECK(MixerOf(weights, 0).Of<Attention>().qkv.dtype == DType::kBF16);  // of floats
   }
 }
 
@@ -140,7 +141,7 @@ TEST_CASE("Stacked tensors of several types are packed as one that holds all of 
   Quantise(tensors, "blk.0.attn_k.weight", "Q8_0");
   Quantise(tensors, "blk.0.attn_v.weight", "Q4_K");
   const ModelWeights weights = MustLoad(tensors);
-  const Matrix& qkv = weights.layers[0].attention.qkv;
+  const Matrix& qkv = MixerOf(weights, 0).Of<Attention>().qkv;
   constexpr size_t kQuery = Wide::kHeads * Wide::kHeadDim, kKV = Wide::kKVHeads * Wide::kHeadDim;
   CHECK(qkv.dtype == DType::kQ8A);
   CHECK(HoldsRows(qkv, 0, Decoded(tensors, "blk.0.attn_q.weight")));
@@ -152,7 +153,7 @@ TEST_CASE("Where one of the stacked tensors holds floats, all become the type fo
   std::vector<NewGgufTensor> tensors = WideTensors();
   Quantise(tensors, "blk.0.attn_q.weight", "Q4_K");
   const ModelWeights weights = MustLoad(tensors);
-  const Matrix& qkv = weights.layers[0].attention.qkv;
+  const Matrix& qkv = MixerOf(weights, 0).Of<Attention>().qkv;
   CHECK(qkv.dtype == DType::kBF16);
   std::vector<float> rounded = Decoded(tensors, "blk.0.attn_q.weight");
   for (float& value : rounded) value = ToFloat(RoundToBF16(value));
@@ -165,7 +166,7 @@ TEST_CASE("Rows of quantised queries and keys are put in order as those of float
     Quantise(tensors, name, "Q6_K");
   }
   const ModelWeights weights = MustLoad(tensors, "llama");
-  const Matrix& qkv = weights.layers[0].attention.qkv;
+  const Matrix& qkv = MixerOf(weights, 0).Of<Attention>().qkv;
   const std::vector<float> query = Decoded(tensors, "blk.0.attn_q.weight");
   for (size_t head = 0; head < Wide::kHeads; ++head) {
     for (size_t i = 0; i < Wide::kHeadDim; ++i) {

@@ -9,6 +9,7 @@
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
 #include "tests/support/golden_configs.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/support/test_data.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/raw_file.h"
@@ -39,34 +40,38 @@ struct Expectation {
 };
 
 template <ModelConfig C>
-void CheckLayer(const LayerWeights& layer, const std::string& prefix, const Expectation& expect) {
+void CheckLayer(const BlockWeights& mixer, const BlockWeights& mlp, const std::string& prefix,
+                const Expectation& expect) {
   CAPTURE(prefix);
-  CHECK(expect.Norm(layer.input_norm, prefix + "input_layernorm.weight"));
-  CHECK(expect.Matrix(layer.attention.qkv, prefix + "self_attn.",
+  const ShortForm form = ShortFormOf<C>();
+  const Attention::Weights& attention = mixer.Of<Attention>();
+  const GatedFeedForward::Weights& feed_forward = mlp.Of<GatedFeedForward>();
+  CHECK(expect.Norm(mixer.norm, prefix + "input_layernorm.weight"));
+  CHECK(expect.Matrix(attention.qkv, prefix + "self_attn.",
                       {"q_proj.weight", "k_proj.weight", "v_proj.weight"}));
-  CHECK(layer.attention.qkv_bias.empty() == !HasQKVBias<C>());
-  if (HasQKVBias<C>()) {
+  CHECK(attention.qkv_bias.empty() == !form.qkv_bias);
+  if (form.qkv_bias) {
     CHECK(
-        layer.attention.qkv_bias ==
+        attention.qkv_bias ==
         expect.file.Tensors(prefix + "self_attn.", {"q_proj.bias", "k_proj.bias", "v_proj.bias"}));
   }
-  CHECK(layer.attention.query_norm.empty() == !HasQKNorm<C>());
-  if (HasQKNorm<C>()) {
-    CHECK(expect.Norm(layer.attention.query_norm, prefix + "self_attn.q_norm.weight"));
-    CHECK(expect.Norm(layer.attention.key_norm, prefix + "self_attn.k_norm.weight"));
+  CHECK(attention.query_norm.empty() == !form.qk_norm);
+  if (form.qk_norm) {
+    CHECK(expect.Norm(attention.query_norm, prefix + "self_attn.q_norm.weight"));
+    CHECK(expect.Norm(attention.key_norm, prefix + "self_attn.k_norm.weight"));
   }
-  CHECK(expect.Matrix(layer.attention.output, prefix, {"self_attn.o_proj.weight"}));
-  CHECK(layer.post_attention_norm.empty() == !HasPostNorms<C>());
-  if (HasPostNorms<C>()) {
-    CHECK(expect.Norm(layer.post_attention_norm, prefix + "post_attention_layernorm.weight"));
-    CHECK(expect.Norm(layer.feed_forward_norm, prefix + "pre_feedforward_layernorm.weight"));
-    CHECK(expect.Norm(layer.post_feed_forward_norm, prefix + "post_feedforward_layernorm.weight"));
+  CHECK(expect.Matrix(attention.output, prefix, {"self_attn.o_proj.weight"}));
+  CHECK(mixer.post_norm.empty() == !form.post_norms);
+  if (form.post_norms) {
+    CHECK(expect.Norm(mixer.post_norm, prefix + "post_attention_layernorm.weight"));
+    CHECK(expect.Norm(mlp.norm, prefix + "pre_feedforward_layernorm.weight"));
+    CHECK(expect.Norm(mlp.post_norm, prefix + "post_feedforward_layernorm.weight"));
   } else {
-    CHECK(expect.Norm(layer.feed_forward_norm, prefix + "post_attention_layernorm.weight"));
+    CHECK(expect.Norm(mlp.norm, prefix + "post_attention_layernorm.weight"));
   }
-  CHECK(expect.Matrix(layer.feed_forward.gate_up, prefix + "mlp.",
+  CHECK(expect.Matrix(feed_forward.gate_up, prefix + "mlp.",
                       {"gate_proj.weight", "up_proj.weight"}));
-  CHECK(expect.Matrix(layer.feed_forward.down, prefix + "mlp.", {"down_proj.weight"}));
+  CHECK(expect.Matrix(feed_forward.down, prefix + "mlp.", {"down_proj.weight"}));
 }
 
 template <ModelConfig C>
@@ -77,14 +82,15 @@ void CheckFile(const std::string& name) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     const Result<ModelWeights> weights = LoadWeights<C>(*path, {.dtype = dtype, .threads = 2});
     REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
-    const Expectation expect{file, dtype, HasUnitOffsetNorms<C>()};
+    const Expectation expect{file, dtype, ShortFormOf<C>().unit_offset_norms};
     CHECK(expect.Matrix(weights->embedding, "", {"model.embed_tokens.weight"}));
     CHECK(expect.Norm(weights->final_norm, "model.norm.weight"));
     CHECK(weights->head.has_value() == !C::kTiedEmbeddings);
     if (weights->head) CHECK(expect.Matrix(*weights->head, "", {"lm_head.weight"}));
-    REQUIRE(weights->layers.size() == C::kLayers.size());
+    REQUIRE(weights->blocks.size() == 2 * C::kLayers.size());
     for (size_t i = 0; i < C::kLayers.size(); ++i) {
-      CheckLayer<C>(weights->layers[i], "model.layers." + std::to_string(i) + ".", expect);
+      CheckLayer<C>(testing::MixerOf(*weights, i), testing::FeedForwardOf(*weights, i),
+                    "model.layers." + std::to_string(i) + ".", expect);
     }
   }
 }

@@ -8,6 +8,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/message.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/load_tensors.h"
@@ -17,8 +18,10 @@ namespace skald {
 namespace {
 
 using testing::ErrorOf;
+using testing::FeedForwardOf;
 using testing::FloatsOf;
 using testing::LoadTensors;
+using testing::MixerOf;
 using testing::NewTensor;
 using testing::SafetensorsImage;
 using testing::TemporaryFolder;
@@ -50,9 +53,11 @@ TEST_CASE("Every tensor of a model with all options arrives where it belongs") {
   REQUIRE(weights->head);
   CHECK(Unpack(*weights->head) == raw("lm_head.weight"));
   CHECK(weights->final_norm == PlusOne(raw("model.norm.weight")));
-  REQUIRE(weights->layers.size() == 2);
+  REQUIRE(weights->blocks.size() == 2 * 2);
   for (size_t i = 0; i < 2; ++i) {
-    const LayerWeights& layer = weights->layers[i];
+    const BlockWeights &mixer = MixerOf(*weights, i), &mlp = FeedForwardOf(*weights, i);
+    const Attention::Weights& attention = mixer.Of<Attention>();
+    const GatedFeedForward::Weights& feed_forward = mlp.Of<GatedFeedForward>();
     const auto part = [&](const std::string& name) {
       return raw("model.layers." + std::to_string(i) + "." + name);
     };
@@ -60,18 +65,18 @@ TEST_CASE("Every tensor of a model with all options arrives where it belongs") {
       return Joined(Joined(part("self_attn.q_proj." + suffix), part("self_attn.k_proj." + suffix)),
                     part("self_attn.v_proj." + suffix));
     };
-    CHECK(layer.input_norm == PlusOne(part("input_layernorm.weight")));
-    CHECK(Unpack(layer.attention.qkv) == three("weight"));
-    CHECK(layer.attention.qkv_bias == three("bias"));
-    CHECK(layer.attention.query_norm == PlusOne(part("self_attn.q_norm.weight")));
-    CHECK(layer.attention.key_norm == PlusOne(part("self_attn.k_norm.weight")));
-    CHECK(Unpack(layer.attention.output) == part("self_attn.o_proj.weight"));
-    CHECK(layer.post_attention_norm == PlusOne(part("post_attention_layernorm.weight")));
-    CHECK(layer.feed_forward_norm == PlusOne(part("pre_feedforward_layernorm.weight")));
-    CHECK(Unpack(layer.feed_forward.gate_up) ==
+    CHECK(mixer.norm == PlusOne(part("input_layernorm.weight")));
+    CHECK(Unpack(attention.qkv) == three("weight"));
+    CHECK(attention.qkv_bias == three("bias"));
+    CHECK(attention.query_norm == PlusOne(part("self_attn.q_norm.weight")));
+    CHECK(attention.key_norm == PlusOne(part("self_attn.k_norm.weight")));
+    CHECK(Unpack(attention.output) == part("self_attn.o_proj.weight"));
+    CHECK(mixer.post_norm == PlusOne(part("post_attention_layernorm.weight")));
+    CHECK(mlp.norm == PlusOne(part("pre_feedforward_layernorm.weight")));
+    CHECK(Unpack(feed_forward.gate_up) ==
           Joined(part("mlp.gate_proj.weight"), part("mlp.up_proj.weight")));
-    CHECK(Unpack(layer.feed_forward.down) == part("mlp.down_proj.weight"));
-    CHECK(layer.post_feed_forward_norm == PlusOne(part("post_feedforward_layernorm.weight")));
+    CHECK(Unpack(feed_forward.down) == part("mlp.down_proj.weight"));
+    CHECK(mlp.post_norm == PlusOne(part("post_feedforward_layernorm.weight")));
   }
 }
 
@@ -80,14 +85,14 @@ TEST_CASE(
   std::vector<NewTensor> tensors = TinyTensors<TinyTied>();
   const Result<ModelWeights> weights = LoadTensors<TinyTied>(tensors);
   REQUIRE(weights);
-  const LayerWeights& layer = weights->layers[1];
-  CHECK(layer.feed_forward_norm ==
+  const BlockWeights &mixer = MixerOf(*weights, 1), &mlp = FeedForwardOf(*weights, 1);
+  CHECK(mlp.norm ==
         FloatsOf(TensorNamed(tensors, "model.layers.1.post_attention_layernorm.weight")));
-  CHECK(layer.post_attention_norm.empty());
-  CHECK(layer.post_feed_forward_norm.empty());
-  CHECK(layer.attention.qkv_bias.empty());
-  CHECK(layer.attention.query_norm.empty());
-  CHECK(layer.attention.key_norm.empty());
+  CHECK(mixer.post_norm.empty());
+  CHECK(mlp.post_norm.empty());
+  CHECK(mixer.Of<Attention>().qkv_bias.empty());
+  CHECK(mixer.Of<Attention>().query_norm.empty());
+  CHECK(mixer.Of<Attention>().key_norm.empty());
   CHECK(!weights->head);
 }
 
@@ -99,7 +104,7 @@ TEST_CASE("The default is bf16 matrices, rounded from F32, and float vectors") {
   std::vector<float> rounded =
       FloatsOf(TensorNamed(tensors, "model.layers.0.mlp.down_proj.weight"));
   for (float& value : rounded) value = ToFloat(RoundToBF16(value));
-  CHECK(Unpack(weights->layers[0].feed_forward.down) == rounded);
+  CHECK(Unpack(FeedForwardOf(*weights, 0).Of<GatedFeedForward>().down) == rounded);
   CHECK(weights->final_norm == FloatsOf(TensorNamed(tensors, "model.norm.weight")));
 }
 
@@ -210,7 +215,7 @@ TEST_CASE("F16 and BF16 tensors, also mixed with F32 ones, load exactly") {
   norm.bytes = testing::BytesOf(std::vector<uint16_t>(6, 0x4020));  // 2.5
   const Result<ModelWeights> weights = LoadTensors<TinyModel>(tensors, {.dtype = DType::kF32});
   REQUIRE(weights);
-  const Matrix& qkv = weights->layers[0].attention.qkv;
+  const Matrix& qkv = MixerOf(*weights, 0).Of<Attention>().qkv;
   CHECK(testing::UnpackRows(qkv, 0, 8) ==
         FloatsOf(TensorNamed(tensors, "model.layers.0.self_attn.q_proj.weight")));
   CHECK(testing::UnpackRows(qkv, 8, 12) == std::vector<float>(4 * 6, 1.5f));
@@ -279,8 +284,8 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
     REQUIRE(weights);
     CHECK(weights->embedding.dtype == dtype);
     CHECK(weights->final_norm == exact->final_norm);
-    const std::vector<float> expected = testing::Unpack(exact->layers[1].feed_forward.down);
-    const std::vector<float> values = testing::Unpack(weights->layers[1].feed_forward.down);
+    const std::vector<float> expected = Unpack(FeedForwardOf(*exact, 1).Of<GatedFeedForward>().down);
+    const std::vector<float> values = Unpack(FeedForwardOf(*weights, 1).Of<GatedFeedForward>().down);
     float largest = 0.0f, worst = 0.0f;
     for (size_t i = 0; i < values.size(); ++i) {
       largest = std::max(largest, std::abs(expected[i]));

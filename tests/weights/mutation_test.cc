@@ -11,7 +11,6 @@
 
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
-#include "skald/model/load.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/weights/tiny_checkpoint.h"
 

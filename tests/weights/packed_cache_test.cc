@@ -27,7 +27,13 @@ namespace {
 using testing::CheckError;
 using testing::SameWeights;
 using testing::TinyFull;
+using testing::TinyHybrid;
 using testing::TinyModel;
+
+void Write(const std::filesystem::path& path, const ModelWeights& weights, const std::string& source = {}) {
+  const PackedOrigin origin = {TinyFull::kName, Fingerprint(weights.spec), weights.dtype, source};
+  REQUIRE(WritePackedFile(path, ParametersOf(weights), origin));
+}
 
 // A checkpoint on disk, and a folder to cache it in.
 struct CachedModel {
@@ -91,6 +97,27 @@ TEST_CASE("what is stale, damaged or of another Config is packed again") {
   CHECK_FALSE(cached.Load<TinyFull>());
 }
 
+TEST_CASE("a packed file that does not fit leaves nothing behind in layers of any kind") {
+  CachedModel cached;
+  cached.Write(testing::TinyTensors<TinyHybrid>());
+  const auto plain = LoadWeights<TinyHybrid>(cached.model);
+  REQUIRE(plain);
+  // A file that claims to be this model and has parameters of another.
+  const ModelWeights other = RandomWeights<TinyFull>(5);
+  const PackedOrigin origin = {TinyHybrid::kName, Fingerprint(plain->spec), DType::kBF16,
+                               *DescribeSource(cached.model)};
+  const auto packed_file = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  std::filesystem::create_directories(cached.cache);
+  REQUIRE(WritePackedFile(packed_file, ParametersOf(other), origin));
+  for (const bool packed : {true, false}) {
+    const auto loaded = cached.Load<TinyHybrid>();
+    REQUIRE(loaded);
+    CHECK(cached.packed == packed);
+    CHECK(cached.warnings.empty());
+    CHECK(SameWeights(*loaded, *plain));
+  }
+}
+
 TEST_CASE("the source is described without its place") {
   CachedModel cached;
   const auto before = DescribeSource(cached.model);
@@ -133,8 +160,7 @@ TEST_CASE("a packed file that others can write to, or have written, is packed ag
   const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
   const auto source = DescribeSource(cached.model);
   const auto plant = [&] {  // weights that fit, of somebody else
-    REQUIRE(WritePackedFile(packed_file, RandomWeights<TinyFull>(5),
-                            {TinyFull::kName, Fingerprint(WeightShapesOf<TinyFull>()), *source}));
+    Write(packed_file, RandomWeights<TinyFull>(5), *source);
   };
   const auto check = [&] {
     CHECK(SameWeights(*cached.Load(), *plain));
@@ -192,8 +218,7 @@ TEST_CASE("a packed file is checked once, and again when it has changed") {
 TEST_CASE("a file is remembered once it is old enough that every change shows") {
   CachedModel cached;
   const auto path = cached.model / "tiny.packed", record = internal::RecordPath(path);
-  REQUIRE(
-      WritePackedFile(path, RandomWeights<TinyFull>(5), {TinyFull::kName, Fingerprint(WeightShapesOf<TinyFull>())}));
+  Write(path, RandomWeights<TinyFull>(5));
   REQUIRE(LoadWeights<TinyFull>(path));
   CHECK_FALSE(std::filesystem::exists(record));
   std::this_thread::sleep_for(std::chrono::milliseconds(2100));

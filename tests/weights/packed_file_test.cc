@@ -17,7 +17,6 @@
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
 #include "skald/weights/packed_writer.h"
-#include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -31,8 +30,8 @@ using testing::TemporaryFolder;
 using testing::TinyFull;
 
 template <ModelConfig C>
-PackedOrigin OriginOf() {
-  return {C::kName, Fingerprint(WeightShapesOf<C>()), "source", {{"a.txt", "first"}, {"b.txt", ""}}};
+PackedOrigin OriginOf(DType dtype = DType::kBF16) {
+  return {C::kName, Fingerprint(SpecOf<C>()), dtype, "source", {{"a.txt", "first"}, {"b.txt", ""}}};
 }
 
 std::string ReadFile(const std::filesystem::path& path) {
@@ -45,7 +44,7 @@ PackedTable TableOf(const std::string& image) { return *ParsePacked("image", std
 // A packed file of TinyFull, and variations of it.
 struct TinyPacked {
   TinyPacked() {
-    REQUIRE(WritePackedFile(path, weights, OriginOf<TinyFull>()));
+    REQUIRE(WritePackedFile(path, ParametersOf(weights), OriginOf<TinyFull>()));
     image = ReadFile(path);
   }
 
@@ -80,7 +79,7 @@ void CheckRoundTrip(DType dtype) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "packed";
   const ModelWeights weights = RandomWeights<C>(1, dtype);
-  REQUIRE(WritePackedFile(path, weights, OriginOf<C>()));
+  REQUIRE(WritePackedFile(path, ParametersOf(weights), OriginOf<C>(dtype)));
   const Result<ModelWeights> once = LoadWeights<C>(path, {.dtype = dtype});
   const Result<ModelWeights> twice = LoadWeights<C>(path, {.dtype = dtype});
   REQUIRE(once);
@@ -123,7 +122,7 @@ TEST_CASE("attached files come back") {
   TinyPacked packed;
   const auto file = PackedFile::Open(packed.path);
   REQUIRE(file);
-  CHECK((*file)->table().config == TinyFull::kName);
+  CHECK((*file)->table().name == TinyFull::kName);
   CHECK((*file)->table().source == "source");
   CHECK((*file)->Attachment("a.txt") == "first");
   CHECK((*file)->Attachment("b.txt") == "");
@@ -195,7 +194,7 @@ TEST_CASE("files of other versions, CPUs, Configs and element types are refused 
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.layout_version; })),
              ErrorCode::kUnsupported, "layout of matrices");
   CHECK(packed.Load(packed.image));
-  CheckError(LoadWeights<testing::TinyModel>(packed.path), ErrorCode::kInvalidArgument, "packed for the Config tiny");
+  CheckError(LoadWeights<testing::TinyModel>(packed.path), ErrorCode::kInvalidArgument, "packed for the model tiny");
   CheckError(LoadWeights<TinyFull>(packed.path, {.dtype = DType::kF32}), ErrorCode::kInvalidArgument,
              "packed as BF16, but LoadOptions::dtype is F32");
 }

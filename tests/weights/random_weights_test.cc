@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/model/load.h"
+#include "skald/weights/random_weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/layers/mamba.h"
+#include "skald/layers/mamba2.h"
+#include "skald/layers/rg_lru.h"
+#include "skald/model/load.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/load_tensors.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -15,10 +20,12 @@
 namespace skald {
 namespace {
 
+using testing::FeedForwardOf;
+using testing::MixerOf;
 using testing::TinyFull;
 
 std::string ShapesOf(const ModelWeights& weights) {
-  const testing::ParameterList parameters(weights);
+  const testing::ParameterArrays parameters(weights);
   std::string text;
   const auto add = [&text](size_t size) { text += std::to_string(size) + " "; };
   for (const Matrix* matrix : parameters.matrices) {
@@ -47,8 +54,8 @@ TEST_CASE("Random weights have the shapes of loaded ones") {
 TEST_CASE("Random weights stay what they are") {
   const ModelWeights weights = RandomWeights<TinyFull>(5, DType::kF32);
   CHECK(testing::ElementOf(weights.embedding, 0, 0) == 0x1.3fb12ap-1f);
-  CHECK(testing::ElementOf(weights.layers[1].feed_forward.down, 5, 9) == -0x1.c24078p-4f);
-  CHECK(weights.layers[1].post_feed_forward_norm[5] == 0x1.f9a91cp-1f);
+  CHECK(testing::ElementOf(FeedForwardOf(weights, 1).Of<GatedFeedForward>().down, 5, 9) == -0x1.c24078p-4f);
+  CHECK(FeedForwardOf(weights, 1).post_norm[5] == 0x1.f9a91cp-1f);
 }
 
 TEST_CASE("Random recurrent layers neither forget at once nor remember for ever") {
@@ -56,22 +63,27 @@ TEST_CASE("Random recurrent layers neither forget at once nor remember for ever"
     return std::ranges::all_of(values, [=](float value) { return value >= min && value <= max; });
   };
   const ModelWeights hybrid = RandomWeights<testing::TinyHybrid>(1), mamba = RandomWeights<testing::TinyMambaModel>(1);
-  CHECK(between(hybrid.layers[0].recurrent.decay, -1.0f, -0.01f));
-  for (const RecurrentWeights* weights : {&hybrid.layers[2].recurrent, &mamba.layers[0].recurrent}) {
-    CHECK(between(weights->decay, -16.0f, -1.0f));
-    CHECK(between(weights->time_step_bias, std::log(std::expm1(0.01f)), std::log(std::expm1(0.1f))));
-  }
+  CHECK(between(MixerOf(hybrid, 0).Of<RgLru>().decay, -1.0f, -0.01f));
+  const auto check = [&](const auto& weights) {
+    CHECK(between(weights.decay, -16.0f, -1.0f));
+    CHECK(between(weights.time_step_bias, std::log(std::expm1(0.01f)), std::log(std::expm1(0.1f))));
+  };
+  check(MixerOf(hybrid, 2).Of<Mamba2>());
+  check(MixerOf(mamba, 0).Of<Mamba>());
 }
 
 TEST_CASE("Random weights depend on the seed alone, and bf16 ones are the f32 ones rounded") {
   const ModelWeights a = RandomWeights<TinyFull>(7, DType::kF32);
   CHECK(testing::SameWeights(a, RandomWeights<TinyFull>(7, DType::kF32)));
   CHECK(!testing::SameWeights(a, RandomWeights<TinyFull>(8, DType::kF32)));
-  std::vector<float> rounded = testing::Unpack(a.layers[1].feed_forward.down);
+  const auto down = [](const ModelWeights& weights, size_t layer) -> const Matrix& {
+    return FeedForwardOf(weights, layer).Of<GatedFeedForward>().down;
+  };
+  std::vector<float> rounded = testing::Unpack(down(a, 1));
   for (float& value : rounded) value = ToFloat(RoundToBF16(value));
   const ModelWeights b = RandomWeights<TinyFull>(7, DType::kBF16);
-  CHECK(testing::Unpack(b.layers[1].feed_forward.down) == rounded);
-  CHECK(!testing::SameMatrix(a.layers[0].feed_forward.down, a.layers[1].feed_forward.down));
+  CHECK(testing::Unpack(down(b, 1)) == rounded);
+  CHECK(!testing::SameMatrix(down(a, 0), down(a, 1)));
 }
 
 TEST_CASE("Random matrices have mean 0 and variance 1 / columns") {

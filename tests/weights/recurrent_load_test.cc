@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/recurrence.h"
+#include "skald/configs/layer.h"
 #include "skald/model/load.h"
+#include "skald/weights/recurrent_transforms.h"
 #include "skald/weights/message.h"
 #include "tests/support/golden_configs.h"
+#include "tests/support/layer_blocks.h"
 #include "tests/support/test_data.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/load_tensors.h"
@@ -25,6 +27,8 @@ namespace skald {
 namespace {
 
 using testing::ErrorOf;
+using testing::FeedForwardOf;
+using testing::MixerOf;
 using testing::NewTensor;
 using testing::TensorNamed;
 using testing::TinyHybrid;
@@ -72,9 +76,8 @@ Floats MinusExp(Floats values) {
   return values;
 }
 
-void CheckGates(const RecurrentWeights& weights, const RecurrenceSpec& spec, const std::string& prefix,
-                const Expectation& expect) {
-  const size_t heads = spec.heads, block = spec.width / spec.heads;
+void CheckGates(const RgLru::Weights& weights, const RgLru& lru, const std::string& prefix, const Expectation& expect) {
+  const size_t heads = lru.blocks, block = lru.width / lru.blocks;
   REQUIRE(weights.gates.size() == 2 * heads);
   for (size_t gate = 0; gate < 2; ++gate) {
     const Floats all = expect.tensor(prefix + (gate == 0 ? "input_gate_weight" : "recurrent_gate_weight"));
@@ -87,14 +90,17 @@ void CheckGates(const RecurrentWeights& weights, const RecurrenceSpec& spec, con
   CHECK(weights.gate_bias == expect.Joined({prefix + "input_gate_bias", prefix + "recurrent_gate_bias"}));
 }
 
-void CheckRgLru(const RecurrentWeights& weights, const RecurrenceSpec& spec, const std::string& layer,
-                const Expectation& expect) {
+void CheckConv(const CausalConv::Weights& conv, const std::string& prefix, size_t taps, const Expectation& expect) {
+  CHECK(conv.taps == Transposed(expect.tensor(prefix + "weight"), taps));
+  CHECK(conv.bias == expect.tensor(prefix + "bias"));
+}
+
+void CheckLayer(const RgLru::Weights& weights, const RgLru& lru, const std::string& layer, const Expectation& expect) {
   const std::string block = layer + "temporal_block.";
   CHECK(expect.Matrix(weights.input, {block + "linear_y.weight", block + "linear_x.weight"}));
   CHECK(weights.input_bias == expect.Joined({block + "linear_y.bias", block + "linear_x.bias"}));
-  CHECK(weights.conv == Transposed(expect.tensor(block + "conv_1d.weight"), spec.conv_width));
-  CHECK(weights.conv_bias == expect.tensor(block + "conv_1d.bias"));
-  CheckGates(weights, spec, block + "rg_lru.", expect);
+  CheckConv(weights.conv, block + "conv_1d.", lru.conv_width, expect);
+  CheckGates(weights, lru, block + "rg_lru.", expect);
   const Floats parameter = expect.tensor(block + "rg_lru.recurrent_param");
   REQUIRE(weights.decay.size() == parameter.size());
   for (size_t i = 0; i < parameter.size(); ++i) {
@@ -104,43 +110,52 @@ void CheckRgLru(const RecurrentWeights& weights, const RecurrenceSpec& spec, con
   CHECK(weights.output_bias == expect.tensor(block + "linear_out.bias"));
 }
 
-void CheckStateSpace(const RecurrentWeights& weights, const RecurrenceSpec& spec, const std::string& layer,
-                     const Expectation& expect) {
-  const std::string mixer = layer + "mixer.";
-  const bool is_mamba = spec.kind == LayerKind::kMamba;
+// What both Mamba kinds have.
+template <class Weights>
+void CheckStateSpace(const Weights& weights, size_t taps, const std::string& mixer, const Expectation& expect) {
   CHECK(expect.Matrix(weights.input, {mixer + "in_proj.weight"}));
-  CHECK(weights.conv == Transposed(expect.tensor(mixer + "conv1d.weight"), spec.conv_width));
-  CHECK(weights.conv_bias == expect.tensor(mixer + "conv1d.bias"));
+  CheckConv(weights.conv, mixer + "conv1d.", taps, expect);
   CHECK(weights.skip == expect.tensor(mixer + "D"));
-  CHECK(weights.time_step_bias == expect.tensor(mixer + (is_mamba ? "dt_proj.bias" : "dt_bias")));
-  const Floats decay = MinusExp(expect.tensor(mixer + "A_log"));
-  CHECK(weights.decay == (is_mamba ? Transposed(decay, spec.state_dim) : decay));
-  if (is_mamba) {
-    CHECK(expect.Matrix(weights.selection, {mixer + "x_proj.weight"}));
-    CHECK(expect.Matrix(weights.time_step, {mixer + "dt_proj.weight"}));
-  } else {
-    CHECK(weights.norm == expect.tensor(mixer + "norm.weight"));
-  }
   CHECK(expect.Matrix(weights.output, {mixer + "out_proj.weight"}));
+}
+
+void CheckLayer(const Mamba::Weights& weights, const Mamba& mamba, const std::string& layer,
+                const Expectation& expect) {
+  const std::string mixer = layer + "mixer.";
+  CheckStateSpace(weights, mamba.conv_width, mixer, expect);
+  CHECK(weights.time_step_bias == expect.tensor(mixer + "dt_proj.bias"));
+  CHECK(weights.decay == Transposed(MinusExp(expect.tensor(mixer + "A_log")), mamba.state_dim));
+  CHECK(expect.Matrix(weights.selection, {mixer + "x_proj.weight"}));
+  CHECK(expect.Matrix(weights.time_step, {mixer + "dt_proj.weight"}));
+}
+
+void CheckLayer(const Mamba2::Weights& weights, const Mamba2& mamba, const std::string& layer,
+                const Expectation& expect) {
+  const std::string mixer = layer + "mixer.";
+  CheckStateSpace(weights, mamba.conv_width, mixer, expect);
+  CHECK(weights.time_step_bias == expect.tensor(mixer + "dt_bias"));
+  CHECK(weights.decay == MinusExp(expect.tensor(mixer + "A_log")));
+  CHECK(weights.norm == expect.tensor(mixer + "norm.weight"));
 }
 
 template <ModelConfig C>
 void CheckRecurrences(const ModelWeights& weights, const std::string& body, const Expectation& expect) {
-  REQUIRE(weights.layers.size() == C::kLayers.size());
+  const ModelSpec& spec = weights.spec;
+  const size_t blocks_of_layer = testing::HasFeedForward(spec) ? 2 : 1;
+  REQUIRE(weights.blocks.size() == blocks_of_layer * C::kLayers.size());
   for (size_t i = 0; i < C::kLayers.size(); ++i) {
     const LayerKind kind = C::kLayers[i];
-    const LayerWeights& layer = weights.layers[i];
+    const LayerSpec& layer = spec.blocks[testing::FindBlock(spec, i, /*feed_forward=*/false)].layers[0];
     const std::string prefix = body + "layers." + std::to_string(i) + ".";
     CAPTURE(prefix);
-    CHECK((layer.attention.qkv.rows == 0) == IsRecurrent(kind));
-    CHECK((layer.recurrent.input.rows == 0) == IsAttention(kind));
-    if (IsAttention(kind)) continue;
-    const RecurrenceSpec spec = RecurrenceOf<C>(kind);
-    if (kind == LayerKind::kRgLru) {
-      CheckRgLru(layer.recurrent, spec, prefix, expect);
-    } else {
-      CheckStateSpace(layer.recurrent, spec, prefix, expect);
-    }
+    const auto check = [&]<class L>(const L* one) {
+      if (one != nullptr) CheckLayer(MixerOf(weights, i).Of<L>(), *one, prefix, expect);
+      return one != nullptr;
+    };
+    CHECK((layer.As<Attention>() != nullptr) == IsAttention(kind));
+    CHECK(check(layer.As<RgLru>()) == (kind == LayerKind::kRgLru));
+    CHECK(check(layer.As<Mamba>()) == (kind == LayerKind::kMamba));
+    CHECK(check(layer.As<Mamba2>()) == (kind == LayerKind::kMamba2));
   }
 }
 
@@ -152,17 +167,17 @@ void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& e
     return values;
   };
   CHECK(weights.final_norm == norm("model.final_norm.weight"));
-  for (size_t i = 0; i < weights.layers.size(); ++i) {
+  for (size_t i = 0; i < weights.blocks.size() / 2; ++i) {
     const std::string prefix = "model.layers." + std::to_string(i) + ".", mlp = prefix + "mlp_block.";
-    const LayerWeights& layer = weights.layers[i];
-    CHECK(layer.input_norm == norm(prefix + "temporal_pre_norm.weight"));
-    CHECK(layer.feed_forward_norm == norm(prefix + "channel_pre_norm.weight"));
-    CHECK(expect.Matrix(layer.feed_forward.gate_up, {mlp + "gate_proj.weight", mlp + "up_proj.weight"}));
-    CHECK(layer.feed_forward.gate_up_bias == expect.Joined({mlp + "gate_proj.bias", mlp + "up_proj.bias"}));
-    CHECK(expect.Matrix(layer.feed_forward.down, {mlp + "down_proj.weight"}));
-    CHECK(layer.feed_forward.down_bias == expect.tensor(mlp + "down_proj.bias"));
+    CHECK(MixerOf(weights, i).norm == norm(prefix + "temporal_pre_norm.weight"));
+    CHECK(FeedForwardOf(weights, i).norm == norm(prefix + "channel_pre_norm.weight"));
+    const GatedFeedForward::Weights& feed_forward = FeedForwardOf(weights, i).Of<GatedFeedForward>();
+    CHECK(expect.Matrix(feed_forward.gate_up, {mlp + "gate_proj.weight", mlp + "up_proj.weight"}));
+    CHECK(feed_forward.gate_up_bias == expect.Joined({mlp + "gate_proj.bias", mlp + "up_proj.bias"}));
+    CHECK(expect.Matrix(feed_forward.down, {mlp + "down_proj.weight"}));
+    CHECK(feed_forward.down_bias == expect.tensor(mlp + "down_proj.bias"));
   }
-  const AttentionWeights& attention = weights.layers[2].attention;
+  const Attention::Weights& attention = MixerOf(weights, 2).Of<Attention>();
   const std::string block = "model.layers.2.temporal_block.";
   CHECK(expect.Matrix(attention.qkv, {block + "q_proj.weight", block + "k_proj.weight", block + "v_proj.weight"}));
   CHECK(attention.qkv_bias.empty());
@@ -173,11 +188,9 @@ void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& e
 // What both Mamba families call differently.
 void CheckMambaBlocks(const ModelWeights& weights, const Expectation& expect) {
   CHECK(weights.final_norm == expect.tensor("backbone.norm_f.weight"));
-  for (size_t i = 0; i < weights.layers.size(); ++i) {
-    const LayerWeights& layer = weights.layers[i];
-    CHECK(layer.input_norm == expect.tensor("backbone.layers." + std::to_string(i) + ".norm.weight"));
-    CHECK(layer.feed_forward_norm.empty());
-    CHECK(layer.feed_forward.gate_up.rows == 0);
+  CHECK(!testing::HasFeedForward(weights.spec));
+  for (size_t i = 0; i < weights.blocks.size(); ++i) {
+    CHECK(weights.blocks[i].norm == expect.tensor("backbone.layers." + std::to_string(i) + ".norm.weight"));
   }
 }
 
@@ -266,9 +279,10 @@ TEST_CASE("A model of one's own that mixes kinds of layers loads by the Llama li
   const Result<ModelWeights> weights = testing::LoadTensors<TinyHybrid>(tensors, {.dtype = DType::kF32});
   REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
   CheckRecurrences<TinyHybrid>(*weights, "model.", expect);
-  CHECK(weights->layers[1].attention.output_bias == expect.tensor("model.layers.1.self_attn.o_proj.bias"));
-  CHECK(weights->layers[2].feed_forward_norm == expect.tensor("model.layers.2.post_attention_layernorm.weight"));
-  CHECK(weights->layers[3].feed_forward.down_bias == expect.tensor("model.layers.3.mlp.down_proj.bias"));
+  CHECK(MixerOf(*weights, 1).Of<Attention>().output_bias == expect.tensor("model.layers.1.self_attn.o_proj.bias"));
+  CHECK(FeedForwardOf(*weights, 2).norm == expect.tensor("model.layers.2.post_attention_layernorm.weight"));
+  CHECK(FeedForwardOf(*weights, 3).Of<GatedFeedForward>().down_bias ==
+        expect.tensor("model.layers.3.mlp.down_proj.bias"));
   CheckDamages<TinyHybrid>(tensors);
 }
 

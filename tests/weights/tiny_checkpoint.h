@@ -16,11 +16,12 @@
 #include <vector>
 
 #include "skald/configs/layer.h"
-#include "skald/configs/recurrence.h"
+#include "skald/configs/model_config.h"
+#include "skald/configs/short_form.h"
+#include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
 #include "skald/weights/matrix.h"
-#include "skald/weights/model_weights.h"
-#include "skald/model/load.h"
+#include "skald/weights/parameters.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {
@@ -79,30 +80,29 @@ inline NewTensor TinyTensor(const std::string& name, std::vector<uint64_t> shape
 // Tensors by the names of their layer's parts, and their shapes.
 using TinyParts = std::vector<std::pair<std::string, std::vector<uint64_t>>>;
 
-template <ModelConfig C>
-TinyParts TinyAttention() {
-  constexpr uint64_t model = C::kModelDim, head_dim = HeadDimOf<C>();
-  constexpr uint64_t query = HeadsOf<C>() * head_dim, kv = KVHeadsOf<C>() * head_dim;
+inline TinyParts TinyAttention(const ShortForm& form) {
+  const uint64_t model = form.model_dim, head_dim = form.head_dim;
+  const uint64_t query = form.heads * head_dim, kv = form.kv_heads * head_dim;
   TinyParts parts = {{"self_attn.q_proj.weight", {query, model}},
                      {"self_attn.k_proj.weight", {kv, model}},
                      {"self_attn.v_proj.weight", {kv, model}},
                      {"self_attn.o_proj.weight", {model, query}}};
   const auto add = [&](const char* name, std::vector<uint64_t> shape) { parts.emplace_back(name, shape); };
-  if (HasQKVBias<C>()) {
+  if (form.qkv_bias) {
     add("self_attn.q_proj.bias", {query});
     add("self_attn.k_proj.bias", {kv});
     add("self_attn.v_proj.bias", {kv});
   }
-  if (HasAttentionOutputBias<C>()) add("self_attn.o_proj.bias", {model});
-  if (HasQKNorm<C>()) {
+  if (form.attention_output_bias) add("self_attn.o_proj.bias", {model});
+  if (form.qk_norm) {
     add("self_attn.q_norm.weight", {head_dim});
     add("self_attn.k_norm.weight", {head_dim});
   }
   return parts;
 }
 
-inline TinyParts TinyRgLru(const RecurrenceSpec& spec, uint64_t model) {
-  const uint64_t width = spec.width, heads = spec.heads, block = width / heads, taps = spec.conv_width;
+inline TinyParts TinyRgLru(const RgLru& lru, uint64_t model) {
+  const uint64_t width = lru.width, heads = lru.blocks, block = width / heads, taps = lru.conv_width;
   return {{"temporal_block.linear_y.weight", {width, model}},
           {"temporal_block.linear_y.bias", {width}},
           {"temporal_block.linear_x.weight", {width, model}},
@@ -118,8 +118,8 @@ inline TinyParts TinyRgLru(const RecurrenceSpec& spec, uint64_t model) {
           {"temporal_block.linear_out.bias", {model}}};
 }
 
-inline TinyParts TinyMamba(const RecurrenceSpec& spec, uint64_t model) {
-  const uint64_t width = spec.width, state = spec.state_dim, rank = spec.time_step_rank, taps = spec.conv_width;
+inline TinyParts TinyMamba(const Mamba& mamba, uint64_t model) {
+  const uint64_t width = mamba.inner_dim, state = mamba.state_dim, rank = mamba.time_step_rank, taps = mamba.conv_width;
   return {{"mixer.in_proj.weight", {2 * width, model}}, {"mixer.conv1d.weight", {width, 1, taps}},
           {"mixer.conv1d.bias", {width}},               {"mixer.x_proj.weight", {rank + 2 * state, width}},
           {"mixer.dt_proj.weight", {width, rank}},      {"mixer.dt_proj.bias", {width}},
@@ -127,9 +127,9 @@ inline TinyParts TinyMamba(const RecurrenceSpec& spec, uint64_t model) {
           {"mixer.out_proj.weight", {model, width}}};
 }
 
-inline TinyParts TinyMamba2(const RecurrenceSpec& spec, uint64_t model) {
-  const uint64_t width = spec.width, heads = spec.heads, taps = spec.conv_width;
-  const uint64_t channels = width + 2 * spec.groups * spec.state_dim;
+inline TinyParts TinyMamba2(const Mamba2& mamba, uint64_t model) {
+  const uint64_t heads = mamba.heads, width = heads * mamba.head_dim, taps = mamba.conv_width;
+  const uint64_t channels = width + 2 * mamba.groups * mamba.state_dim;
   return {{"mixer.in_proj.weight", {width + channels + heads, model}},
           {"mixer.conv1d.weight", {channels, 1, taps}},
           {"mixer.conv1d.bias", {channels}},
@@ -140,21 +140,19 @@ inline TinyParts TinyMamba2(const RecurrenceSpec& spec, uint64_t model) {
           {"mixer.out_proj.weight", {model, width}}};
 }
 
-template <ModelConfig C>
-TinyParts TinyMixer(LayerKind kind) {
-  if (IsAttention(kind)) return TinyAttention<C>();
-  const RecurrenceSpec spec = RecurrenceOf<C>(kind);
-  if (kind == LayerKind::kRgLru) return TinyRgLru(spec, C::kModelDim);
-  return kind == LayerKind::kMamba ? TinyMamba(spec, C::kModelDim) : TinyMamba2(spec, C::kModelDim);
+inline TinyParts TinyMixer(const ShortForm& form, LayerKind kind) {
+  const uint64_t model = form.model_dim;
+  if (IsAttention(kind)) return TinyAttention(form);
+  if (kind == LayerKind::kRgLru) return TinyRgLru(form.rg_lru, model);
+  return kind == LayerKind::kMamba ? TinyMamba(form.mamba, model) : TinyMamba2(form.mamba2, model);
 }
 
-template <ModelConfig C>
-TinyParts TinyFeedForward() {
-  constexpr uint64_t model = C::kModelDim, hidden = FeedForwardDimOf<C>();
+inline TinyParts TinyFeedForward(const ShortForm& form) {
+  const uint64_t model = form.model_dim, hidden = form.feed_forward_dim;
   TinyParts parts = {{"mlp.gate_proj.weight", {hidden, model}},
                      {"mlp.up_proj.weight", {hidden, model}},
                      {"mlp.down_proj.weight", {model, hidden}}};
-  if (HasFeedForwardBias<C>()) {
+  if (form.feed_forward_bias) {
     parts.insert(parts.end(),
                  {{"mlp.gate_proj.bias", {hidden}}, {"mlp.up_proj.bias", {hidden}}, {"mlp.down_proj.bias", {model}}});
   }
@@ -167,6 +165,7 @@ template <ModelConfig C>
 std::vector<NewTensor> TinyTensors(const std::string& body = "model.",
                                    const std::string& head = "lm_head.") {
   constexpr uint64_t model = C::kModelDim, vocab = C::kVocabSize;
+  const ShortForm form = ShortFormOf<C>();
   std::vector<NewTensor> tensors = {TinyTensor(body + "embed_tokens.weight", {vocab, model})};
   for (size_t i = 0; i < C::kLayers.size(); ++i) {
     const auto add = [&](const TinyParts& parts) {
@@ -175,13 +174,13 @@ std::vector<NewTensor> TinyTensors(const std::string& body = "model.",
       }
     };
     add({{"input_layernorm.weight", {model}}});
-    add(TinyMixer<C>(C::kLayers[i]));
-    if (FeedForwardDimOf<C>() == 0) continue;
+    add(TinyMixer(form, C::kLayers[i]));
+    if (form.feed_forward_dim == 0) continue;
     add({{"post_attention_layernorm.weight", {model}}});
-    if (HasPostNorms<C>()) {
+    if (form.post_norms) {
       add({{"pre_feedforward_layernorm.weight", {model}}, {"post_feedforward_layernorm.weight", {model}}});
     }
-    add(TinyFeedForward<C>());
+    add(TinyFeedForward(form));
   }
   tensors.push_back(TinyTensor(body + "norm.weight", {model}));
   if (!C::kTiedEmbeddings) tensors.push_back(TinyTensor(head + "weight", {vocab, model}));
@@ -206,12 +205,12 @@ inline bool SameMatrix(const Matrix& a, const Matrix& b) {
 }
 
 // All parameters of a model, in a fixed order.
-struct ParameterList {
-  explicit ParameterList(const ModelWeights& weights) {
-    VisitParameters(weights, [this](const auto& parameter) { Add(parameter); });
+struct ParameterArrays {
+  explicit ParameterArrays(const ModelWeights& weights) {
+    ForEachArray(
+        ParametersOf(weights), [this](const Matrix& matrix, size_t, size_t) { matrices.push_back(&matrix); },
+        [this](const std::vector<float>& vector, size_t) { vectors.push_back(&vector); });
   }
-  void Add(const Matrix& matrix) { matrices.push_back(&matrix); }
-  void Add(const std::vector<float>& vector) { vectors.push_back(&vector); }
 
   std::vector<const Matrix*> matrices;
   std::vector<const std::vector<float>*> vectors;
@@ -219,7 +218,7 @@ struct ParameterList {
 
 // True when two sets of weights are equal in every bit.
 inline bool SameWeights(const ModelWeights& a, const ModelWeights& b) {
-  const ParameterList in_a(a), in_b(b);
+  const ParameterArrays in_a(a), in_b(b);
   return a.dtype == b.dtype && a.head.has_value() == b.head.has_value() &&
          std::ranges::equal(in_a.matrices, in_b.matrices,
                             [](const Matrix* x, const Matrix* y) { return SameMatrix(*x, *y); }) &&

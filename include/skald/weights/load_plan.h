@@ -33,7 +33,6 @@
 #include "skald/weights/recurrent_transforms.h"
 #include "skald/weights/rope_rows.h"
 #include "skald/weights/tensor_names.h"
-#include "skald/weights/tensor_names.h"
 #include "skald/weights/tensor_view.h"
 
 namespace skald {
@@ -180,6 +179,7 @@ class LoadPlan {
 
   void ReadVector(const VectorStep& step,
                   const std::function<void(const LoadProgress&)>& progress) {
+    step.target->clear();
     for (const TensorView* tensor : step.tensors) {
       AppendFloats(tensor->bytes.data(), *tensor->dtype, tensor->bytes.size() / SizeOf(*tensor->dtype), *step.target);
       Report(*tensor, tensor->bytes.size(), progress);
@@ -189,6 +189,7 @@ class LoadPlan {
 
   void ReadTransposed(const TransposedStep& step, DType dtype, ExecutorRef executor,
                       const std::function<void(const LoadProgress&)>& progress) {
+    Matrix* target = step.targets->data();
     for (const TensorView* tensor : step.tensors) {
       const auto count = static_cast<size_t>(tensor->shape[0]), cols = static_cast<size_t>(tensor->shape[1]),
                  rows = static_cast<size_t>(tensor->shape[2]);
@@ -197,7 +198,7 @@ class LoadPlan {
         const std::vector<std::byte> bytes =
             TransposedBytes(tensor->bytes.data() + i * rows * cols * element_size, cols, rows, element_size);
         const PackSource source[] = {{bytes.data(), *tensor->dtype, rows}};
-        step.targets->push_back(PackMatrix(source, cols, dtype, executor));
+        *target++ = PackMatrix(source, cols, dtype, executor);
       }
       Report(*tensor, tensor->bytes.size(), progress);
     }

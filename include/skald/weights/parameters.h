@@ -101,13 +101,15 @@ class ParameterList {
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts) {
-    parameters_.push_back({layer_, MatrixParameter{&target, cols, std::move(parts)}});
+    Add(MatrixParameter{&target, cols, std::move(parts)});
   }
+  // Makes room for as many matrices.
   void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts) {
-    parameters_.push_back({layer_, BlocksParameter{&targets, count, cols, std::move(parts)}});
+    targets.resize(parts.size() * count);
+    Add(BlocksParameter{&targets, count, cols, std::move(parts)});
   }
   void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {}) {
-    parameters_.push_back({layer_, VectorParameter{&target, std::move(parts), random, std::move(convert)}});
+    Add(VectorParameter{&target, std::move(parts), random, std::move(convert)});
   }
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {}) {
     AddArray(target, ArraysOf(parts), random);
@@ -121,6 +123,13 @@ class ParameterList {
   }
 
  private:
+  template <class Value>
+  void Add(Value value) {
+    Parameter& parameter = parameters_.emplace_back();
+    parameter.layer = layer_;
+    parameter.value = std::move(value);
+  }
+
   static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts) {
     std::vector<ArrayPart> arrays;
     for (const Part& part : parts) arrays.push_back({part.name, {part.rows}});
@@ -140,7 +149,6 @@ void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vec
     if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
       on_matrix(*matrix->target, matrix->rows(), matrix->cols);
     } else if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
-      blocks->targets->resize(blocks->parts.size() * blocks->count);
       for (size_t i = 0; i < blocks->targets->size(); ++i) {
         on_matrix((*blocks->targets)[i], blocks->parts[i / blocks->count].rows, blocks->cols);
       }

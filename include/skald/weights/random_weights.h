@@ -61,10 +61,9 @@ class RandomParameters {
     *parameter.target = MakeMatrix(parameter.rows(), parameter.cols);
   }
   void operator()(const BlocksParameter& parameter) {
+    Matrix* target = parameter.targets->data();
     for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) {
-        parameter.targets->push_back(MakeMatrix(part.rows, parameter.cols));
-      }
+      for (size_t i = 0; i < parameter.count; ++i) *target++ = MakeMatrix(part.rows, parameter.cols);
     }
   }
   void operator()(const VectorParameter& parameter) {
