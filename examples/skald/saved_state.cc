@@ -55,6 +55,7 @@ class StoredPromptMemory : public PromptMemory {
   Result<PromptStart> Recall(std::span<const int32_t> prompt) override {
     auto prefix = prompts_->Lookup(prompt);
     if (!prefix) return Failure(prefix.error());
+    if (prefix->store_error) return Failure(*prefix->store_error);
     return PromptStart{std::move(prefix->cache), std::move(prefix->logits)};
   }
 
