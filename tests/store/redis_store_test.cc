@@ -225,7 +225,10 @@ TEST_CASE("prompts are shared through Redis") {
     if (is_second) {
       CHECK(prefix.logits == logits);
       server->Kill();
-      CheckError(prompts->Lookup(RandomTokens<AllFeatures>(2, 150)), ErrorCode::kFailedPrecondition, "Redis server");
+      const auto miss = prompts->Lookup(RandomTokens<AllFeatures>(2, 150));
+      REQUIRE(miss);
+      REQUIRE(miss->store_error);
+      CheckError(Result<void>(Failure(*miss->store_error)), ErrorCode::kFailedPrecondition, "Redis server");
       continue;
     }
     Workspace workspace = *CreateWorkspace(runtime);
