@@ -24,6 +24,7 @@ TEST_CASE("chunks in Redis") {
 #include "skald/store/prompt_cache.h"
 #include "skald/store/redis_store.h"
 #include "skald/store/snapshot.h"
+#include "tests/support/fake_redis_server.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/small_models.h"
 
@@ -251,39 +252,6 @@ TEST_CASE("where there is no server, connecting says so in time") {
   CheckError(RedisStore::Connect({.connect_timeout = milliseconds(0)}), ErrorCode::kInvalidArgument, "is 0 ms");
   CheckError(RedisStore::Connect({.answer_timeout = milliseconds(-1)}), ErrorCode::kInvalidArgument, "is -1 ms");
 }
-
-using Answers = std::vector<std::string>;
-
-// A server that sends the given answers, each after it received something, to one connection after the other, and then
-// closes it; or waits where the answer is "".
-class FakeServer {
- public:
-  explicit FakeServer(std::vector<Answers> connections) : listener_(ListenOnLoopback(port)) {
-    thread_ = std::thread([this, connections = std::move(connections)] {
-      for (const Answers& answers : connections) {
-        const internal::Descriptor peer(::accept(listener_.get(), nullptr, nullptr));
-        for (const std::string& answer : answers) {
-          char buffer[4096];
-          if (::recv(peer.get(), buffer, sizeof buffer, 0) <= 0) break;
-          if (answer.empty()) (void)::recv(peer.get(), buffer, sizeof buffer, 0);
-          (void)::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
-        }
-      }
-    });
-  }
-  ~FakeServer() {
-    ::shutdown(listener_.get(), SHUT_RDWR);
-    thread_.join();
-  }
-
-  int port = 0;
-
- private:
-  internal::Descriptor listener_;
-  std::thread thread_;
-};
-
-const std::string kPong = "+PONG\r\n";
 
 TEST_CASE("whatever else answers at the port is no Redis server") {
   for (const char* answer : {"HTTP/1.1 400 Bad Request\r\n\r\n", ":1\r\n", "$-1\r\n", "*0\r\n"}) {
