@@ -20,7 +20,7 @@
 #include "skald/configs/config_list.h"
 #include "skald/configs/identify.h"
 #include "skald/weights/gguf.h"
-#include "skald/weights/message.h"
+#include "skald/base/message.h"
 #include "skald/weights/pack.h"
 #include "skald/weights/tensor_view.h"
 
