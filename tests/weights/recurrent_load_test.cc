@@ -14,7 +14,7 @@
 #include "skald/configs/layer.h"
 #include "skald/model/load.h"
 #include "skald/weights/recurrent_transforms.h"
-#include "skald/weights/message.h"
+#include "skald/base/message.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/support/test_data.h"

@@ -33,7 +33,7 @@ template <ModelConfig C>
 Result<Model<C>> LoadModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
   return NoThrow("LoadModel", [&]() -> Result<Model<C>> {
     auto weights = LoadWeights<C>(path, options);
-    if (!weights) return Failure(weights.error());
+    if (!weights) return Failure(std::move(weights.error()));
     return Model<C>(std::move(*weights));
   });
 }
