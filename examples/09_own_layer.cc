@@ -29,8 +29,9 @@ struct GatedLinearAttention {
   // By these names the tensors are found in a checkpoint, behind "model.layers.<number>.".
   void ListParameters(Weights& weights, size_t model_dim, skald::ParameterList& list) const {
     const auto w = static_cast<size_t>(width);
-    list.AddMatrix(weights.input, model_dim,
-                   {{"gla.q_proj.weight", w}, {"gla.k_proj.weight", w}, {"gla.v_proj.weight", w}, {"gla.g_proj.weight", w}});
+    list.AddMatrix(
+        weights.input, model_dim,
+        {{"gla.q_proj.weight", w}, {"gla.k_proj.weight", w}, {"gla.v_proj.weight", w}, {"gla.g_proj.weight", w}});
     list.AddMatrix(weights.output, w, {{"gla.o_proj.weight", model_dim}});
   }
 
@@ -71,8 +72,10 @@ struct MyModel {
     skald::ModelSpec spec = {.model_dim = 128, .vocab_size = 1000, .tied_embeddings = true};
     for (uint32_t number = 0; number < 3; ++number) {
       skald::Block mixer = {.number = number}, feed_forward = {.number = number, .norm_name = "feed_forward_norm"};
-      if (number < 2) mixer.layers.push_back(GatedLinearAttention{.width = 64});
-      else mixer.layers.push_back(attention);
+      if (number < 2)
+        mixer.layers.push_back(GatedLinearAttention{.width = 64});
+      else
+        mixer.layers.push_back(attention);
       feed_forward.layers.push_back(skald::GatedFeedForward{.width = 256});
       spec.blocks.push_back(mixer);
       spec.blocks.push_back(feed_forward);

@@ -22,8 +22,7 @@ TEST_CASE("an architecture does not differ from itself") {
 
 TEST_CASE("differences are listed with both values, in the order of importance") {
   CHECK(Differences(ShortFormOf<Mistral_7B_V0_1>(), ShortFormOf<Mistral_7B_V0_3>()) ==
-        Texts{"vocab_size (32000, expected 32768)",
-              "layer_types (sliding_attention x1, expected full_attention x1)",
+        Texts{"vocab_size (32000, expected 32768)", "layer_types (sliding_attention x1, expected full_attention x1)",
               "sliding_window (4096, expected 0)", "rope_theta (10000, expected 1000000)"});
 }
 
@@ -43,8 +42,7 @@ TEST_CASE("numbers are told apart to the last bit and written as people write th
   ShortForm a = ShortFormOf<Llama2_7B>(), b = a;
   a.norm_epsilon = 1e-6f;
   a.rope.base = 10000.5;
-  CHECK(Differences(a, b) ==
-        Texts{"rope_theta (10000.5, expected 10000)", "rms_norm_eps (1e-06, expected 1e-05)"});
+  CHECK(Differences(a, b) == Texts{"rope_theta (10000.5, expected 10000)", "rms_norm_eps (1e-06, expected 1e-05)"});
 
   a = b;
   a.rope.base = std::nextafter(b.rope.base, 0.0);
@@ -106,7 +104,8 @@ TEST_CASE("what no layer uses is left out, so that equal numerics compare equal"
 TEST_CASE("blocks of one model may differ in every size") {
   ModelSpec spec = SpecOf<Llama2_7B>();
   const ModelSpec uniform = spec;
-  spec.blocks[0].layers[0] = Attention{.heads = 8, .kv_heads = 8, .head_dim = 64, .rotary_dim = 64, .query_pre_scale = 64};
+  spec.blocks[0].layers[0] =
+      Attention{.heads = 8, .kv_heads = 8, .head_dim = 64, .rotary_dim = 64, .query_pre_scale = 64};
   CHECK(WhyImpossible(spec) == nullptr);
   CHECK(Fingerprint(spec) != Fingerprint(uniform));
   CHECK(LayoutOf(spec).groups().size() == 2);

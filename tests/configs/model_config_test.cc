@@ -93,9 +93,8 @@ struct ManyKinds : LlamaFamily {
   static constexpr RopeSpec kRope = {}, kSlidingRope = {.base = 5000.0};
   static constexpr int kConvWidth = 4, kLruWidth = 60, kLruBlocks = 3, kInnerDim = 84, kStateDim = 6, kTimeStepRank = 5;
   static constexpr int kSsmHeads = 4, kSsmHeadDim = 20, kSsmGroups = 2;
-  static constexpr auto kLayers =
-      RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kMamba, LayerKind::kMamba2, LayerKind::kFullAttention,
-                       LayerKind::kSlidingAttention});
+  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kMamba, LayerKind::kMamba2,
+                                                   LayerKind::kFullAttention, LayerKind::kSlidingAttention});
   static constexpr bool kTiedEmbeddings = true;
 };
 

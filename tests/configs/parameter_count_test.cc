@@ -17,7 +17,8 @@ int64_t ParameterCount() {
   ModelWeights weights(SpecOf<C>());
   int64_t count = 0;
   ForEachArray(
-      ParametersOf(weights), [&](const Matrix&, size_t rows, size_t cols) { count += static_cast<int64_t>(rows * cols); },
+      ParametersOf(weights),
+      [&](const Matrix&, size_t rows, size_t cols) { count += static_cast<int64_t>(rows * cols); },
       [&](const std::vector<float>&, size_t size) { count += static_cast<int64_t>(size); });
   return count;
 }

@@ -20,9 +20,12 @@ enum class Activation : uint8_t {
 // The names that Hugging Face's config.json uses.
 constexpr std::string_view NameOf(Activation activation) {
   switch (activation) {
-    case Activation::kSilu: return "silu";
-    case Activation::kGeluTanh: return "gelu_pytorch_tanh";
-    case Activation::kGeluErf: return "gelu";
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGeluTanh:
+      return "gelu_pytorch_tanh";
+    case Activation::kGeluErf:
+      return "gelu";
   }
   return "unknown";
 }

@@ -23,9 +23,12 @@ enum class RopeScaling : uint8_t {
 // The names that Hugging Face's config.json uses.
 constexpr std::string_view NameOf(RopeScaling scaling) {
   switch (scaling) {
-    case RopeScaling::kNone: return "default";
-    case RopeScaling::kLinear: return "linear";
-    case RopeScaling::kLlama3: return "llama3";
+    case RopeScaling::kNone:
+      return "default";
+    case RopeScaling::kLinear:
+      return "linear";
+    case RopeScaling::kLlama3:
+      return "llama3";
   }
   return "unknown";
 }
@@ -36,9 +39,9 @@ struct RopeSpec {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;      // kLlama3 only, as are the two below
+  double low_frequency_factor = 1.0;  // kLlama3 only, as are the two below
   double high_frequency_factor = 4.0;
-  double original_context = 8192.0;       // tokens the model was first trained on
+  double original_context = 8192.0;  // tokens the model was first trained on
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 
@@ -73,8 +76,7 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
 // Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
 // `rotary_dim` elements of a head that are rotated.
 inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
-  const double frequency =
-      std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
+  const double frequency = std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
   if (rope.scaling == RopeScaling::kNone) return frequency;
   if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
   const double wavelength = 2.0 * std::numbers::pi / frequency;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Free factories: caches and pools are made from a layout and a RuntimeConfig, never by a model. Errors: kInvalidArgument, naming the member of RuntimeConfig that cannot work.
+// Free factories: caches and pools are made from a layout and a RuntimeConfig, never by a model. Errors:
+// kInvalidArgument, naming the member of RuntimeConfig that cannot work; kResourceExhausted for memory that the system
+// does not have.
 
 #ifndef SKALD_CACHE_CREATE_H_
 #define SKALD_CACHE_CREATE_H_

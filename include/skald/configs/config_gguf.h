@@ -154,7 +154,8 @@ inline std::string_view GgufModelType(std::string_view name) {
 // Returns all models that it can be: one, but several for "llama", the likeliest first. `metadata` is
 // an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
 // missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
-inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata, const GgufTensorFacts& facts) {
+inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata,
+                                                           const GgufTensorFacts& facts) {
   return NoThrow("the metadata", [&]() -> Result<std::vector<DescribedModel>> {
     std::optional<Error> error;
     const internal::JsonFields whole(&metadata, nullptr, "", &error);

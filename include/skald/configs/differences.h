@@ -55,7 +55,8 @@ inline std::string Text(const RopeSpec& rope) {
 // The shortest pattern whose repetition gives the list, as in "sliding_attention x5, full_attention x1".
 inline std::string Pattern(const std::vector<std::string>& texts) {
   size_t period = 1;
-  while (period < texts.size() && !std::equal(texts.begin() + static_cast<ptrdiff_t>(period), texts.end(), texts.begin())) {
+  while (period < texts.size() &&
+         !std::equal(texts.begin() + static_cast<ptrdiff_t>(period), texts.end(), texts.begin())) {
     ++period;
   }
   std::string pattern;
@@ -107,13 +108,15 @@ inline std::vector<Attention> SlidingAttention(const ModelSpec& spec) {
 
 template <auto kMember>
 std::string MainRope(const ModelSpec& spec) {
-  return FactOf(MainAttention(spec), Text(RopeSpec().*kMember), [](const Attention& a) { return Text(a.rope.*kMember); });
+  return FactOf(MainAttention(spec), Text(RopeSpec().*kMember),
+                [](const Attention& a) { return Text(a.rope.*kMember); });
 }
 
 // The RoPE that only sliding layers have.
 inline std::string SlidingRope(const ModelSpec& spec) {
   const auto main = MainAttention(spec), sliding = SlidingAttention(spec);
-  const bool own = !main.empty() && std::ranges::any_of(sliding, [&](const Attention& a) { return a.rope != main[0].rope; });
+  const bool own =
+      !main.empty() && std::ranges::any_of(sliding, [&](const Attention& a) { return a.rope != main[0].rope; });
   return own ? FactOf(sliding, "", [](const Attention& a) { return Text(a.rope); }) : "none";
 }
 
@@ -219,7 +222,8 @@ inline constexpr ModelFact kModelFacts[] = {
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
     {"kUnitOffsetNorms", [](const ModelSpec& s) { return Text(s.final_norm.unit_offset); }},
     {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
-    {"kRoundEmbeddingScale", [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},
+    {"kRoundEmbeddingScale",
+     [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},
 };
 
 }  // namespace internal

@@ -20,11 +20,11 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/configs/short_form.h"
 #include "skald/configs/config_json.h"
 #include "skald/configs/config_list.h"
 #include "skald/configs/differences.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/short_form.h"
 
 namespace skald {
 namespace internal {
@@ -46,8 +46,8 @@ inline Failure UnknownModelType(std::span<const NamedModel> known, std::string_v
     const std::string type(one.model.model_type);
     if (std::ranges::find(types, type) == types.end()) types.push_back(type);
   }
-  return Fail(ErrorCode::kUnsupported,
-              "the model_type is " + std::string(model_type) + ", but the Configs to choose from are of " + Joined(types));
+  return Fail(ErrorCode::kUnsupported, "the model_type is " + std::string(model_type) +
+                                           ", but the Configs to choose from are of " + Joined(types));
 }
 
 inline Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model) {
@@ -65,14 +65,14 @@ inline Result<size_t> FindModel(std::span<const NamedModel> known, const Describ
   if (!nearest) return UnknownModelType(known, model.model_type);
 
   const std::string name(known[*nearest].name);
-  return Fail(ErrorCode::kUnsupported,
-              "no Config fits; the nearest, " + name + ", differs in " + Joined(fewest));
+  return Fail(ErrorCode::kUnsupported, "no Config fits; the nearest, " + name + ", differs in " + Joined(fewest));
 }
 
 template <ModelConfig C>
 DescribedModel DescribeConfig() {
-  static_assert(requires { C::kModelType; },
-                "A Config must give kModelType, the \"model_type\" of config.json, to be recognised by it.");
+  static_assert(
+      requires { C::kModelType; },
+      "A Config must give kModelType, the \"model_type\" of config.json, to be recognised by it.");
   return {C::kModelType, SpecOf<C>()};
 }
 

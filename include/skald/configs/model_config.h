@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a Config is: a struct of `static constexpr` facts about one model's architecture. The concept
-// ModelConfig lists what every Config must say; ShortFormOf reads it, with what its optional members mean where they are
-// absent, so that a Config mentions only the features it has; SpecOf is the model that it stands for; and CheckConfig
-// refuses, in full sentences, what no model can be.
+// ModelConfig lists what every Config must say; ShortFormOf reads it, with what its optional members mean where they
+// are absent, so that a Config mentions only the features it has; SpecOf is the model that it stands for; and
+// CheckConfig refuses, in full sentences, what no model can be.
 //
 // In the long form a Config gives the model itself, blocks with layers of any types, a user's own included:
 //   kName; using Layers = LayerTypes<...>, all types that occur; static constexpr ModelSpec Spec().
@@ -144,8 +144,10 @@ constexpr ShortForm ShortFormOf() {
 // Returns the model that a Config stands for.
 template <ModelConfig C>
 constexpr ModelSpec SpecOf() {
-  if constexpr (LongConfig<C>) return C::Spec();
-  else return Expand(ShortFormOf<C>());
+  if constexpr (LongConfig<C>)
+    return C::Spec();
+  else
+    return Expand(ShortFormOf<C>());
 }
 
 // Returns the layout of a model's cache.
@@ -175,22 +177,48 @@ namespace internal {
 // Stops the build where a Config in the short form lacks a member that its layers need, or has one that none would use.
 template <ShortConfig C>
 constexpr void CheckMembers() {
-  static_assert(!requires { C::kFeedForwardDim; } || requires { C::kActivation; },
-                "A Config with kFeedForwardDim must give kActivation.");
+  static_assert(
+      !requires { C::kFeedForwardDim; } || requires { C::kActivation; },
+      "A Config with kFeedForwardDim must give kActivation.");
   constexpr bool kSlides = HasLayerKind<C>(LayerKind::kSlidingAttention);
   constexpr bool kMamba = HasLayerKind<C>(LayerKind::kMamba), kMamba2 = HasLayerKind<C>(LayerKind::kMamba2);
-  static_assert(!HasAttention<C>() || requires { C::kHeads; C::kKVHeads; C::kHeadDim; C::kRope; },
-                "A Config with attention layers must give kHeads, kKVHeads, kHeadDim and kRope.");
+  static_assert(
+      !HasAttention<C>() ||
+          requires {
+            C::kHeads;
+            C::kKVHeads;
+            C::kHeadDim;
+            C::kRope;
+          },
+      "A Config with attention layers must give kHeads, kKVHeads, kHeadDim and kRope.");
   static_assert(!kSlides || ShortFormOf<C>().window > 0,
                 "A Config with kSlidingAttention layers must give a positive kWindow.");
   static_assert(kSlides || !HasAttention<C>() || ShortFormOf<C>().window == 0,
                 "kWindow is set, but no layer in kLayers is kSlidingAttention, so it would be ignored.");
-  static_assert(!HasLayerKind<C>(LayerKind::kRgLru) || requires { C::kLruWidth; C::kLruBlocks; },
-                "A Config with kRgLru layers must give kLruWidth and kLruBlocks.");
-  static_assert(!kMamba || requires { C::kInnerDim; C::kStateDim; C::kTimeStepRank; },
-                "A Config with kMamba layers must give kInnerDim, kStateDim and kTimeStepRank.");
-  static_assert(!kMamba2 || requires { C::kSsmHeads; C::kSsmHeadDim; C::kStateDim; C::kSsmGroups; },
-                "A Config with kMamba2 layers must give kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups.");
+  static_assert(
+      !HasLayerKind<C>(LayerKind::kRgLru) ||
+          requires {
+            C::kLruWidth;
+            C::kLruBlocks;
+          },
+      "A Config with kRgLru layers must give kLruWidth and kLruBlocks.");
+  static_assert(
+      !kMamba ||
+          requires {
+            C::kInnerDim;
+            C::kStateDim;
+            C::kTimeStepRank;
+          },
+      "A Config with kMamba layers must give kInnerDim, kStateDim and kTimeStepRank.");
+  static_assert(
+      !kMamba2 ||
+          requires {
+            C::kSsmHeads;
+            C::kSsmHeadDim;
+            C::kStateDim;
+            C::kSsmGroups;
+          },
+      "A Config with kMamba2 layers must give kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups.");
 }
 
 // A sentence as a value that can be part of a name.

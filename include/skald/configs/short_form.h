@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ShortForm: a model told by the sizes that its layers share and by which kind each layer is. Configs and the metadata of
-// checkpoints say so; Expand makes the ModelSpec of it that all other code works with, and leaves out what no layer uses.
+// ShortForm: a model told by the sizes that its layers share and by which kind each layer is. Configs and the metadata
+// of checkpoints say so; Expand makes the ModelSpec of it that all other code works with, and leaves out what no layer
+// uses.
 
 #ifndef SKALD_CONFIGS_SHORT_FORM_H_
 #define SKALD_CONFIGS_SHORT_FORM_H_
@@ -38,7 +39,7 @@ struct ShortForm {
   int head_dim = 0;
   int rotary_dim = 0;
   std::vector<LayerKind> layers = {};
-  RgLru rg_lru = {};   // of the layers of that kind
+  RgLru rg_lru = {};  // of the layers of that kind
   Mamba mamba = {};
   Mamba2 mamba2 = {};
   int window = 0;
@@ -92,19 +93,23 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
   Mamba2 mamba2 = a.mamba2;
   mamba2.norm = NormOf(a);
   switch (kind) {
-    case LayerKind::kRgLru: return a.rg_lru;
-    case LayerKind::kMamba: return a.mamba;
-    case LayerKind::kMamba2: return mamba2;
+    case LayerKind::kRgLru:
+      return a.rg_lru;
+    case LayerKind::kMamba:
+      return a.mamba;
+    case LayerKind::kMamba2:
+      return mamba2;
     case LayerKind::kFullAttention:
-    case LayerKind::kSlidingAttention: break;
+    case LayerKind::kSlidingAttention:
+      break;
   }
   return AttentionOf(a, kind == LayerKind::kSlidingAttention);
 }
 
 }  // namespace internal
 
-// Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it has
-// one.
+// Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it
+// has one.
 constexpr ModelSpec Expand(const ShortForm& a) {
   const Norm norm = internal::NormOf(a);
   const std::optional<Norm> post_norm = a.post_norms ? std::optional(norm) : std::nullopt;

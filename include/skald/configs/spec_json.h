@@ -32,7 +32,9 @@ namespace skald {
 namespace internal {
 
 template <class T>
-concept HasFields = requires(const T& value) { T::VisitFields(value, [](std::string_view, const auto&) {}); };
+concept HasFields = requires(const T& value) {
+  T::VisitFields(value, [](std::string_view, const auto&) {});
+};
 
 // The values that an enum of a spec can have.
 template <class E>
@@ -45,7 +47,8 @@ template <class T>
 nlohmann::json ToJson(const T& value) {
   if constexpr (HasFields<T>) {
     nlohmann::json object = nlohmann::json::object();
-    T::VisitFields(value, [&](std::string_view name, const auto& member) { object[std::string(name)] = ToJson(member); });
+    T::VisitFields(value,
+                   [&](std::string_view name, const auto& member) { object[std::string(name)] = ToJson(member); });
     return object;
   } else if constexpr (std::is_enum_v<T>) {
     return std::string(NameOf(value));
@@ -158,8 +161,8 @@ nlohmann::json SpecToJson(const ModelSpec& spec) {
   return json;
 }
 
-// Returns the spec that SpecToJson wrote. Errors: kDataLoss for what is no such text, naming the member that is missing or
-// wrong; kUnsupported for a model that cannot be.
+// Returns the spec that SpecToJson wrote. Errors: kDataLoss for what is no such text, naming the member that is missing
+// or wrong; kUnsupported for a model that cannot be.
 template <class Types = StandardLayers>
 Result<ModelSpec> SpecFromJson(std::string_view text) {
   return NoThrow("the description of a model", [&]() -> Result<ModelSpec> {
@@ -192,7 +195,8 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
       }
     }
     if (!reader.complaint().empty()) {
-      return Fail(ErrorCode::kDataLoss, "the description of a model lacks '" + reader.complaint() + "', or it is wrong");
+      return Fail(ErrorCode::kDataLoss,
+                  "the description of a model lacks '" + reader.complaint() + "', or it is wrong");
     }
     if (const char* why = WhyImpossible(spec)) return Fail(ErrorCode::kUnsupported, why);
     return spec;

@@ -26,8 +26,8 @@ namespace skald {
 struct Attention {
   static constexpr std::string_view kName = "attention";
 
-  int heads = 0;       // of queries
-  int kv_heads = 0;    // each serves heads / kv_heads query heads
+  int heads = 0;     // of queries
+  int kv_heads = 0;  // each serves heads / kv_heads query heads
   int head_dim = 0;
   int rotary_dim = 0;  // elements of each head that RoPE turns, the first ones; the others carry no position
   int window = 0;      // positions that a token sees, its own included; 0: all before it
@@ -89,10 +89,9 @@ struct Attention {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const size_t q = query_dim(), kv = kv_dim(), head = static_cast<size_t>(head_dim);
-    list.AddMatrix(weights.qkv, model_dim,
-                   {{"self_attn.q_proj.weight", q, head},
-                    {"self_attn.k_proj.weight", kv, head},
-                    {"self_attn.v_proj.weight", kv}});
+    list.AddMatrix(
+        weights.qkv, model_dim,
+        {{"self_attn.q_proj.weight", q, head}, {"self_attn.k_proj.weight", kv, head}, {"self_attn.v_proj.weight", kv}});
     if (qkv_bias) {
       list.AddVector(weights.qkv_bias,
                      {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});

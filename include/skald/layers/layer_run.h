@@ -46,8 +46,8 @@ struct LayerState {
   size_t rows() const { return runs.back().row_end; }
 };
 
-// Walks through the rows of a pass in the order of time, for layers whose state is `memory`: calls step(row, memory) for
-// each, with the state before it in memory, which it moves on; keeps the state wherever the step needs it.
+// Walks through the rows of a pass in the order of time, for layers whose state is `memory`: calls step(row, memory)
+// for each, with the state before it in memory, which it moves on; keeps the state wherever the step needs it.
 template <class Step>
 void ForEachRow(const LayerState& state, std::span<float> memory, Step step) {
   for (const RecurrentRun& run : state.runs) {

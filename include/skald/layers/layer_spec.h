@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A layer of any type as one value: LayerSpec is what it is, LayerWeights are its parameters, LayerFunction computes
-// it. A type of layers is a struct that says its sizes, its parameters, its state and its arithmetic once; a struct of a
-// user's own is as good as ours.
+// it. A type of layers is a struct that says its sizes, its parameters, its state and its arithmetic once; a struct of
+// a user's own is as good as ours.
 
 #ifndef SKALD_LAYERS_LAYER_SPEC_H_
 #define SKALD_LAYERS_LAYER_SPEC_H_
@@ -49,17 +49,15 @@ class FieldVisitor {
 
  private:
   template <class T>
-    requires std::is_enum_v<T>
-  constexpr void Visit(std::string_view name, T value) {
-    Text(name, NameOf(value));
-  }
+  requires std::is_enum_v<T>
+  constexpr void Visit(std::string_view name, T value) { Text(name, NameOf(value)); }
   template <class T>
   constexpr void Visit(std::string_view name, const std::optional<T>& value) {
     Integer(name, value.has_value());
     if (value) (*this)(name, *value);
   }
   template <class T>
-    requires requires(const T& value, FieldVisitor& visitor) { T::VisitFields(value, visitor); }
+  requires requires(const T& value, FieldVisitor& visitor) { T::VisitFields(value, visitor); }
   constexpr void Visit(std::string_view name, const T& value) {
     Text(name, "{");
     T::VisitFields(value, *this);
@@ -79,16 +77,17 @@ class FieldVisitor {
 //   State()                    what it keeps: keys and values, or a fixed number of floats (cache/layout.h)
 template <class L>
 concept Layer = requires {
-                  { L::kName } -> std::convertible_to<std::string_view>;
-                } && std::copyable<L> && std::equality_comparable<L> &&
-                requires(const L& layer, typename L::Weights& weights, ParameterList& list, const LayerRun& run,
-                         FieldVisitor& visit) {
-                  L::VisitFields(layer, visit);
-                  { layer.WhyImpossible() } -> std::same_as<const char*>;
-                  layer.ListParameters(weights, size_t{}, list);
-                  { std::span<const size_t>(layer.ScratchFloats(size_t{})) };
-                  layer.Run(weights, run);
-                };
+  { L::kName } -> std::convertible_to<std::string_view>;
+}
+&&std::copyable<L>&& std::equality_comparable<L>&& requires(const L& layer, typename L::Weights& weights,
+                                                            ParameterList& list, const LayerRun& run,
+                                                            FieldVisitor& visit) {
+  L::VisitFields(layer, visit);
+  { layer.WhyImpossible() } -> std::same_as<const char*>;
+  layer.ListParameters(weights, size_t{}, list);
+  {std::span<const size_t>(layer.ScratchFloats(size_t{}))};
+  layer.Run(weights, run);
+};
 
 template <class L>
 concept LayerWithState = Layer<L> && requires(const L& layer) {
@@ -118,8 +117,8 @@ inline constexpr char kLayerType = 0;
 class LayerSpec {
  public:
   template <class L>
-    requires(!std::same_as<L, LayerSpec> && Layer<L>)
-  constexpr LayerSpec(const L& layer) : held_(new Held<L>(layer)) {}  // NOLINT: a layer is a LayerSpec
+  requires(!std::same_as<L, LayerSpec> && Layer<L>) constexpr LayerSpec(const L& layer)
+      : held_(new Held<L>(layer)) {}  // NOLINT: a layer is a LayerSpec
   constexpr LayerSpec(const LayerSpec& other) : held_(other.held_->Clone()) {}
   constexpr LayerSpec(LayerSpec&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
   constexpr LayerSpec& operator=(LayerSpec other) noexcept {
@@ -186,8 +185,10 @@ class LayerSpec {
     constexpr void Visit(FieldVisitor& visit) const override { L::VisitFields(layer, visit); }
     constexpr const char* WhyImpossible() const override { return layer.WhyImpossible(); }
     constexpr std::optional<CacheGroup> State() const override {
-      if constexpr (LayerWithState<L>) return layer.State();
-      else return std::nullopt;
+      if constexpr (LayerWithState<L>)
+        return layer.State();
+      else
+        return std::nullopt;
     }
     void Reserve(size_t rows, Scratch& scratch) const override { scratch.Grow(layer.ScratchFloats(rows)); }
     std::unique_ptr<LayerWeights> MakeWeights() const override { return std::make_unique<internal::WeightsOf<L>>(); }

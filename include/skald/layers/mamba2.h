@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm behind the gate.
+// Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm behind the
+// gate.
 
 #ifndef SKALD_LAYERS_MAMBA2_H_
 #define SKALD_LAYERS_MAMBA2_H_

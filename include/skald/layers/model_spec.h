@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ModelSpec: what a model is, as one plain value: an embedding, residual blocks, a final norm and a head. It is the only
-// description of a model that code works with; cache layout, parameters and fingerprints follow from it.
+// ModelSpec: what a model is, as one plain value: an embedding, residual blocks, a final norm and a head. It is the
+// only description of a model that code works with; cache layout, parameters and fingerprints follow from it.
 
 #ifndef SKALD_LAYERS_MODEL_SPEC_H_
 #define SKALD_LAYERS_MODEL_SPEC_H_
@@ -31,9 +31,12 @@ enum class EmbeddingScale : uint8_t {
 
 constexpr std::string_view NameOf(EmbeddingScale scale) {
   switch (scale) {
-    case EmbeddingScale::kNone: return "none";
-    case EmbeddingScale::kSqrt: return "sqrt";
-    case EmbeddingScale::kRoundedSqrt: return "rounded sqrt";
+    case EmbeddingScale::kNone:
+      return "none";
+    case EmbeddingScale::kSqrt:
+      return "sqrt";
+    case EmbeddingScale::kRoundedSqrt:
+      return "rounded sqrt";
   }
   return "unknown";
 }
@@ -53,8 +56,8 @@ struct Block {
 };
 
 struct ModelSpec {
-  int model_dim = 0;   // width of the residual stream
-  int vocab_size = 0;  // rows of the embedding
+  int model_dim = 0;             // width of the residual stream
+  int vocab_size = 0;            // rows of the embedding
   bool tied_embeddings = false;  // output head = embedding matrix
   EmbeddingScale embedding_scale = EmbeddingScale::kNone;
   std::vector<Block> blocks = {};

@@ -79,7 +79,9 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
 }
 
 // The same for whoever only reads what the list refers to.
-inline ParameterList ParametersOf(const ModelWeights& weights) { return ParametersOf(const_cast<ModelWeights&>(weights)); }
+inline ParameterList ParametersOf(const ModelWeights& weights) {
+  return ParametersOf(const_cast<ModelWeights&>(weights));
+}
 
 // Returns the bytes of all parameters, padding included.
 inline size_t MemoryBytes(const ModelWeights& weights) {

@@ -18,8 +18,8 @@
 #include "skald/base/group_layout.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
-#include "skald/kernels/kernels.h"
 #include "skald/base/parallel.h"
+#include "skald/kernels/kernels.h"
 #include "skald/layers/scratch.h"
 #include "skald/weights/matrix.h"
 
@@ -50,8 +50,7 @@ inline void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, s
   const Matrix& one = blocks.front();
   VisitWeightType(one.dtype, [&]<class T>() {
     Reserve(scratch.prepared, cols / one.cols * PreparedBytes<T>(rows, one.padded_cols));
-    Reserve(scratch.partial_sums,
-            kIsGrouped<T> ? 0 : blocks.size() * PartialSumsSize(rows, one.rows, one.padded_cols));
+    Reserve(scratch.partial_sums, kIsGrouped<T> ? 0 : blocks.size() * PartialSumsSize(rows, one.rows, one.padded_cols));
   });
 }
 
@@ -176,12 +175,8 @@ class Operations {
   // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
   void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output) {
     ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {
-      Kernels<>::Gate({.gate = gate,
-                       .gate_up = gate_up,
-                       .output = output,
-                       .cols = cols,
-                       .row_begin = begin,
-                       .row_end = end});
+      Kernels<>::Gate(
+          {.gate = gate, .gate_up = gate_up, .output = output, .cols = cols, .row_begin = begin, .row_end = end});
     });
   }
 

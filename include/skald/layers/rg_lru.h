@@ -49,7 +49,7 @@ struct RgLru {
   }
 
   struct Weights {
-    Matrix input;                    // [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
+    Matrix input;  // [2 * width, model_dim]: the gate (linear_y), then the recurrence (linear_x)
     CausalConv::Weights conv;
     Matrix output;                   // [model_dim, width]
     std::vector<float> input_bias;   // [2 * width]
@@ -57,7 +57,7 @@ struct RgLru {
     std::vector<float> decay;        // [width], -8 * softplus(recurrent_param)
     // Input gates of all blocks, then recurrence gates of all blocks, each [width / blocks, width / blocks].
     std::vector<Matrix> gates;
-    std::vector<float> gate_bias;    // [2 * width] in the same order
+    std::vector<float> gate_bias;  // [2 * width] in the same order
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
@@ -71,9 +71,9 @@ struct RgLru {
     // The state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
     list.AddArray(weights.decay, {{"temporal_block.rg_lru.recurrent_param", {w}}}, {-0.5f, 0.49f},
                   internal::DecayFromRgLruParameter);
-    list.AddBlocks(weights.gates, count, block,
-                   {{"temporal_block.rg_lru.input_gate_weight", block},
-                    {"temporal_block.rg_lru.recurrent_gate_weight", block}});
+    list.AddBlocks(
+        weights.gates, count, block,
+        {{"temporal_block.rg_lru.input_gate_weight", block}, {"temporal_block.rg_lru.recurrent_gate_weight", block}});
     list.AddArray(weights.gate_bias,
                   {{"temporal_block.rg_lru.input_gate_bias", {count, block}},
                    {"temporal_block.rg_lru.recurrent_gate_bias", {count, block}}},

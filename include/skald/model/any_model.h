@@ -33,8 +33,8 @@ namespace skald {
 
 class AnyModel {
  public:
-  // `name` stands in errors. `functions` must have one for the type of every layer; extra ones are not looked at. Throws
-  // std::bad_alloc; LoadModel and LoadAnyModel make an error of it.
+  // `name` stands in errors. `functions` must have one for the type of every layer; extra ones are not looked at.
+  // Throws std::bad_alloc; LoadModel and LoadAnyModel make an error of it.
   AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions)
       : name_(std::move(name)), weights_(std::move(weights)) {
     tables_.layout = LayoutOf(weights_.spec);
@@ -140,9 +140,9 @@ class AnyModel {
                   "its cache has another kv_type or block_tokens than that of sequence 0; a batch needs them equal");
     }
     if (batch.wants(index).size() != request.tokens.size()) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "the batch says what it wants of " + std::to_string(batch.wants(index).size()) + " tokens but has " +
-                      std::to_string(request.tokens.size()));
+      return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " +
+                                                   std::to_string(batch.wants(index).size()) + " tokens but has " +
+                                                   std::to_string(request.tokens.size()));
     }
     const int vocab_size = spec().vocab_size;
     for (size_t i = 0; i < request.tokens.size(); ++i) {

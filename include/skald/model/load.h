@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a Hugging Face checkpoint, a GGUF file or a packed file to ModelWeights, checked against a spec. Everything that a
-// file can get wrong is found before the first parameter is packed.
+// From a Hugging Face checkpoint, a GGUF file or a packed file to ModelWeights, checked against a spec. Everything that
+// a file can get wrong is found before the first parameter is packed.
 
 #ifndef SKALD_MODEL_LOAD_H_
 #define SKALD_MODEL_LOAD_H_
@@ -84,8 +84,8 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
 }
 
 // The same from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
-// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's, for
-// people.
+// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,
+// for people.
 inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
                                         const LoadOptions& options = {}) {
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
@@ -98,9 +98,10 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
       if (!checkpoint) return Failure(checkpoint.error());
       return internal::FillFrom(*checkpoint, list, options);
     };
-    const auto loaded = PackedFile::Recognises(path)     ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
-                        : options.cache_folder.empty() ? load()
-                                                         : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
+    const auto loaded = PackedFile::Recognises(path) ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
+                        : options.cache_folder.empty()
+                            ? load()
+                            : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
     if (!loaded) return Failure(loaded.error());
     return weights;
   });

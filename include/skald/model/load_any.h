@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loads whatever model lies at a path: its metadata say what it is. Every size of every family that the readers know runs,
-// whether or not somebody wrote a Config for it.
+// Loads whatever model lies at a path: its metadata say what it is. Every size of every family that the readers know
+// runs, whether or not somebody wrote a Config for it.
 
 #ifndef SKALD_MODEL_LOAD_ANY_H_
 #define SKALD_MODEL_LOAD_ANY_H_
@@ -64,8 +64,8 @@ inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) 
 
 }  // namespace internal
 
-// Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors name
-// the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
+// Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors
+// name the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
 inline Result<DescribedModel> DescribeModel(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<DescribedModel> {
     auto model = PackedFile::Recognises(path) ? internal::DescribePacked(path)

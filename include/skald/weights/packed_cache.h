@@ -17,8 +17,8 @@
 #include <system_error>
 #include <utility>
 
-#include "skald/base/message.h"
 #include "skald/base/folders.h"
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
@@ -45,8 +45,8 @@ inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path
   std::array<char, 16> digits;
   const auto hash = Xxh64(std::as_bytes(std::span(path.native())));
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
-  return folder / Concat({path.filename().string(), "-", std::string_view(digits.data(), end), "-", NameOf(dtype),
-                          ".packed"});
+  return folder /
+         Concat({path.filename().string(), "-", std::string_view(digits.data(), end), "-", NameOf(dtype), ".packed"});
 }
 
 // What LoadThroughCache loads.
@@ -97,9 +97,9 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
 
 // Fills what `list` refers to with the weights of a checkpoint, mapped from the packed file that
 // LoadOptions::cache_folder has of it. Where there is none, or one of another model or version, damaged, planted by
-// somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails the
-// weights stay in memory, and LoadOptions::on_warning learns why. Safe for concurrent calls, also of several processes.
-// Errors: those of `load`, and a checkpoint whose files cannot be read.
+// somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails
+// the weights stay in memory, and LoadOptions::on_warning learns why. Safe for concurrent calls, also of several
+// processes. Errors: those of `load`, and a checkpoint whose files cannot be read.
 inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
                                      const LoadOptions& options, const std::function<Result<void>()>& load) {
   return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {

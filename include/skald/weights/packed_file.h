@@ -182,9 +182,9 @@ inline bool HasParameters(const std::shared_ptr<const PackedFile>& file, const P
 
 }  // namespace internal
 
-// Fills what `list` refers to from `file`: matrices lie in its mapping and keep it alive. Errors, after which nothing has
-// changed: kInvalidArgument where it was packed for another model than the one with the fingerprint `model`, kDataLoss
-// where it contradicts itself.
+// Fills what `list` refers to from `file`: matrices lie in its mapping and keep it alive. Errors, after which nothing
+// has changed: kInvalidArgument where it was packed for another model than the one with the fingerprint `model`,
+// kDataLoss where it contradicts itself.
 inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
                                   uint64_t model) {
   return NoThrow(file->path().native(), [&]() -> Result<void> {

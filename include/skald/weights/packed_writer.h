@@ -27,9 +27,9 @@ namespace skald {
 
 // What a packed file says besides the weights.
 struct PackedOrigin {
-  std::string_view name;  // of the model, for people
-  uint64_t model;         // Fingerprint of its ModelSpec
-  DType dtype;            // that the weights were loaded as
+  std::string_view name;    // of the model, for people
+  uint64_t model;           // Fingerprint of its ModelSpec
+  DType dtype;              // that the weights were loaded as
   std::string source = {};  // DescribeSource of the checkpoint; empty for weights from elsewhere
   std::vector<std::pair<std::string, std::string>> attachments = {};  // names and contents
 };
@@ -105,7 +105,8 @@ inline Result<void> WriteAt(uint64_t offset, std::span<const std::byte> content,
 
 }  // namespace internal
 
-// Writes the parameters that `list` refers to, all loaded, to `path`, in place of what is there. Errors: the disk's or the folder's; nothing has changed then.
+// Writes the parameters that `list` refers to, all loaded, to `path`, in place of what is there. Errors: the disk's or
+// the folder's; nothing has changed then.
 inline Result<void> WritePackedFile(const std::filesystem::path& path, const ParameterList& list,
                                     const PackedOrigin& origin) {
   return NoThrow(path.native(), [&]() -> Result<void> {

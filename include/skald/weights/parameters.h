@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
-#include "skald/weights/matrix.h"
 #include "skald/base/message.h"
+#include "skald/weights/matrix.h"
 
 namespace skald {
 
@@ -57,8 +57,8 @@ struct MatrixParameter {
   }
 };
 
-// The matrices of `parts`, one after the other: each part is a tensor [count, cols, rows], `count` matrices [rows, cols]
-// transposed.
+// The matrices of `parts`, one after the other: each part is a tensor [count, cols, rows], `count` matrices [rows,
+// cols] transposed.
 struct BlocksParameter {
   std::vector<Matrix>* targets;
   size_t count, cols;
@@ -118,9 +118,7 @@ class ParameterList {
     AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
     std::get<VectorParameter>(parameters_.back().value).unit_offset = unit_offset;
   }
-  void AllowCopy(std::string name, std::string original) {
-    copies_.emplace_back(std::move(name), std::move(original));
-  }
+  void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
 
  private:
   template <class Value>
@@ -141,8 +139,8 @@ class ParameterList {
   std::vector<std::pair<std::string, std::string>> copies_;
 };
 
-// Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to and
-// the shape it has or is to have, in order.
+// Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to
+// and the shape it has or is to have, in order.
 template <class OnMatrix, class OnVector>
 void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vector) {
   for (const Parameter& parameter : list.parameters()) {

@@ -37,8 +37,7 @@ inline float UniformAt(uint64_t seed, uint64_t index) {
 
 template <class T>
 void FillMatrix(uint64_t seed, Matrix& matrix) {
-  const float scale =
-      std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
+  const float scale = std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
   std::vector<float> values(kLanes * matrix.cols);
   T* output = matrix.As<T>();
   for (size_t panel = 0; panel < matrix.rows; panel += kLanes) {
@@ -87,8 +86,8 @@ class RandomParameters {
 
 }  // namespace internal
 
-// Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other types
-// than F32 are the rounded ones of F32. Throws std::bad_alloc.
+// Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
+// types than F32 are the rounded ones of F32. Throws std::bad_alloc.
 inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype) {
   const FloatEnvironment plain(Denormals::kKept);
   internal::RandomParameters random(seed, dtype);

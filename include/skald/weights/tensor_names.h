@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names that Hugging Face checkpoints and GGUF files give their tensors. Layers list their parameters by the names of
-// the Llama lineage ("self_attn.q_proj.weight"); each row of the table below says what another family of checkpoints calls
-// them. Which row a checkpoint follows is seen from the names in it, so any model can be loaded from any of them. A name
-// that no row knows, as of a layer of a user's own, is the same everywhere.
+// The names that Hugging Face checkpoints and GGUF files give their tensors. Layers list their parameters by the names
+// of the Llama lineage ("self_attn.q_proj.weight"); each row of the table below says what another family of checkpoints
+// calls them. Which row a checkpoint follows is seen from the names in it, so any model can be loaded from any of them.
+// A name that no row knows, as of a layer of a user's own, is the same everywhere.
 
 #ifndef SKALD_WEIGHTS_TENSOR_NAMES_H_
 #define SKALD_WEIGHTS_TENSOR_NAMES_H_
@@ -27,8 +27,8 @@ struct Renaming {
 
 // Within a layer, "input_layernorm" is the norm in front of the mixer; "feed_forward_norm" the one in front of the
 // feed-forward layer of models that have no others; and of models with a norm behind each too, these are
-// "post_attention_layernorm", "pre_feedforward_layernorm" and "post_feedforward_layernorm". (Checkpoints call two of them
-// post_attention_layernorm.)
+// "post_attention_layernorm", "pre_feedforward_layernorm" and "post_feedforward_layernorm". (Checkpoints call two of
+// them post_attention_layernorm.)
 inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."}};
 inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
                                                     {"feed_forward_norm.", "channel_pre_norm."},
@@ -72,9 +72,7 @@ struct TensorNames {
   }
 
   // True when this tensor belongs to the language model, so that a spec has to account for it.
-  bool Covers(std::string_view name) const {
-    return name.starts_with(body) || name.starts_with(head);
-  }
+  bool Covers(std::string_view name) const { return name.starts_with(body) || name.starts_with(head); }
 
  private:
   std::string Renamed(std::string_view name) const {
@@ -92,10 +90,8 @@ inline constexpr std::array kTensorNames = {
     TensorNames{.body = "language_model.model.", .head = "language_model.lm_head."},
     TensorNames{.body = "model.language_model.", .head = "lm_head."},
     // RecurrentGemma.
-    TensorNames{.body = "model.",
-                .head = "lm_head.",
-                .final_norm = "final_norm.weight",
-                .renamings = kRecurrentGemmaNames},
+    TensorNames{
+        .body = "model.", .head = "lm_head.", .final_norm = "final_norm.weight", .renamings = kRecurrentGemmaNames},
     // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
