@@ -11,10 +11,11 @@
 #include "known_configs.h"
 #include "skald/base/small_file.h"
 #include "skald/cache/runtime_config.h"
+#include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
+#include "skald/model/load_any.h"
 #include "skald/text/gguf_tokenizer.h"
 #include "skald/weights/checkpoint.h"
-#include "skald/configs/gguf_config.h"
 #include "skald/weights/packed_file.h"
 
 namespace skald::program {
@@ -36,11 +37,19 @@ uint32_t TrainedContext(const ReadModelFile& read_file) {
   return 0;
 }
 
-ModelInfo InfoOf(size_t config, DType weight_type, ReadModelFile read_file) {
+template <ModelConfig... Configs>
+std::string NameIn(ConfigList<Configs...>, const DescribedModel& model) {
+  std::string name(model.model_type);
+  ((SpecOf<Configs>() == model.spec ? void(name = Configs::kName) : void()), ...);
+  return name;
+}
+
+Result<ModelInfo> InfoOf(const std::filesystem::path& path, DType weight_type, ReadModelFile read_file) {
+  auto model = DescribeModel(path);
+  if (!model) return Failure(model.error());
+  std::string name = NameIn(KnownConfigs{}, *model);
   const uint32_t trained_context = TrainedContext(read_file);
-  return VisitConfig(KnownConfigs{}, config, [&]<ModelConfig C>() {
-    return ModelInfo{config, C::kName, size_t{C::kVocabSize}, trained_context, weight_type, std::move(read_file)};
-  });
+  return ModelInfo{std::move(model->spec), model->model_type, std::move(name), trained_context, weight_type, std::move(read_file)};
 }
 
 Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
@@ -48,25 +57,19 @@ Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / name;
     return ReadSmallFile(path, kMaxModelFileBytes);
   };
-  const auto text = read_file("config.json");
-  if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");
-  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, *text);
-  if (!config) return Annotate(folder.string(), config);
-  return InfoOf(*config, DType::kBF16, read_file);
+  return InfoOf(folder, DType::kBF16, read_file);
 }
 
 Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
   const auto file = PackedFile::Open(path);
   if (!file) return Failure(file.error());
-  const PackedTable& table = (*file)->table();
-  const auto config = FindModelByName(table.config);
-  if (!config) return Annotate(path.string() + ": packed for another Config", config);
+  const DType weight_type = (*file)->table().dtype;
   const ReadModelFile read_file = [file = *file](std::string_view name) -> Result<std::string> {
     const auto content = file->Attachment(name);
     if (!content) return Failure(content.error());
     return std::string(*content);
   };
-  return InfoOf(*config, table.dtype, read_file);
+  return InfoOf(path, weight_type, read_file);
 }
 
 // What the metadata of a GGUF file tell, as the files that tell it in a folder.
@@ -87,9 +90,7 @@ Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
   if (!opened) return Failure(opened.error());
   // The metadata lie in the file, which stays open for them.
   const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
-  const Result<size_t> config = IdentifyConfig(KnownConfigs{}, *checkpoint->gguf());
-  if (!config) return Annotate(path.string(), config);
-  return InfoOf(*config, DType::kBF16, [path, checkpoint](std::string_view name) -> Result<std::string> {
+  return InfoOf(path, DType::kBF16, [path, checkpoint](std::string_view name) -> Result<std::string> {
     auto content = FileFromGguf(checkpoint->gguf()->metadata(), name);
     if (!content) return Annotate(path.string(), content);
     return content;
@@ -120,10 +121,24 @@ Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
   return IdentifyFolder(FolderOfModel(path));
 }
 
-Result<size_t> FindModelByName(std::string_view name) {
-  const auto names = KnownModels();
-  const auto found = std::ranges::find(names, name);
-  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+std::optional<std::string> WhyNoConfig(const std::filesystem::path& path) {
+  const auto model = DescribeModel(path);
+  if (!model) return model.error().message;
+  if (model->model_type == kPackedModelType) {
+    const std::string name = NameIn(KnownConfigs{}, *model);
+    return name == model->model_type ? std::optional<std::string>("no Config fits") : std::nullopt;
+  }
+  const auto found = FindConfig(KnownConfigs{}, *model);
+  return found ? std::nullopt : std::optional(path.string() + ": " + found.error().message);
+}
+
+Result<ModelSpec> FindModelByName(std::string_view name) {
+  std::optional<ModelSpec> spec;
+  const auto look = [&]<ModelConfig... Configs>(ConfigList<Configs...>) {
+    ((Configs::kName == name ? void(spec = SpecOf<Configs>()) : void()), ...);
+  };
+  look(KnownConfigs{});
+  if (spec) return std::move(*spec);
   return Fail(ErrorCode::kNotFound, std::string(name) + " is none of the models that 'skald models' lists");
 }
 

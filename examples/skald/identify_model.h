@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of the known Configs a model is, whatever holds it: a folder as Hugging Face publishes it, a safetensors file
+// What a model is, whatever holds it: a folder as Hugging Face publishes it, a safetensors file
 // in one (or the index of its shards), a GGUF file or a packed file.
 
 #ifndef SKALD_EXAMPLES_SKALD_IDENTIFY_MODEL_H_
@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
+#include "skald/layers/model_spec.h"
 
 namespace skald::program {
 
@@ -25,22 +27,25 @@ using ReadModelFile = std::function<Result<std::string>(std::string_view name)>;
 
 // What is known of a model before any weights are read.
 struct ModelInfo {
-  size_t config;  // index into KnownConfigs
-  std::string_view name;
-  size_t vocab_size;
+  ModelSpec spec;
+  std::string_view family;   // as config.json names it
+  std::string name;          // of the known Config that has this spec, else of its family
   uint32_t trained_context;  // tokens; 0 if no file says
   DType weight_type;         // to load the weights as, unless the user wants others: of a packed file, the only one
   ReadModelFile read_file;
 };
 
-// Errors: nothing at `path` says what the model is, or what it says fits no known Config.
+// Errors: nothing at `path` says what the model is, or it is none that Skald runs.
 Result<ModelInfo> IdentifyModel(const std::filesystem::path& path);
 
 // Returns the folder with the files that go with the weights at `path`, or `path` itself if they are within it.
 std::filesystem::path FolderOfModel(const std::filesystem::path& path);
 
-// Returns the index of the known Config of this name. Error: there is none.
-Result<size_t> FindModelByName(std::string_view name);
+// Returns what the model at `path` has no known Config for, the nearest one with what differs; nothing if there is one.
+std::optional<std::string> WhyNoConfig(const std::filesystem::path& path);
+
+// Returns the spec of the known Config of this name. Error: there is none.
+Result<ModelSpec> FindModelByName(std::string_view name);
 
 // The names of all known Configs.
 std::vector<std::string_view> KnownModels();

@@ -91,7 +91,9 @@ class TensorTable {
 
 void PrintConfig(const std::filesystem::path& path) {
   const auto info = IdentifyModel(path);
-  std::cout << "Config: " << (info ? std::string(info->name) : "none: " + Printable(info.error().message)) << '\n';
+  const auto why_none = WhyNoConfig(path);
+  if (info) std::cout << "family: " << Printable(info->family) << '\n';
+  std::cout << "Config: " << (why_none ? "none: " + Printable(*why_none) : info->name) << '\n';
 }
 
 void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {

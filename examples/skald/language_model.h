@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model whose Config is chosen at run time (identify_model.h). Behind this interface only language_model.cc compiles
-// models.
+// A model chosen at run time (identify_model.h), and what computing it costs. Only language_model.cc compiles what models
+// are made of.
 
 #ifndef SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
 #define SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "identify_model.h"
 #include "skald/base/numeric.h"
@@ -19,6 +20,7 @@
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/runtime_config.h"
+#include "skald/model/any_model.h"
 #include "skald/model/batch.h"
 #include "skald/model/workspace.h"
 #include "skald/model/load.h"
@@ -38,16 +40,18 @@ struct ModelCost {
 
 class LanguageModel {
  public:
-  virtual ~LanguageModel() = default;
+  explicit LanguageModel(AnyModel model) : model_(std::move(model)) {}
 
   // Memory for conversations; see CreateBlockPool.
-  virtual Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const = 0;
-  // See Model::Forward.
-  virtual Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens,
-                                                 Workspace& workspace) const = 0;
-  virtual Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const = 0;
+  Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const;
+  // See AnyModel::Forward.
+  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const;
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
 
-  virtual ModelCost Cost() const = 0;
+  ModelCost Cost() const;
+
+ private:
+  AnyModel model_;
 };
 
 // Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.

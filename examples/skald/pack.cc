@@ -20,7 +20,7 @@ Result<int> Verify(const std::filesystem::path& path) {
   if (!file) return Failure(file.error());
   if (auto whole = (*file)->Verify(); !whole) return Failure(whole.error());
   const PackedTable& table = (*file)->table();
-  std::cout << Printable(path.native()) << ": whole; " << Printable(table.config) << " as " << NameOf(table.dtype)
+  std::cout << Printable(path.native()) << ": whole; " << Printable(table.name) << " as " << NameOf(table.dtype)
             << '\n';
   return 0;
 }

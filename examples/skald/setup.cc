@@ -43,7 +43,7 @@ Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model, const ModelI
 Result<ModelInfo> FindModel(const Options& options) {
   const auto info = IdentifyModel(options.model);
   if (!info) return info;
-  if (auto valid = ValidateSettings(options.sampler, info->vocab_size); !valid) return Failure(valid.error());
+  if (auto valid = ValidateSettings(options.sampler, static_cast<size_t>(info->spec.vocab_size)); !valid) return Failure(valid.error());
   return info;
 }
 
@@ -51,7 +51,7 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   auto tokenizer = options.tokenizer ? Tokenizer::Load(*options.tokenizer) : ReadTokenizer(options.model, info);
   if (!tokenizer) return tokenizer;
   const auto path = options.tokenizer.value_or(options.model);
-  if (auto fits = CheckVocabulary(*tokenizer, info.vocab_size); !fits) return Annotate(path.string(), fits);
+  if (auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size)); !fits) return Annotate(path.string(), fits);
   return tokenizer;
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,9 @@
 
 namespace skald {
 
+// The model_type of models in packed files, which say what they are in another way.
+inline constexpr std::string_view kPackedModelType = "packed";
+
 // What a packed file calls the JSON of its model's spec among its attachments.
 inline constexpr const char* kSpecAttachment = "spec.json";
 
@@ -41,7 +45,7 @@ inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) 
   if (!text) return Failure(text.error());
   auto spec = SpecFromJson<>(*text);
   if (!spec) return Annotate(path.string(), spec);
-  return DescribedModel{"packed", std::move(*spec)};
+  return DescribedModel{kPackedModelType, std::move(*spec)};
 }
 
 inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path) {
