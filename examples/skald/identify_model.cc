@@ -3,14 +3,13 @@
 #include "identify_model.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "known_configs.h"
+#include "skald/base/small_file.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/configs/identify.h"
 #include "skald/text/gguf_tokenizer.h"
@@ -22,6 +21,9 @@ namespace skald::program {
 namespace {
 
 using nlohmann::json;
+
+// Of a file that goes with the weights. The largest published are tokenizer.json, tens of megabytes.
+constexpr uint64_t kMaxModelFileBytes = uint64_t{256} << 20;
 
 // How long the texts were that the model learned from, which no Config says: it changes no logit.
 uint32_t TrainedContext(const ReadModelFile& read_file) {
@@ -44,9 +46,7 @@ ModelInfo InfoOf(size_t config, DType weight_type, ReadModelFile read_file) {
 Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
   const ReadModelFile read_file = [folder](std::string_view name) -> Result<std::string> {
     const std::filesystem::path path = folder / name;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read");
-    return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return ReadSmallFile(path, kMaxModelFileBytes);
   };
   const auto text = read_file("config.json");
   if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");

@@ -21,6 +21,7 @@
 
 #include "identify_model.h"
 #include "skald/base/message.h"
+#include "skald/base/printable.h"
 #include "skald/weights/checkpoint.h"
 #include "skald/weights/packed_file.h"
 
@@ -57,8 +58,8 @@ class TensorTable {
   explicit TensorTable(size_t width) : width_(static_cast<int>(width)) { std::cout << "tensors:\n"; }
 
   void Print(const std::string& name, std::string_view type, std::span<const uint64_t> shape, uint64_t bytes) {
-    std::cout << "  " << std::left << std::setw(width_) << name << ' ' << std::setw(9) << type << std::setw(20)
-              << ShapeText(shape) << std::right << std::setw(14) << bytes << " bytes\n";
+    std::cout << "  " << std::left << std::setw(width_) << name << ' ' << std::setw(9) << Printable(type)
+              << std::setw(20) << ShapeText(shape) << std::right << std::setw(14) << bytes << " bytes\n";
     for (Total* total : {&totals_[std::string(type)], &all_}) {
       ++total->tensors;
       total->elements += Product(shape);
@@ -78,8 +79,9 @@ class TensorTable {
   };
 
   static void PrintTotal(const std::string& type, const Total& total) {
-    std::cout << "  " << std::left << std::setw(10) << type << std::right << std::setw(6) << total.tensors << " tensors"
-              << std::setw(16) << total.elements << " elements" << std::setw(16) << total.bytes << " bytes\n";
+    std::cout << "  " << std::left << std::setw(10) << Printable(type) << std::right << std::setw(6) << total.tensors
+              << " tensors" << std::setw(16) << total.elements << " elements" << std::setw(16) << total.bytes
+              << " bytes\n";
   }
 
   int width_;
@@ -89,12 +91,12 @@ class TensorTable {
 
 void PrintConfig(const std::filesystem::path& path) {
   const auto info = IdentifyModel(path);
-  std::cout << "Config: " << (info ? std::string(info->name) : "none: " + info.error().message) << '\n';
+  std::cout << "Config: " << (info ? std::string(info->name) : "none: " + Printable(info.error().message)) << '\n';
 }
 
 void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   const GgufFile* const gguf = checkpoint.gguf();
-  std::cout << checkpoint.path().string() << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
+  std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
   if (gguf != nullptr) {
     std::cout << "metadata:\n";
     for (const auto& [name, value] : gguf->metadata().values.items()) {
@@ -116,15 +118,16 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
 
 // A packed file has its tensors in a fixed order, without names.
 void InspectPacked(const PackedFile& file) {
-  std::cout << file.path().string() << ": packed, to load as " << NameOf(file.table().dtype) << "\npacked from:\n";
+  std::cout << Printable(file.path().native()) << ": packed, to load as " << NameOf(file.table().dtype)
+            << "\npacked from:\n";
   std::istringstream sources(file.table().source);  // packed_source.h
   for (std::string line; std::getline(sources, line);) {
     for (int i = 0; i < 2; ++i) line = line.substr(0, line.rfind(' '));  // leaves its name and size
-    std::cout << "  " << line << " bytes\n";
+    std::cout << "  " << Printable(line) << " bytes\n";
   }
   std::cout << "attached:\n";
   for (const PackedAttachment& attachment : file.table().attachments) {
-    std::cout << "  " << attachment.name << ' ' << attachment.range.bytes << " bytes\n";
+    std::cout << "  " << Printable(attachment.name) << ' ' << attachment.range.bytes << " bytes\n";
   }
   PrintConfig(file.path());
   const auto& parameters = file.table().parameters;

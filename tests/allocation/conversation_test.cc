@@ -18,8 +18,13 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 400, .block_tokens = 32, .prefill_chunk = 16,
-                                    .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.max_tokens = 400,
+                                    .block_tokens = 32,
+                                    .prefill_chunk = 16,
+                                    .checkpoint_every = 20,
+                                    .max_checkpoints = 3,
+                                    .rewind_tokens = 2,
+                                    .threads = 1};
 
 template <class C>
 const Model<C>& TheModel() {
@@ -89,21 +94,24 @@ TEST_CASE_TEMPLATE("a conversation survives every allocation that fails", C, SKA
   FailEachInConversation<C>("Forward of a prompt", [tokens = RandomTokens<C>(5, 60)](Conversation<C>& scene) {
     return TheModel<C>().Forward(scene.cache, tokens, scene.workspace);
   });
-  FailEachInConversation<C>("Forward with a new workspace", [two = std::vector<int32_t>{1, 2}](
-                                                                Conversation<C>& scene) -> Result<void> {
-    auto workspace = CreateWorkspace(kRuntime);
-    if (!workspace) return Failure(workspace.error());
-    auto logits = TheModel<C>().Forward(scene.cache, two, *workspace);
-    if (!logits) return Failure(logits.error());
-    return {};
-  });
-  FailEachInConversation<C>("Forward of a batch", [one = RandomTokens<C>(6, 33), wants = std::vector<Want>(4, Want::kHidden),
-                                                   two = RandomTokens<C>(7, 4)](Conversation<C>& scene) {
-    return TheModel<C>().Forward(Batch().Add(scene.cache, one).Add(*scene.fork, two, wants), scene.workspace);
-  });
+  FailEachInConversation<C>("Forward with a new workspace",
+                            [two = std::vector<int32_t>{1, 2}](Conversation<C>& scene) -> Result<void> {
+                              auto workspace = CreateWorkspace(kRuntime);
+                              if (!workspace) return Failure(workspace.error());
+                              auto logits = TheModel<C>().Forward(scene.cache, two, *workspace);
+                              if (!logits) return Failure(logits.error());
+                              return {};
+                            });
+  FailEachInConversation<C>(
+      "Forward of a batch", [one = RandomTokens<C>(6, 33), wants = std::vector<Want>(4, Want::kHidden),
+                             two = RandomTokens<C>(7, 4)](Conversation<C>& scene) {
+        return TheModel<C>().Forward(Batch().Add(scene.cache, one).Add(*scene.fork, two, wants), scene.workspace);
+      });
   FailEachInConversation<C>("Fork", [](Conversation<C>& scene) { return scene.cache.Fork(); });
-  FailEachInConversation<C>("Truncate", [](Conversation<C>& scene) { return scene.cache.Truncate(scene.cache.size()); });
-  FailEachInConversation<C>("Truncate to a checkpoint", [](Conversation<C>& scene) { return scene.cache.Truncate(40); });
+  FailEachInConversation<C>("Truncate",
+                            [](Conversation<C>& scene) { return scene.cache.Truncate(scene.cache.size()); });
+  FailEachInConversation<C>("Truncate to a checkpoint",
+                            [](Conversation<C>& scene) { return scene.cache.Truncate(40); });
   FailEachInConversation<C>("Truncate to nothing", [](Conversation<C>& scene) { return scene.cache.Truncate(0); });
   FailEachInConversation<C>("ResumePoints", [](Conversation<C>& scene) { return scene.cache.ResumePoints(); });
   FailEachInConversation<C>("Clear", [](Conversation<C>& scene) -> Result<void> {

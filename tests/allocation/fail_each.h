@@ -94,7 +94,7 @@ void FailEachAllocation(const std::string& name, Make make, Call call, Look look
   for (const Failing failing : {Failing::kOnce, Failing::kFromThenOn}) {
     for (size_t point = 0;; point = failing::NextPoint(point)) {
       failing::trying = name + ", allocation " + std::to_string(point) +
-                         (failing == Failing::kOnce ? " failing" : " and all later ones failing");
+                        (failing == Failing::kOnce ? " failing" : " and all later ones failing");
       const size_t live = LiveAllocations();
       const auto wrong = failing::Try(make, call, look, expected, point, failing);
       if (!wrong) break;

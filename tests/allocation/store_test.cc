@@ -26,8 +26,13 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 400, .block_tokens = 32, .prefill_chunk = 32,
-                                    .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.max_tokens = 400,
+                                    .block_tokens = 32,
+                                    .prefill_chunk = 32,
+                                    .checkpoint_every = 20,
+                                    .max_checkpoints = 3,
+                                    .rewind_tokens = 2,
+                                    .threads = 1};
 const Identity kIdentity = {.salt = "a tenant with a name that is longer than a short string"};
 const SnapshotNotes kNotes = {.user = std::vector<std::byte>(100, std::byte{7})};
 
@@ -139,15 +144,16 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
   const auto goes_on = [](auto& scene, const Result<Snapshot>& snapshot) {
     return scene.GoOn(snapshot->cache) + BytesIn(snapshot->notes.user);
   };
-  FailEachAllocation(name + ": SaveSnapshot to memory",
-                     [] { return std::make_unique<InMemory>(false, kUnlimited); }, save, loads);
-  FailEachAllocation(name + ": SaveSnapshot to a folder", [] { return std::make_unique<InFolder>(false); }, save, loads);
-  FailEachAllocation(name + ": SaveSnapshot to a folder that has it", [] { return std::make_unique<InFolder>(true); },
-                     save, loads);
-  FailEachAllocation(name + ": LoadSnapshot from memory", [] { return std::make_unique<InMemory>(true, kUnlimited); },
-                     load, goes_on);
-  FailEachAllocation(name + ": LoadSnapshot from a folder", [] { return std::make_unique<InFolder>(true); }, load,
-                     goes_on);
+  FailEachAllocation(
+      name + ": SaveSnapshot to memory", [] { return std::make_unique<InMemory>(false, kUnlimited); }, save, loads);
+  FailEachAllocation(
+      name + ": SaveSnapshot to a folder", [] { return std::make_unique<InFolder>(false); }, save, loads);
+  FailEachAllocation(
+      name + ": SaveSnapshot to a folder that has it", [] { return std::make_unique<InFolder>(true); }, save, loads);
+  FailEachAllocation(
+      name + ": LoadSnapshot from memory", [] { return std::make_unique<InMemory>(true, kUnlimited); }, load, goes_on);
+  FailEachAllocation(
+      name + ": LoadSnapshot from a folder", [] { return std::make_unique<InFolder>(true); }, load, goes_on);
 
   for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd, ChunkCodec::kInt8Zstd}) {
     const Scene<C> sample;
@@ -155,11 +161,14 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
     std::vector<std::byte> bytes(size);
     FailEachAllocation(
         name + ": SaveSnapshot to a buffer", [] { return std::make_unique<Scene<C>>(); },
-        [&](Scene<C>& scene) { return SaveSnapshot(scene.cache, kIdentity, kNotes, std::span(bytes), {.codec = codec}); },
+        [&](Scene<C>& scene) {
+          return SaveSnapshot(scene.cache, kIdentity, kNotes, std::span(bytes), {.codec = codec});
+        },
         [&](Scene<C>&, const Result<void>&) { return BytesIn(bytes); });
     FailEachAllocation(
         name + ": LoadSnapshot from a buffer", [] { return std::make_unique<Scene<C>>(); },
-        [&](Scene<C>& scene) { return LoadSnapshot(std::span<const std::byte>(bytes), kIdentity, scene.pool); }, goes_on);
+        [&](Scene<C>& scene) { return LoadSnapshot(std::span<const std::byte>(bytes), kIdentity, scene.pool); },
+        goes_on);
     FailEachAllocation(
         name + ": SnapshotBytes", [] { return std::make_unique<Scene<C>>(); },
         [&](Scene<C>& scene) { return SnapshotBytes(scene.cache, kIdentity, kNotes, {.codec = codec}); },
@@ -195,9 +204,7 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
         if (!source) return Failure(source.error());
         return LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.pool);
       },
-      [&](InFile<C>& scene, const Result<Snapshot>& snapshot) {
-        return goes_on(scene, snapshot);
-      });
+      [&](InFile<C>& scene, const Result<Snapshot>& snapshot) { return goes_on(scene, snapshot); });
 }
 
 // Some chunks of one size in a store.
@@ -228,13 +235,19 @@ template <class Scene, class Make>
 void FailEachStoreCall(const std::string& name, Make make) {
   const auto state = [](Scene& scene, const auto&) { return scene.State(); };
   const auto value = std::vector<std::byte>(200, std::byte{9});
-  FailEachAllocation(name + "::Has", make, [](Scene& scene) { return scene.store.Has(Scene::KeyOf(1)); }, state);
-  FailEachAllocation(name + "::Get", make, [](Scene& scene) { return scene.store.Get(Scene::KeyOf(1)); }, state);
-  FailEachAllocation(name + "::Put", make, [&](Scene& scene) { return scene.store.Put(Scene::KeyOf(5), value); }, state);
-  FailEachAllocation(name + "::Drop", make, [](Scene& scene) { return scene.store.Drop(Scene::KeyOf(1)); }, state);
+  FailEachAllocation(
+      name + "::Has", make, [](Scene& scene) { return scene.store.Has(Scene::KeyOf(1)); }, state);
+  FailEachAllocation(
+      name + "::Get", make, [](Scene& scene) { return scene.store.Get(Scene::KeyOf(1)); }, state);
+  FailEachAllocation(
+      name + "::Put", make, [&](Scene& scene) { return scene.store.Put(Scene::KeyOf(5), value); }, state);
+  FailEachAllocation(
+      name + "::Drop", make, [](Scene& scene) { return scene.store.Drop(Scene::KeyOf(1)); }, state);
   FailEachAllocation(
       name + "::List", make, [](Scene& scene) { return scene.store.List(); },
-      [](Scene& scene, const Result<std::vector<ChunkKey>>& keys) { return std::to_string(keys->size()) + scene.State(); });
+      [](Scene& scene, const Result<std::vector<ChunkKey>>& keys) {
+        return std::to_string(keys->size()) + scene.State();
+      });
 }
 
 TEST_CASE("a chunk store does what it is asked, or there is an error, whichever allocation fails") {
@@ -246,57 +259,64 @@ TEST_CASE("a chunk store does what it is asked, or there is an error, whichever 
 
   const auto directory = [] { return std::make_unique<Directory>(); };
   const auto state = [](Directory& scene, const auto&) { return scene.State(); };
-  FailEachAllocation("DirectoryStore::Prune", directory,
-                     [](Directory& scene) { return scene.store.store->Prune(500); }, kSuccess);
-  FailEachAllocation("DirectoryStore::Peek", directory,
-                     [](Directory& scene) { return scene.store.store->Peek(Directory::KeyOf(1)); }, state);
-  FailEachAllocation("DirectoryStore::ListByUse", directory,
-                     [](Directory& scene) { return scene.store.store->ListByUse(); }, state);
-  FailEachAllocation("DirectoryStore::Pin and Unpin", directory,
-                     [](Directory& scene) -> Result<void> {
-                       if (auto pinned = scene.store.store->Pin(Directory::KeyOf(1)); !pinned) return pinned;
-                       scene.store.store->Unpin(Directory::KeyOf(1));
-                       return {};
-                     },
-                     state);
+  FailEachAllocation(
+      "DirectoryStore::Prune", directory, [](Directory& scene) { return scene.store.store->Prune(500); }, kSuccess);
+  FailEachAllocation(
+      "DirectoryStore::Peek", directory, [](Directory& scene) { return scene.store.store->Peek(Directory::KeyOf(1)); },
+      state);
+  FailEachAllocation(
+      "DirectoryStore::ListByUse", directory, [](Directory& scene) { return scene.store.store->ListByUse(); }, state);
+  FailEachAllocation(
+      "DirectoryStore::Pin and Unpin", directory,
+      [](Directory& scene) -> Result<void> {
+        if (auto pinned = scene.store.store->Pin(Directory::KeyOf(1)); !pinned) return pinned;
+        scene.store.store->Unpin(Directory::KeyOf(1));
+        return {};
+      },
+      state);
   struct NewFolder {
     TemporaryFolder folder;
     std::filesystem::path path = folder.path() / "a" / "b";
   };
-  FailEachAllocation("DirectoryStore::Open", [] { return std::make_unique<NewFolder>(); },
-                     [](NewFolder& folder) { return DirectoryStore::Open(folder.path); }, kSuccess);
+  FailEachAllocation(
+      "DirectoryStore::Open", [] { return std::make_unique<NewFolder>(); },
+      [](NewFolder& folder) { return DirectoryStore::Open(folder.path); }, kSuccess);
 }
 
 TEST_CASE_TEMPLATE("a prompt cache keeps its books, whichever allocation fails", C, SKALD_SMALL_MODELS) {
   const std::string name(C::kName);
   const auto make = [] { return std::make_unique<Prompts<C>>(); };
   const auto empty = [](Prompts<C>& scene, const auto&) { return scene.Empty(); };
-  FailEachAllocation(name + ": PromptCache::Insert", make,
-                     [](Prompts<C>& scene) { return scene.prompts->Insert(scene.cache); }, empty);
-  FailEachAllocation(name + ": PromptCache::Insert of a salt", make,
-                     [salt = std::optional<std::string>("another tenant, by name")](Prompts<C>& scene) {
-                       return scene.prompts->Insert(scene.cache, {}, salt);
-                     },
-                     empty);
-  FailEachAllocation(name + ": PromptCache::Lookup", make,
-                     [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); },
-                     empty);
-  FailEachAllocation(name + ": PromptCache::Lookup in the store",
-                     [&make] {
-                       auto scene = make();
-                       scene->prompts->Trim(0);
-                       return scene;
-                     },
-                     [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); },
-                     empty);
-  FailEachAllocation(name + ": PromptCache::Trim", make,
-                     [](Prompts<C>& scene) -> Result<void> {
-                       scene.prompts->Trim(100);
-                       return {};
-                     },
-                     empty);
-  FailEachAllocation(name + ": PromptCache::Create", [] { return std::make_unique<Scene<C>>(); },
-                     [](Scene<C>& scene) { return PromptCache::Create(scene.pool, kIdentity); }, kSuccess);
+  FailEachAllocation(
+      name + ": PromptCache::Insert", make, [](Prompts<C>& scene) { return scene.prompts->Insert(scene.cache); },
+      empty);
+  FailEachAllocation(
+      name + ": PromptCache::Insert of a salt", make,
+      [salt = std::optional<std::string>("another tenant, by name")](Prompts<C>& scene) {
+        return scene.prompts->Insert(scene.cache, {}, salt);
+      },
+      empty);
+  FailEachAllocation(
+      name + ": PromptCache::Lookup", make,
+      [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); }, empty);
+  FailEachAllocation(
+      name + ": PromptCache::Lookup in the store",
+      [&make] {
+        auto scene = make();
+        scene->prompts->Trim(0);
+        return scene;
+      },
+      [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); }, empty);
+  FailEachAllocation(
+      name + ": PromptCache::Trim", make,
+      [](Prompts<C>& scene) -> Result<void> {
+        scene.prompts->Trim(100);
+        return {};
+      },
+      empty);
+  FailEachAllocation(
+      name + ": PromptCache::Create", [] { return std::make_unique<Scene<C>>(); },
+      [](Scene<C>& scene) { return PromptCache::Create(scene.pool, kIdentity); }, kSuccess);
 }
 
 TEST_CASE("an edited prompt is put together, or there is an error, whichever allocation fails") {
@@ -308,12 +328,14 @@ TEST_CASE("an edited prompt is put together, or there is an error, whichever all
   REQUIRE(*found);
   const SharedSpan span = **found;
   struct Nothing {};
-  FailEachAllocation("FindSharedSpan", [] { return std::make_unique<Nothing>(); },
-                     [&](Nothing&) { return FindSharedSpan(old_tokens, tokens, 20); },
-                     [](Nothing&, const auto& again) { return std::to_string((*again)->length); });
-  FailEachAllocation("KeepSpan", [] { return std::make_unique<Scene<OneLayer>>(); },
-                     [&](Scene<OneLayer>& scene) { return KeepSpan(scene.cache, span); },
-                     [](Scene<OneLayer>& scene, const auto&) { return scene.GoOn(scene.cache); });
+  FailEachAllocation(
+      "FindSharedSpan", [] { return std::make_unique<Nothing>(); },
+      [&](Nothing&) { return FindSharedSpan(old_tokens, tokens, 20); },
+      [](Nothing&, const auto& again) { return std::to_string((*again)->length); });
+  FailEachAllocation(
+      "KeepSpan", [] { return std::make_unique<Scene<OneLayer>>(); },
+      [&](Scene<OneLayer>& scene) { return KeepSpan(scene.cache, span); },
+      [](Scene<OneLayer>& scene, const auto&) { return scene.GoOn(scene.cache); });
 }
 
 }  // namespace

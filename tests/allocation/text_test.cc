@@ -30,8 +30,11 @@ constexpr const char* kText = "Once upon a time\n\xE2\x82\xAC and then";
 // A tokenizer of few pieces with the marks of a chat.
 internal::NewSentencePieceModel FewPieces() {
   internal::NewSentencePieceModel model;
-  model.pieces = {{"<unk>", 0, PieceType::kUnknown}, {"<s>", 0, PieceType::kControl}, {"</s>", 0, PieceType::kControl},
-                  {"<start_of_turn>", 0, PieceType::kControl}, {"<end_of_turn>", 0, PieceType::kControl}};
+  model.pieces = {{"<unk>", 0, PieceType::kUnknown},
+                  {"<s>", 0, PieceType::kControl},
+                  {"</s>", 0, PieceType::kControl},
+                  {"<start_of_turn>", 0, PieceType::kControl},
+                  {"<end_of_turn>", 0, PieceType::kControl}};
   for (int byte = 0; byte < 256; ++byte) {
     char name[8];
     std::snprintf(name, sizeof(name), "<0x%02X>", static_cast<unsigned>(byte));
@@ -59,16 +62,20 @@ template <class Call, class Look>
 void FailEachWithTokenizer(const std::string& name, Call call, Look look) {
   // One for all: no call changes it.
   static const auto scene = std::make_shared<WithTokenizer>();
-  FailEachAllocation(name, [] { return scene; }, call, look);
+  FailEachAllocation(
+      name, [] { return scene; }, call, look);
 }
 
 constexpr auto kIds = [](const auto&, const auto& ids) { return BytesIn(*ids); };
 
 TEST_CASE("a tokenizer is loaded, or there is an error, whichever allocation fails") {
   const auto nothing = [] { return std::make_unique<Nothing>(); };
-  const auto size = [](Nothing&, const Result<Tokenizer>& tokenizer) { return std::to_string(tokenizer->vocab_size()); };
+  const auto size = [](Nothing&, const Result<Tokenizer>& tokenizer) {
+    return std::to_string(tokenizer->vocab_size());
+  };
   const std::string bytes = internal::WriteSentencePieceModel(FewPieces());
-  FailEachAllocation("Tokenizer::Parse", nothing, [&](Nothing&) { return Tokenizer::Parse(bytes); }, size);
+  FailEachAllocation(
+      "Tokenizer::Parse", nothing, [&](Nothing&) { return Tokenizer::Parse(bytes); }, size);
   const TemporaryFolder folder;
   const auto path = folder.path() / "tokenizer.model";
   WriteFile(path, bytes);
@@ -76,7 +83,8 @@ TEST_CASE("a tokenizer is loaded, or there is an error, whichever allocation fai
 }
 
 TEST_CASE("text is encoded and decoded, or there is an error, whichever allocation fails") {
-  FailEachWithTokenizer("Encode", [](WithTokenizer& scene) { return scene.tokenizer.Encode(kText); }, kIds);
+  FailEachWithTokenizer(
+      "Encode", [](WithTokenizer& scene) { return scene.tokenizer.Encode(kText); }, kIds);
   FailEachWithTokenizer(
       "Encode with marks",
       [](WithTokenizer& scene) { return scene.tokenizer.Encode("<start_of_turn>user one", ParseSpecial::kYes); }, kIds);
@@ -111,7 +119,8 @@ TEST_CASE("a stream decoder that finds no memory goes on where it was") {
   const WithTokenizer text;
   for (size_t pieces = 0; pieces < text.ids.size(); ++pieces) {
     FailEachAllocation(
-        "StreamDecoder::Push of piece " + std::to_string(pieces), [&] { return std::make_unique<Stream>(text, pieces); },
+        "StreamDecoder::Push of piece " + std::to_string(pieces),
+        [&] { return std::make_unique<Stream>(text, pieces); },
         [](Stream& stream) { return stream.decoder.Push(stream.next); },
         [](Stream& stream, const Result<std::string>& pushed) { return *pushed + "|" + stream.State(); });
   }
@@ -130,11 +139,13 @@ TEST_CASE("a token is drawn, or there is an error, whichever allocation fails") 
   for (const size_t top_k : {size_t{0}, size_t{20}}) {
     for (const float top_p : {1.0f, 0.9f}) {
       settings.top_k = top_k, settings.top_p = top_p;
-      FailEachAllocation("Sample", nothing, [&](Nothing&) { return Sample(logits, settings, state, 7); }, drawn);
+      FailEachAllocation(
+          "Sample", nothing, [&](Nothing&) { return Sample(logits, settings, state, 7); }, drawn);
     }
   }
   settings.temperature = 0;
-  FailEachAllocation("Sample greedily", nothing, [&](Nothing&) { return Sample(logits, settings, state, 7); }, drawn);
+  FailEachAllocation(
+      "Sample greedily", nothing, [&](Nothing&) { return Sample(logits, settings, state, 7); }, drawn);
   settings.temperature = -1;
   CHECK_FALSE(Sample(logits, settings, state, 7));
 }

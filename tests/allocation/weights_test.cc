@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "examples/demo_model/demo_config.h"
 #include "skald/configs/config_gguf.h"
 #include "skald/configs/identify.h"
-#include "examples/demo_model/demo_config.h"
 #include "skald/configs/published.h"
 #include "skald/model/model.h"
 #include "skald/store/cached_digest.h"
@@ -47,7 +47,8 @@ constexpr auto kParameters = [](const auto&, const Result<ModelWeights>& weights
 struct ModelFiles {
   ModelFiles() {
     WriteFile(safetensors, SafetensorsImage(TinyTensors<TinyFull>()));
-    WriteFile(gguf, GgufImage(GgufMetadata<TinyFull>("gemma3"), GgufTensors<TinyFull>(TinyTensors<TinyFull>(), "gemma3")));
+    WriteFile(gguf,
+              GgufImage(GgufMetadata<TinyFull>("gemma3"), GgufTensors<TinyFull>(TinyTensors<TinyFull>(), "gemma3")));
     const std::vector<NewTensor> all = TinyTensors<TinyFull>();
     const size_t half = all.size() / 2;
     std::filesystem::create_directory(folder.path() / "shards");
@@ -66,15 +67,16 @@ struct ModelFiles {
 TEST_CASE("a checkpoint is opened and loaded, or there is an error, whichever allocation fails") {
   const ModelFiles files;
   for (const auto& path : {files.safetensors, files.gguf, files.shards}) {
-    FailEachAllocation("Checkpoint::Open of " + path.filename().string(), kNothing,
-                       [&](Nothing&) { return Checkpoint::Open(path); },
-                       [](Nothing&, const Result<Checkpoint>& opened) { return std::to_string(opened->tensors().size()); });
-    FailEachAllocation("LoadWeights of " + path.filename().string(), kNothing,
-                       [&](Nothing&) { return LoadWeights<TinyFull>(path, {.threads = 2}); }, kParameters);
+    FailEachAllocation(
+        "Checkpoint::Open of " + path.filename().string(), kNothing, [&](Nothing&) { return Checkpoint::Open(path); },
+        [](Nothing&, const Result<Checkpoint>& opened) { return std::to_string(opened->tensors().size()); });
+    FailEachAllocation(
+        "LoadWeights of " + path.filename().string(), kNothing,
+        [&](Nothing&) { return LoadWeights<TinyFull>(path, {.threads = 2}); }, kParameters);
   }
-  FailEachAllocation("LoadWeights as Q4_0", kNothing,
-                     [&](Nothing&) { return LoadWeights<TinyFull>(files.safetensors, {.dtype = DType::kQ4_0}); },
-                     kParameters);
+  FailEachAllocation(
+      "LoadWeights as Q4_0", kNothing,
+      [&](Nothing&) { return LoadWeights<TinyFull>(files.safetensors, {.dtype = DType::kQ4_0}); }, kParameters);
 }
 
 TEST_CASE("a packed file is written and mapped, or there is an error, whichever allocation fails") {
@@ -96,16 +98,18 @@ TEST_CASE("a packed file is written and mapped, or there is an error, whichever 
 TEST_CASE("a model is made, or there is an error, whichever allocation fails") {
   const TemporaryFolder folder;
   WriteFile(folder.path() / "model.safetensors", SafetensorsImage(TinyTensors<TinyModel>()));
-  FailEachAllocation("LoadModel", kNothing, [&](Nothing&) { return LoadModel<TinyModel>(folder.path()); },
-                     [](Nothing&, const Result<Model<TinyModel>>& model) { return Parameters(model->weights()); });
+  FailEachAllocation(
+      "LoadModel", kNothing, [&](Nothing&) { return LoadModel<TinyModel>(folder.path()); },
+      [](Nothing&, const Result<Model<TinyModel>>& model) { return Parameters(model->weights()); });
 }
 
 TEST_CASE("a Config is found, or there is an error, whichever allocation fails") {
   std::ifstream file(RepositoryPath("examples/demo_model/config.json"));
   const std::string json{std::istreambuf_iterator<char>(file), {}};
   const auto index = [](Nothing&, const Result<size_t>& found) { return std::to_string(*found); };
-  FailEachAllocation("IdentifyConfig", kNothing,
-                     [&](Nothing&) { return IdentifyConfig(ConfigList<Gemma3_1B, DemoModel>{}, json); }, index);
+  FailEachAllocation(
+      "IdentifyConfig", kNothing, [&](Nothing&) { return IdentifyConfig(ConfigList<Gemma3_1B, DemoModel>{}, json); },
+      index);
   const ModelFiles files;
   const auto checkpoint = Checkpoint::Open(files.gguf);
   REQUIRE(checkpoint);
@@ -126,7 +130,8 @@ TEST_CASE("a digest of weights is computed and kept, or there is an error, which
     return model;
   };
   FailEachAllocation("CachedDigestOfWeights, known already", known, of, digest);
-  FailEachAllocation("DigestOfWeights", files, [](ModelFiles& model) { return DigestOfWeights(model.safetensors); }, digest);
+  FailEachAllocation(
+      "DigestOfWeights", files, [](ModelFiles& model) { return DigestOfWeights(model.safetensors); }, digest);
 }
 
 }  // namespace

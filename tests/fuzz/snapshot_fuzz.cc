@@ -41,9 +41,8 @@ void LeaveStrangersBlocks(const Pool& pool, std::span<const std::byte> input) {
   for (size_t g = 0; g < groups; ++g) {
     const uint64_t block_bytes = pool->geometry(g).block_bytes();
     for (uint64_t bytes = block_bytes; bytes <= pool->usage().limit_bytes / groups; bytes += block_bytes) {
-      const auto id = pool->Allocate(g);
+      const auto id = lease.Take(g);
       if (!id) std::abort();
-      lease.Adopt(g, *id);
       std::byte* const block = pool->Resolve(g, {*id})[0];
       for (size_t at = 0; at + sizeof strangers_word <= block_bytes; at += sizeof strangers_word) {
         std::memcpy(block + at, &strangers_word, sizeof strangers_word);

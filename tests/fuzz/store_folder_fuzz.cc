@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Fuzzes what may lie in the folder of a store. A snapshot is saved there, and the input says what becomes of it: files
-// damaged, cut, forged, replaced by other things, and foreign ones beside them. Whatever the store says of that, it goes
-// on: what loads can go on, what is saved again loads with the bits that were saved, and nothing leaks.
+// damaged, cut, forged, replaced by other things, and foreign ones beside them. Whatever the store says of that, it
+// goes on: what loads can go on, what is saved again loads with the bits that were saved, and nothing leaks.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,8 +35,8 @@ void Require(bool holds) {
 // A conversation, and the chunks of its snapshot.
 struct Saved {
   explicit Saved(bool recurrent)
-      : pool(*CreateBlockPool(testing::TinyLayout(recurrent), {.max_tokens = 1000, .block_tokens = 64,
-                                                               .checkpoint_every = 20, .rewind_tokens = 2})),
+      : pool(*CreateBlockPool(testing::TinyLayout(recurrent),
+                              {.max_tokens = 1000, .block_tokens = 64, .checkpoint_every = 20, .rewind_tokens = 2})),
         cache(*CreateKVCache(pool)) {
     Require(testing::GrowTiny(cache, 1, 150));
     MemoryStore store(kUnlimited);
@@ -131,7 +131,8 @@ bool Spoil(const std::filesystem::path& folder, const Saved& saved, Input& input
       return false;
     case 6: {  // a link to another chunk, nothing, a device, a folder or itself
       const auto& other = saved.chunks[input.Byte() % saved.chunks.size()].first.ToHex();
-      const std::filesystem::path targets[] = {folder / other.substr(0, 2) / other, "nowhere", "/dev/zero", folder, path};
+      const std::filesystem::path targets[] = {folder / other.substr(0, 2) / other, "nowhere", "/dev/zero", folder,
+                                               path};
       std::filesystem::remove_all(path, ignored);
       std::filesystem::create_directories(path.parent_path(), ignored);
       std::filesystem::create_symlink(targets[input.Byte() % 5], path, ignored);

@@ -28,8 +28,8 @@
 
 namespace skald::testing {
 
-// The names of all that is in a folder, its subfolders' included; hashes of the folder's own name, which always differs,
-// left out.
+// The names of all that is in a folder, its subfolders' included; hashes of the folder's own name, which always
+// differs, left out.
 inline std::string NamesIn(const std::filesystem::path& folder) {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
@@ -108,7 +108,8 @@ void FailEachCall(const std::string& name, Operation operation) {
     return wrong.has_value();
   };
   const auto check_each = [&](FaultPlan plan) {
-    for (; check(plan); plan.first = failing::NextCall(plan.first)) {}
+    for (; check(plan); plan.first = failing::NextCall(plan.first)) {
+    }
   };
   for (uint32_t seed = 0; seed < 3; ++seed) {
     for (const size_t count : {size_t{1}, kForGood}) check_each({Fault::kError, 0, count, 1, seed});

@@ -91,7 +91,11 @@ size_t OpenDescriptors() {
 using namespace skald::testing;  // NOLINT: of this file only
 
 // The system's own function of the same name.
-#define SKALD_REAL(function) (*[] { static const auto real = Real(&::function, #function); return real; }())
+#define SKALD_REAL(function)                               \
+  (*[] {                                                   \
+    static const auto real = Real(&::function, #function); \
+    return real;                                           \
+  }())
 
 extern "C" {
 
@@ -121,9 +125,7 @@ int close(int fd) {
   return -1;
 }
 
-ssize_t read(int fd, void* bytes, size_t count) {
-  return Fails(kRead) ? -1 : SKALD_REAL(read)(fd, bytes, Part(count));
-}
+ssize_t read(int fd, void* bytes, size_t count) { return Fails(kRead) ? -1 : SKALD_REAL(read)(fd, bytes, Part(count)); }
 ssize_t pread(int fd, void* bytes, size_t count, off_t at) {
   return Fails(kRead) ? -1 : SKALD_REAL(pread)(fd, bytes, Part(count), at);
 }
@@ -161,7 +163,9 @@ int utimensat(int folder, const char* path, const timespec times[2], int flags) 
 }
 
 int stat(const char* path, struct stat* status) noexcept { return Fails(kLook) ? -1 : SKALD_REAL(stat)(path, status); }
-int lstat(const char* path, struct stat* status) noexcept { return Fails(kLook) ? -1 : SKALD_REAL(lstat)(path, status); }
+int lstat(const char* path, struct stat* status) noexcept {
+  return Fails(kLook) ? -1 : SKALD_REAL(lstat)(path, status);
+}
 int fstat(int fd, struct stat* status) noexcept { return Fails(kLook) ? -1 : SKALD_REAL(fstat)(fd, status); }
 int fstatat(int folder, const char* path, struct stat* status, int flags) noexcept {
   return Fails(kLook) ? -1 : SKALD_REAL(fstatat)(folder, path, status, flags);

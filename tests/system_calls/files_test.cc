@@ -140,9 +140,8 @@ TEST_CASE("a directory store on a file system that fails") {
     world.saved[70] = *key;
     return {};
   });
-  FailEachCall<StoreWorld>("SaveSnapshot of what is there", [](StoreWorld& world) {
-    return SaveSnapshot(All().Of(40), {}, {}, *world.store);
-  });
+  FailEachCall<StoreWorld>("SaveSnapshot of what is there",
+                           [](StoreWorld& world) { return SaveSnapshot(All().Of(40), {}, {}, *world.store); });
   FailEachCall<StoreWorld>("LoadSnapshot", [](StoreWorld& world) -> Result<void> {
     const auto snapshot = LoadSnapshot(*world.store, world.saved[40], {}, All().pool);
     if (!snapshot) return Failure(snapshot.error());
@@ -242,7 +241,8 @@ struct WeightsWorld {
   // The next writer removes what others left: it is as large as the weights.
   void Clean() {
     Age(folder.path());
-    REQUIRE(RemoveUnfinishedFiles(folder.path(), [](std::string_view name) { return name.ends_with(".skald-digest"); }));
+    REQUIRE(
+        RemoveUnfinishedFiles(folder.path(), [](std::string_view name) { return name.ends_with(".skald-digest"); }));
     std::error_code none_packed;
     for (const auto& file : std::filesystem::directory_iterator(folder.path() / "packed", none_packed)) {
       if (file.path().extension() == ".packed") WriteFile(file.path(), "");

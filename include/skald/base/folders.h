@@ -63,7 +63,7 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   if (parent != path) {
     if (auto made = MakeFolders(parent, mode, sync); !made) return made;
   }
-  if (::mkdir(path.c_str(), mode) != 0) {
+  if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
     if (errno != EEXIST) return SystemFailure(path.native());
     there = IsFolder(path);  // somebody else's just now, or a name with a slash at its end
     if (!there) return Failure(there.error());
@@ -72,8 +72,8 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
 }
 
-// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The standard
-// library's iterators report a signal as an error, and end the program where they find no memory.)
+// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The
+// standard library's iterators report a signal as an error, and end the program where they find no memory.)
 template <class Visit>
 Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
   struct Close {

@@ -14,13 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/config_gguf.h"
 #include "skald/configs/config_list.h"
 #include "skald/configs/identify.h"
 #include "skald/weights/gguf.h"
-#include "skald/base/message.h"
 #include "skald/weights/pack.h"
 #include "skald/weights/tensor_view.h"
 

@@ -35,7 +35,8 @@
 namespace skald {
 
 // Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found again.
+// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
+// again.
 inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
                                                      const std::filesystem::path& source, DType dtype) {
   std::error_code error;
@@ -83,10 +84,8 @@ inline Result<ModelWeights> ReadCached(const std::filesystem::path& path, const 
 // Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ModelWeights& weights,
                                 const PackedOrigin& origin) {
-  std::error_code error;
   const std::filesystem::path folder = path.parent_path();
-  std::filesystem::create_directories(folder, error);
-  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({folder.string(), ": ", error.message()}));
+  if (auto made = MakeFolder(folder, 0777); !made) return made;  // less what umask takes: weights are no secret
   // As large as weights: those of writers that were killed do not stay for ever.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
   if (auto written = WritePackedFile(path, weights, origin); !written) return written;
