@@ -95,7 +95,7 @@ struct FolderStore {
   Result<std::vector<ChunkKey>> List() { return store->List(); }
 
   TemporaryFolder folder;
-  std::unique_ptr<DirectoryStore> store = *DirectoryStore::Open(folder.path() / "store");
+  std::unique_ptr<DirectoryStore> store = *DirectoryStore::Open(folder.path() / "store", {.sync = SyncPolicy::kNone});
 };
 
 // A prompt cache over `store`, with some prompts.
@@ -180,7 +180,7 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
         auto sink = FileSink::Create(scene.path);
         if (!sink) return Failure(sink.error());
         if (auto saved = SaveSnapshot(scene.cache, kIdentity, kNotes, ByteSinkRef(*sink)); !saved) return saved;
-        return sink->Commit();
+        return sink->Commit(SyncPolicy::kNone);
       },
       [](InFile<C>& scene, const Result<void>&) {
         auto source = FileSource::Open(scene.path);
@@ -196,7 +196,7 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
         auto sink = FileSink::Create(scene->path);
         REQUIRE(sink);
         REQUIRE(SaveSnapshot(scene->cache, kIdentity, kNotes, ByteSinkRef(*sink)));
-        REQUIRE(sink->Commit());
+        REQUIRE(sink->Commit(SyncPolicy::kNone));
         return scene;
       },
       [](InFile<C>& scene) -> Result<Snapshot> {

@@ -21,9 +21,11 @@
 #include <vector>
 
 #include "skald/base/activation.h"
+#include "skald/base/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/rope.h"
+#include "skald/configs/python_json.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/standard_layers.h"
@@ -85,7 +87,7 @@ class SpecReader {
       T::VisitFields(value, [&](std::string_view member, auto& target) { Read(json, member, target); });
     } else if constexpr (std::is_enum_v<T>) {
       for (const T one : kValuesOf<T>) {
-        if (json == nlohmann::json(std::string(NameOf(one)))) return void(value = one);
+        if (json.is_string() && json.template get_ref<const std::string&>() == NameOf(one)) return void(value = one);
       }
       Complain(name);
     } else if constexpr (std::is_same_v<T, bool>) {
@@ -93,7 +95,7 @@ class SpecReader {
     } else if constexpr (std::is_same_v<T, FixedText>) {
       json.is_string() ? void(value = std::string_view(json.template get_ref<const std::string&>())) : Complain(name);
     } else if constexpr (std::is_floating_point_v<T>) {
-      if (json == nlohmann::json("Infinity")) return void(value = std::numeric_limits<T>::infinity());
+      if (json.is_string() && json.template get_ref<const std::string&>() == "Infinity") return void(value = std::numeric_limits<T>::infinity());
       json.is_number() ? void(value = static_cast<T>(json.template get<double>())) : Complain(name);
     } else {
       const bool fits = json.is_number_integer() && std::in_range<T>(json.template get<int64_t>());
@@ -126,7 +128,8 @@ struct LayerJson<LayerTypes<L...>> {
     const size_t before = layers.size();
     const auto type = json.is_object() ? json.find("type") : json.end();
     const auto read = [&]<class One>() {
-      if (type == json.end() || *type != nlohmann::json(std::string(One::kName))) return;
+      if (type == json.end() || !type->is_string()) return;
+      if (type->template get_ref<const std::string&>() != One::kName) return;
       One layer;
       reader.ReadValue(json, One::kName, layer);
       layers.push_back(layer);
@@ -166,7 +169,11 @@ nlohmann::json SpecToJson(const ModelSpec& spec) {
 template <class Types = StandardLayers>
 Result<ModelSpec> SpecFromJson(std::string_view text) {
   return NoThrow("the description of a model", [&]() -> Result<ModelSpec> {
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    nlohmann::json json;
+    const internal::JsonGuard guard(json);
+    if (!internal::ParsePythonJson(text, json)) {
+      return Fail(ErrorCode::kDataLoss, "the description of a model is not well-formed JSON");
+    }
     internal::SpecReader reader;
     ModelSpec spec;
     reader.Read(json, "model_dim", spec.model_dim);

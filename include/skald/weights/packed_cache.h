@@ -80,6 +80,14 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
   return MapParameters(*file, list, model);
 }
 
+// Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
+inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::string_view source) {
+  const auto now = DescribeSource(path);
+  if (!now) return Failure(now.error());
+  if (*now == source) return {};
+  return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was loaded"}));
+}
+
 // Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ParameterList& list,
                                 const PackedOrigin& origin) {
@@ -88,7 +96,6 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
   // As large as weights: those of writers that were killed do not stay for ever.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
   if (auto written = WritePackedFile(path, list, origin); !written) return written;
-  TakeFromOthers(path);
   if (const auto file = PackedFile::Open(path)) Remember(**file);
   return {};
 }
@@ -113,7 +120,8 @@ inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const P
     if (read()) return {};
     if (auto loaded = load(); !loaded) return loaded;
     const PackedOrigin origin = {checkpoint.name, checkpoint.model, options.dtype, *source};
-    Result<void> kept = cached ? internal::WriteCached(*cached, list, origin) : Result<void>(Failure(cached.error()));
+    Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, *source) : Failure(cached.error());
+    if (kept) kept = internal::WriteCached(*cached, list, origin);
     if (kept) kept = read();
     if (!kept && options.on_warning) {
       options.on_warning({kept.error().code, Concat({"the packed weights are not kept: ", kept.error().message})});
