@@ -105,7 +105,7 @@ void CheckCheckpoint(const std::string& weights, const std::string& recorded) {
     const std::vector<int32_t> prompt = reference.Tokens("input_ids", row);
     CheckRows(*model, prompt, Want::kHidden, reference.Floats("hidden_last", row));
     CheckRows(*model, prompt, Want::kLogits, reference.Floats("logits", row));
-    if constexpr (HasRecurrence<C>()) CheckStates(*model, reference, row);
+    if (LayoutOf<C>().has_recurrence()) CheckStates(*model, reference, row);
     const std::vector<int32_t> greedy = reference.Tokens("greedy", row);
     CHECK(Greedy(*model, prompt, greedy.size()) == greedy);
   }

@@ -162,7 +162,7 @@ inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json&
   std::optional<ShortForm> read;
   std::string supported;
   for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-    const std::string& type = family.implied.model_type;
+    const std::string type(family.implied.model_type);
     if (type == MistralFamily::kModelType) continue;
     supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
     if (!error && type == internal::GgufModelType(name)) {
@@ -174,7 +174,7 @@ inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json&
   std::vector<DescribedModel> models;
   const bool may_be_mistral = name == LlamaFamily::kModelType;
   for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
-    models.push_back({form.model_type, Expand(form)});
+    models.push_back({std::string(form.model_type), Expand(form)});
   }
   return models;
 }

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "skald/base/activation.h"
@@ -27,7 +28,7 @@ namespace skald {
 
 // Members mean what the members of a Config of the same name mean (model_config.h). A plain value.
 struct ShortForm {
-  std::string model_type = {};  // the family's name in config.json; no fact about the numbers
+  std::string_view model_type = {};  // the family's name in config.json, a literal; no fact about the numbers
   int model_dim = 0;
   int feed_forward_dim = 0;  // 0: layers are mixers alone, as in Mamba
   int vocab_size = 0;
