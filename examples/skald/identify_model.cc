@@ -49,7 +49,8 @@ Result<ModelInfo> InfoOf(const std::filesystem::path& path, DType weight_type, R
   if (!model) return Failure(model.error());
   std::string name = NameIn(KnownConfigs{}, *model);
   const uint32_t trained_context = TrainedContext(read_file);
-  return ModelInfo{std::move(model->spec), model->model_type, std::move(name), trained_context, weight_type, std::move(read_file)};
+  return ModelInfo{std::move(model->spec), model->model_type, std::move(name),
+                   trained_context,        weight_type,       std::move(read_file)};
 }
 
 Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {

@@ -34,8 +34,7 @@ ModelCost CostOf(const ModelWeights& weights) {
   cost.flops_per_output = FlopsOf(weights.embedding);
   std::map<DType, double> flops_of;
   ForEachArray(
-      ParametersOf(weights),
-      [&](const Matrix& matrix, size_t, size_t) { flops_of[matrix.dtype] += FlopsOf(matrix); },
+      ParametersOf(weights), [&](const Matrix& matrix, size_t, size_t) { flops_of[matrix.dtype] += FlopsOf(matrix); },
       [](const std::vector<float>&, size_t) {});
   cost.weight_type = std::ranges::max_element(flops_of, {}, &std::pair<const DType, double>::second)->first;
   for (const auto& [type, flops] : flops_of) cost.flops_per_token += flops;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model chosen at run time (identify_model.h), and what computing it costs. Only language_model.cc compiles what models
-// are made of.
+// A model chosen at run time (identify_model.h), and what computing it costs. Only language_model.cc compiles what
+// models are made of.
 
 #ifndef SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
 #define SKALD_EXAMPLES_SKALD_LANGUAGE_MODEL_H_
@@ -22,19 +22,19 @@
 #include "skald/cache/runtime_config.h"
 #include "skald/model/any_model.h"
 #include "skald/model/batch.h"
-#include "skald/model/workspace.h"
 #include "skald/model/load.h"
+#include "skald/model/workspace.h"
 
 namespace skald::program {
 
 // What computing takes at least, whatever computes it.
 struct ModelCost {
   DType weight_type = DType::kBF16;  // of the matrices that most multiplications are by
-  uint64_t step_bytes = 0;      // parameters that are read once in a step, however many tokens it has
-  double flops_per_token = 0;   // of multiplications by weights
-  double flops_per_output = 0;  // the same for each row of logits
-  double attention_flops = 0;   // for one token and one position that it looks back at, of all full layers
-  double window_flops = 0;      // the same of the layers that look back at most `window` positions
+  uint64_t step_bytes = 0;           // parameters that are read once in a step, however many tokens it has
+  double flops_per_token = 0;        // of multiplications by weights
+  double flops_per_output = 0;       // the same for each row of logits
+  double attention_flops = 0;        // for one token and one position that it looks back at, of all full layers
+  double window_flops = 0;           // the same of the layers that look back at most `window` positions
   uint32_t window = 0;
 };
 

@@ -43,7 +43,8 @@ Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model, const ModelI
 Result<ModelInfo> FindModel(const Options& options) {
   const auto info = IdentifyModel(options.model);
   if (!info) return info;
-  if (auto valid = ValidateSettings(options.sampler, static_cast<size_t>(info->spec.vocab_size)); !valid) return Failure(valid.error());
+  if (auto valid = ValidateSettings(options.sampler, static_cast<size_t>(info->spec.vocab_size)); !valid)
+    return Failure(valid.error());
   return info;
 }
 
@@ -51,7 +52,8 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   auto tokenizer = options.tokenizer ? Tokenizer::Load(*options.tokenizer) : ReadTokenizer(options.model, info);
   if (!tokenizer) return tokenizer;
   const auto path = options.tokenizer.value_or(options.model);
-  if (auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size)); !fits) return Annotate(path.string(), fits);
+  if (auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size)); !fits)
+    return Annotate(path.string(), fits);
   return tokenizer;
 }
 
@@ -106,8 +108,8 @@ void PrintClosingLine(const ModelInfo& info, const Session& session, uint64_t se
       sums.recalled_tokens == 0 ? "" : " (" + std::to_string(sums.recalled_tokens) + " known before)";
   std::cerr << '[' << info.name << ": prompt " << sums.prompt_tokens << " tokens" << recalled << prompt_rate
             << ", generated " << sums.generated_tokens << " tokens" << decode_rate << ", context "
-            << std::min(session.size(), session.max_tokens()) << " of " << session.max_tokens() << ", seed "
-            << seed << (ending.empty() ? "" : "; ") << ending << "]\n";
+            << std::min(session.size(), session.max_tokens()) << " of " << session.max_tokens() << ", seed " << seed
+            << (ending.empty() ? "" : "; ") << ending << "]\n";
 }
 
 }  // namespace skald::program

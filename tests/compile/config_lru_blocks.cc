@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: kLruWidth must be a positive multiple of kLruBlocks: the gates' matrices are block-diagonal.
+// expect: kLruWidth must be a positive multiple of kLruBlocks: the matrices of the gates are block-diagonal.
 
 #include <string_view>
 

@@ -21,17 +21,17 @@
 #include "skald/base/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/configs/short_form.h"
 #include "skald/configs/config_json_transformer.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/model_fields.h"
+#include "skald/configs/short_form.h"
 
 namespace skald {
 
 // What the tensors of a GGUF file say, and its metadata do not.
 struct GgufTensorFacts {
-  int vocab_size = 0;                   // rows of the embedding
-  bool has_head = false;                // an output head of its own
+  int vocab_size = 0;                  // rows of the embedding
+  bool has_head = false;               // an output head of its own
   std::vector<float> rope_divisors{};  // of each RoPE frequency; empty: none
 };
 
@@ -104,8 +104,7 @@ inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
   }
 }
 
-inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& family,
-                                         const GgufTensorFacts& facts) {
+inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& family, const GgufTensorFacts& facts) {
   constexpr int kGemma2Window = 4096;
   constexpr size_t kLargestGemma2 = 46, kLargestGemma3 = 62;  // layers
   ShortForm a = family.implied;

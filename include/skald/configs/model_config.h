@@ -221,13 +221,19 @@ constexpr void CheckMembers() {
       "A Config with kMamba2 layers must give kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups.");
 }
 
-// A sentence as a value that can be part of a name.
+// A sentence as a value that can be part of a name. One with quotes in it would be told with backslashes.
 struct Sentence {
   char text[256] = {};
   constexpr Sentence(const char* sentence) {  // NOLINT: a sentence is a Sentence
     for (size_t i = 0; sentence != nullptr && sentence[i] != 0; ++i) text[i] = sentence[i];
   }
 };
+
+// A function, as clang 14 keeps no spec within a template's argument.
+template <ModelConfig C>
+constexpr Sentence WhyImpossibleAs() {
+  return Sentence(WhyImpossible(SpecOf<C>()));
+}
 
 // Names the sentence in the compiler's words about the failure: some compilers tell the template's argument in full,
 template <Sentence kWhyImpossible>

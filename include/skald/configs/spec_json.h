@@ -95,7 +95,8 @@ class SpecReader {
     } else if constexpr (std::is_same_v<T, FixedText>) {
       json.is_string() ? void(value = std::string_view(json.template get_ref<const std::string&>())) : Complain(name);
     } else if constexpr (std::is_floating_point_v<T>) {
-      if (json.is_string() && json.template get_ref<const std::string&>() == "Infinity") return void(value = std::numeric_limits<T>::infinity());
+      if (json.is_string() && json.template get_ref<const std::string&>() == "Infinity")
+        return void(value = std::numeric_limits<T>::infinity());
       json.is_number() ? void(value = static_cast<T>(json.template get<double>())) : Complain(name);
     } else {
       const bool fits = json.is_number_integer() && std::in_range<T>(json.template get<int64_t>());

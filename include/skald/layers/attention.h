@@ -61,9 +61,9 @@ struct Attention {
     }
     if (head_dim % 2 != 0) return "kHeadDim must be even: RoPE rotates pairs of elements.";
     if (rotary_dim % 2 != 0 || rotary_dim <= 0 || rotary_dim > head_dim) {
-      return "kRotaryDim must be even, positive and at most kHeadDim: RoPE rotates pairs of a head's elements.";
+      return "kRotaryDim must be even, positive and at most kHeadDim: RoPE rotates pairs of elements of a head.";
     }
-    if (head_dim > static_cast<int>(kMaxHeadDim)) return "kHeadDim is larger than the attention kernel's buffers.";
+    if (head_dim > static_cast<int>(kMaxHeadDim)) return "kHeadDim is larger than the buffers of the attention kernel.";
     if (window < 0) return "kWindow must not be negative.";
     if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";
     if (!(query_pre_scale > 0.0)) return "kQueryPreScale must be positive: scores are divided by its square root.";

@@ -42,7 +42,8 @@ struct Mamba {
     if (inner_dim <= 0 || state_dim <= 0 || time_step_rank <= 0) {
       return "kInnerDim, kStateDim and kTimeStepRank must be positive.";
     }
-    if (state_dim > static_cast<int>(kMaxStateDim)) return "kStateDim is larger than the selective scan's buffers.";
+    if (state_dim > static_cast<int>(kMaxStateDim))
+      return "kStateDim is larger than the buffers of the selective scan.";
     return CausalConv::WhyImpossible(conv_width);
   }
 

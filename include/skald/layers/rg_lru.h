@@ -39,7 +39,7 @@ struct RgLru {
 
   constexpr const char* WhyImpossible() const {
     if (width <= 0 || blocks <= 0 || width % blocks != 0) {
-      return "kLruWidth must be a positive multiple of kLruBlocks: the gates' matrices are block-diagonal.";
+      return "kLruWidth must be a positive multiple of kLruBlocks: the matrices of the gates are block-diagonal.";
     }
     return CausalConv::WhyImpossible(conv_width);
   }
