@@ -229,12 +229,6 @@ struct Sentence {
   }
 };
 
-// A function, as clang 14 keeps no spec within a template's argument.
-template <ModelConfig C>
-constexpr Sentence WhyImpossibleAs() {
-  return Sentence(WhyImpossible(SpecOf<C>()));
-}
-
 // Names the sentence in the compiler's words about the failure: some compilers tell the template's argument in full,
 template <Sentence kWhyImpossible>
 constexpr void RefuseIf() {
