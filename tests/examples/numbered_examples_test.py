@@ -85,6 +85,9 @@ class NumberedExamples(unittest.TestCase):
         self.assertIn("the nearest earlier resume point is 100", text)
         self.assertIn("computed again: the same bits", text)
 
+    def test_own_layer(self):
+        self.assertIn("rewound and computed again: the same bits", self.output("09_own_layer"))
+
     def start_redis(self):
         """Starts a redis-server that ends with the test, and returns its port."""
         if not shutil.which("redis-server"):
