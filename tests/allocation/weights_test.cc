@@ -16,8 +16,7 @@
 #include "skald/configs/published.h"
 #include "skald/model/model.h"
 #include "skald/store/cached_digest.h"
-#include "skald/weights/load.h"
-#include "skald/weights/random_weights.h"
+#include "skald/model/load.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/small_models.h"
@@ -35,10 +34,10 @@ constexpr auto kNothing = [] { return std::make_unique<Nothing>(); };
 
 // All parameters of some weights.
 std::string Parameters(const ModelWeights& weights) {
-  const ParameterList all(weights);
   std::string bytes;
-  for (const Matrix* matrix : all.matrices) bytes.append(BytesIn(matrix->data));
-  for (const std::vector<float>* vector : all.vectors) bytes += BytesIn(*vector);
+  ForEachArray(
+      ParametersOf(weights), [&](const Matrix& matrix, size_t, size_t) { bytes.append(BytesIn(matrix.data)); },
+      [&](const std::vector<float>& vector, size_t) { bytes += BytesIn(vector); });
   return bytes;
 }
 constexpr auto kParameters = [](const auto&, const Result<ModelWeights>& weights) { return Parameters(*weights); };

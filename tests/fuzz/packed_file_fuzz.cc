@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/fuzz/packed_model.h"
 #include "tests/support/temporary_folder.h"
 
@@ -54,14 +54,20 @@ void Repair(std::span<std::byte> image) {
 }
 
 // Looks at every parameter.
-struct Sum {
-  void operator()(const Matrix& matrix) {
-    Require(matrix.data.size() == Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype));
-    sum += Xxh64(matrix.data);
-  }
-  void operator()(const std::vector<float>& vector) { sum += Xxh64(std::as_bytes(std::span(vector))); }
+uint64_t SumOf(const ModelWeights& weights) {
   uint64_t sum = 0;
-};
+  ForEachArray(
+      ParametersOf(weights),
+      [&](const Matrix& matrix, size_t, size_t) {
+        Require(matrix.data.size() == Matrix::BytesOf(matrix.rows, matrix.cols, matrix.dtype));
+        sum += Xxh64(matrix.data);
+      },
+      [&](const std::vector<float>& vector, size_t size) {
+        Require(vector.size() == size);
+        sum += Xxh64(std::as_bytes(std::span(vector)));
+      });
+  return sum;
+}
 
 void LoadFile(const std::filesystem::path& path, bool map) {
   const auto file = PackedFile::Open(path);
@@ -71,8 +77,7 @@ void LoadFile(const std::filesystem::path& path, bool map) {
       path, {.dtype = (*file)->table().dtype, .packed_check = PackedCheck::kAlways, .map = map});
   if (!weights) return Require(!weights.error().message.empty());
   Require((*file)->Verify().has_value());
-  Sum sum;
-  VisitParameters(*weights, std::ref(sum));
+  (void)SumOf(*weights);
   Require(weights->embedding.rows == FuzzedModel::kVocabSize && weights->embedding.cols == FuzzedModel::kModelDim);
 }
 

@@ -25,7 +25,7 @@
 #include "skald/store/directory_store.h"
 #include "skald/store/prompt_cache.h"
 #include "skald/store/snapshot.h"
-#include "skald/weights/load.h"
+#include "skald/model/load.h"
 #include "tests/support/small_models.h"
 #include "tests/system_calls/fail_each_call.h"
 #include "tests/weights/tiny_checkpoint.h"

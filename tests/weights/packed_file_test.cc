@@ -190,7 +190,7 @@ TEST_CASE("files of other versions, CPUs, Configs and element types are refused 
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { header.byte_order = 0x04030201; })),
              ErrorCode::kUnsupported, "another kind of CPU");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.format_version; })),
-             ErrorCode::kUnsupported, "version 2 of the format of packed files");
+             ErrorCode::kUnsupported, "version 3 of the format of packed files");
   CheckError(packed.Load(packed.WithHeader([](PackedHeader& header) { ++header.layout_version; })),
              ErrorCode::kUnsupported, "layout of matrices");
   CHECK(packed.Load(packed.image));

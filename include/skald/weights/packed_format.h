@@ -28,7 +28,7 @@ namespace skald {
 
 struct PackedHeader {
   static constexpr std::array<char, 8> kMagic = {'S', 'k', 'a', 'l', 'd', 'P', 'k', 'd'};
-  static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 1;
+  static constexpr uint32_t kByteOrder = 0x01020304, kFormatVersion = 2;
 
   std::array<char, 8> magic = kMagic;
   uint32_t byte_order = kByteOrder, format_version = kFormatVersion;
