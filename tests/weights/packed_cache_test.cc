@@ -127,6 +127,23 @@ TEST_CASE("a cache folder that cannot be written to costs one warning, not the w
   CHECK(cached.warnings.size() == 1);
 }
 
+TEST_CASE("a checkpoint that changes while it is loaded is not kept") {
+  CachedModel cached;
+  const auto weights_file = cached.model / "model.safetensors";
+  std::vector<Error> warnings;
+  const auto touch = [&](const LoadProgress&) {
+    std::filesystem::last_write_time(weights_file,
+                                     std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  };
+  REQUIRE(LoadWeights<TinyFull>(cached.model, {.progress = touch,
+                                               .cache_folder = cached.cache,
+                                               .on_warning = [&](const Error& error) { warnings.push_back(error); }}));
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message.find("it changed while it was loaded") != std::string::npos);
+  REQUIRE(cached.Load());
+  CHECK(cached.packed);
+}
+
 TEST_CASE("a packed file that others can write to, or have written, is packed again") {
   CachedModel cached;
   const auto plain = LoadWeights<TinyFull>(cached.model);

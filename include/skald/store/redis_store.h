@@ -26,6 +26,28 @@
 #include "skald/store/redis_connection.h"
 
 namespace skald {
+namespace internal {
+
+// Reads an answer to SCAN: the next cursor, and keys behind `prefix` of which some may be others'. Returns false if it
+// is not one.
+inline bool TakePage(const redisReply& page, std::string_view prefix, std::string& cursor,
+                     std::vector<ChunkKey>& keys) {
+  if (page.type != REDIS_REPLY_ARRAY || page.elements != 2) return false;
+  const redisReply &next = *page.element[0], &names = *page.element[1];
+  if (next.type != REDIS_REPLY_STRING || names.type != REDIS_REPLY_ARRAY) return false;
+  constexpr size_t kMostDigits = 20;
+  if (next.len == 0 || next.len > kMostDigits) return false;
+  cursor.assign(next.str, next.len);
+  for (const redisReply* name : std::span(names.element, names.elements)) {
+    if (name->type != REDIS_REPLY_STRING) return false;
+    const std::string_view text(name->str, name->len);
+    if (!text.starts_with(prefix)) continue;
+    if (const auto key = ChunkKey::FromHex(text.substr(prefix.size()))) keys.push_back(*key);
+  }
+  return true;
+}
+
+}  // namespace internal
 
 // A ChunkStore over one connection, which calls from several threads share one after the other; for more, make more
 // stores. A lost connection is replaced, once for each call. Move-only. Not for both sides of a fork().
@@ -110,7 +132,8 @@ class RedisStore {
         const auto reply =
             server.Call({"SCAN", cursor, "MATCH", pattern_, "COUNT", "1000"}, {REDIS_REPLY_ARRAY}, kMaxPage);
         if (!reply) return Failure(reply.error());
-        if (!TakePage(**reply, cursor, keys) || !cursors.insert(cursor).second) return server.Nonsense("SCAN");
+        if (!internal::TakePage(**reply, options_.key_prefix, cursor, keys) || !cursors.insert(cursor).second)
+          return server.Nonsense("SCAN");
       } while (cursor != "0");
       // A scan may come by a key twice.
       std::sort(keys.begin(), keys.end());
@@ -160,23 +183,6 @@ class RedisStore {
     const auto reply = server.Call({"EXISTS", NameOf(key)}, {REDIS_REPLY_INTEGER});
     if (!reply) return Failure(reply.error());
     return (*reply)->integer != 0;
-  }
-
-  // Reads an answer to SCAN: the next cursor, and keys of which some may be others'. Returns false if it is not one.
-  bool TakePage(const redisReply& page, std::string& cursor, std::vector<ChunkKey>& keys) const {
-    if (page.elements != 2) return false;
-    const redisReply &next = *page.element[0], &names = *page.element[1];
-    if (next.type != REDIS_REPLY_STRING || names.type != REDIS_REPLY_ARRAY) return false;
-    constexpr size_t kMostDigits = 20;
-    if (next.len == 0 || next.len > kMostDigits) return false;
-    cursor.assign(next.str, next.len);
-    for (const redisReply* name : std::span(names.element, names.elements)) {
-      if (name->type != REDIS_REPLY_STRING) return false;
-      const std::string_view text(name->str, name->len);
-      if (!text.starts_with(options_.key_prefix)) continue;
-      if (const auto key = ChunkKey::FromHex(text.substr(options_.key_prefix.size()))) keys.push_back(*key);
-    }
-    return true;
   }
 
   // Returns function(connection). Where the connection turns out to be lost, as it is after the server was restarted or

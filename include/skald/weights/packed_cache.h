@@ -81,6 +81,14 @@ inline Result<ModelWeights> ReadCached(const std::filesystem::path& path, const 
   return MapWeights(*file, shapes);
 }
 
+// Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
+inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::string_view source) {
+  const auto now = DescribeSource(path);
+  if (!now) return Failure(now.error());
+  if (*now == source) return {};
+  return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was loaded"}));
+}
+
 // Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ModelWeights& weights,
                                 const PackedOrigin& origin) {
@@ -91,7 +99,6 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const ModelWe
   // As large as weights: those of writers that were killed do not stay for ever.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
   if (auto written = WritePackedFile(path, weights, origin); !written) return written;
-  TakeFromOthers(path);
   if (const auto file = PackedFile::Open(path)) Remember(**file);
   return {};
 }
@@ -114,9 +121,10 @@ inline Result<ModelWeights> LoadThroughCache(const CachedCheckpoint& checkpoint,
     }
     auto weights = load();
     if (!weights) return weights;
-    const PackedOrigin origin = {checkpoint.config, Fingerprint(checkpoint.shapes), *source};
-    Result<void> kept =
-        cached ? internal::WriteCached(*cached, *weights, origin) : Result<void>(Failure(cached.error()));
+    Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, *source) : Failure(cached.error());
+    if (kept) {
+      kept = internal::WriteCached(*cached, *weights, {checkpoint.config, Fingerprint(checkpoint.shapes), *source});
+    }
     if (kept) {
       auto mapped = internal::ReadCached(*cached, checkpoint.shapes, *source, options);
       if (mapped) return mapped;

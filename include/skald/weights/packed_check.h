@@ -56,22 +56,12 @@ inline std::filesystem::path RecordPath(const std::filesystem::path& packed) {
   return std::filesystem::path(packed) += ".verified";
 }
 
-// Makes sure that nobody but its owner can write to a file that was just made.
-inline void TakeFromOthers(const std::filesystem::path& path) {
-  using std::filesystem::perms;
-  std::error_code ignored;  // then it is not trusted later
-  std::filesystem::permissions(path, perms::group_write | perms::others_write, std::filesystem::perm_options::remove,
-                               ignored);
-}
-
 // Remembers that the file, as it was when it was opened, is whole. What keeps that from being written down does not
 // matter to whoever loads the file.
 inline void Remember(const PackedFile& file) {
   const PackedRecord record = RecordOf(file.status(), file.header_checksum());
-  const std::filesystem::path path = RecordPath(file.path());
-  auto sink = FileSink::CreateAnew(path, 0644);
-  if (!sink || !sink->Write(std::as_bytes(std::span(&record, 1))) || !sink->Commit(SyncPolicy::kNone)) return;
-  TakeFromOthers(path);
+  auto sink = FileSink::CreateAnew(RecordPath(file.path()), 0644);
+  if (sink && sink->Write(std::as_bytes(std::span(&record, 1)))) (void)sink->Commit(SyncPolicy::kNone);
 }
 
 inline bool IsRemembered(const PackedFile& file) {
