@@ -25,9 +25,15 @@ namespace skald::testing {
 
 namespace failing {
 
-// What is tried now, for a message should the program end; and how much was.
+// What is tried now, for a message should the program end.
 inline std::string trying;
-inline size_t points = 0;
+
+// How many allocations have failed, told in the end.
+struct Tally {
+  ~Tally() { std::cout << points << " allocations failed, one at a time or with all that follow\n"; }
+  size_t points = 0;
+};
+inline Tally tally;
 
 [[noreturn]] inline void TellWhatEndedIt() {
   std::cerr << "ENDED BY " << trying << std::endl;
@@ -92,7 +98,7 @@ void FailEachAllocation(const std::string& name, Make make, Call call, Look look
       const size_t live = LiveAllocations();
       const auto wrong = failing::Try(make, call, look, expected, point, failing);
       if (!wrong) break;
-      ++failing::points;
+      ++failing::tally.points;
       if (!wrong->empty()) FAIL_CHECK(failing::trying << ": " << *wrong);
       if (wrong->empty() && LiveAllocations() != live) FAIL_CHECK(failing::trying << ": memory leaks");
     }

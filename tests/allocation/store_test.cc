@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,10 +49,10 @@ struct Scene {
 
   std::string State() const { return std::to_string(pool->usage().used_bytes); }
 
-  // The conversation's tokens, and the logits of going on.
+  // The tokens of a conversation, and the logits of going on. (Its resume points may have given way.)
   std::string GoOn(const KVCache& past) {
     KVCache next = *past.Fork();
-    std::string text = BytesIn(next.tokens()) + State();
+    const std::string text = BytesIn(next.tokens());
     const auto logits = TheModel<C>().Forward(next, RandomTokens<C>(4, 3), workspace);
     REQUIRE(logits);
     return text + BytesIn(*logits);
@@ -78,6 +79,13 @@ struct Stored : Scene<C> {
   ChunkKey key{};
 };
 
+// A scene with a file to write to.
+template <class C>
+struct InFile : Scene<C> {
+  TemporaryFolder folder;
+  std::filesystem::path path = folder.path() / "chat.snapshot";
+};
+
 // A store in a folder of its own.
 struct FolderStore {
   Result<bool> Has(const ChunkKey& key) { return store->Has(key); }
@@ -87,7 +95,7 @@ struct FolderStore {
   Result<std::vector<ChunkKey>> List() { return store->List(); }
 
   TemporaryFolder folder;
-  std::unique_ptr<DirectoryStore> store = *DirectoryStore::Open(folder.path() / "store");
+  std::unique_ptr<DirectoryStore> store = *DirectoryStore::Open(folder.path() / "store", {.sync = SyncPolicy::kNone});
 };
 
 // A prompt cache over `store`, with some prompts.
@@ -167,38 +175,36 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
         [](Scene<C>&, const Result<uint64_t>& counted) { return std::to_string(*counted); });
   }
   FailEachAllocation(
-      name + ": SaveSnapshot to a file", [] { return std::make_unique<std::pair<TemporaryFolder, Scene<C>>>(); },
-      [](std::pair<TemporaryFolder, Scene<C>>& scene) -> Result<void> {
-        auto sink = FileSink::Create(scene.first.path() / "chat.snapshot");
+      name + ": SaveSnapshot to a file", [] { return std::make_unique<InFile<C>>(); },
+      [](InFile<C>& scene) -> Result<void> {
+        auto sink = FileSink::Create(scene.path);
         if (!sink) return Failure(sink.error());
-        if (auto saved = SaveSnapshot(scene.second.cache, kIdentity, kNotes, ByteSinkRef(*sink)); !saved) return saved;
-        return sink->Commit();
+        if (auto saved = SaveSnapshot(scene.cache, kIdentity, kNotes, ByteSinkRef(*sink)); !saved) return saved;
+        return sink->Commit(SyncPolicy::kNone);
       },
-      [](std::pair<TemporaryFolder, Scene<C>>& scene, const Result<void>&) {
-        auto source = FileSource::Open(scene.first.path() / "chat.snapshot");
+      [](InFile<C>& scene, const Result<void>&) {
+        auto source = FileSource::Open(scene.path);
         REQUIRE(source);
-        const auto snapshot = LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.second.pool);
+        const auto snapshot = LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.pool);
         REQUIRE(snapshot);
-        return scene.second.GoOn(snapshot->cache);
+        return scene.GoOn(snapshot->cache);
       });
   FailEachAllocation(
       name + ": LoadSnapshot from a file",
       [] {
-        auto scene = std::make_unique<std::pair<TemporaryFolder, Scene<C>>>();
-        auto sink = FileSink::Create(scene->first.path() / "chat.snapshot");
+        auto scene = std::make_unique<InFile<C>>();
+        auto sink = FileSink::Create(scene->path);
         REQUIRE(sink);
-        REQUIRE(SaveSnapshot(scene->second.cache, kIdentity, kNotes, ByteSinkRef(*sink)));
-        REQUIRE(sink->Commit());
+        REQUIRE(SaveSnapshot(scene->cache, kIdentity, kNotes, ByteSinkRef(*sink)));
+        REQUIRE(sink->Commit(SyncPolicy::kNone));
         return scene;
       },
-      [](std::pair<TemporaryFolder, Scene<C>>& scene) -> Result<Snapshot> {
-        auto source = FileSource::Open(scene.first.path() / "chat.snapshot");
+      [](InFile<C>& scene) -> Result<Snapshot> {
+        auto source = FileSource::Open(scene.path);
         if (!source) return Failure(source.error());
-        return LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.second.pool);
+        return LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.pool);
       },
-      [&](std::pair<TemporaryFolder, Scene<C>>& scene, const Result<Snapshot>& snapshot) {
-        return goes_on(scene.second, snapshot);
-      });
+      [&](InFile<C>& scene, const Result<Snapshot>& snapshot) { return goes_on(scene, snapshot); });
 }
 
 // Some chunks of one size in a store.
@@ -268,9 +274,13 @@ TEST_CASE("a chunk store does what it is asked, or there is an error, whichever 
         return {};
       },
       state);
+  struct NewFolder {
+    TemporaryFolder folder;
+    std::filesystem::path path = folder.path() / "a" / "b";
+  };
   FailEachAllocation(
-      "DirectoryStore::Open", [] { return std::make_unique<TemporaryFolder>(); },
-      [](TemporaryFolder& folder) { return DirectoryStore::Open(folder.path() / "a" / "b"); }, kSuccess);
+      "DirectoryStore::Open", [] { return std::make_unique<NewFolder>(); },
+      [](NewFolder& folder) { return DirectoryStore::Open(folder.path); }, kSuccess);
 }
 
 TEST_CASE_TEMPLATE("a prompt cache keeps its books, whichever allocation fails", C, SKALD_SMALL_MODELS) {
@@ -282,7 +292,10 @@ TEST_CASE_TEMPLATE("a prompt cache keeps its books, whichever allocation fails",
       empty);
   FailEachAllocation(
       name + ": PromptCache::Insert of a salt", make,
-      [](Prompts<C>& scene) { return scene.prompts->Insert(scene.cache, {}, "another tenant, by name"); }, empty);
+      [salt = std::optional<std::string>("another tenant, by name")](Prompts<C>& scene) {
+        return scene.prompts->Insert(scene.cache, {}, salt);
+      },
+      empty);
   FailEachAllocation(
       name + ": PromptCache::Lookup", make,
       [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); }, empty);
@@ -310,11 +323,18 @@ TEST_CASE("an edited prompt is put together, or there is an error, whichever all
   const std::vector<int32_t> old_tokens = RandomTokens<OneLayer>(1, 70);
   std::vector<int32_t> tokens(old_tokens.begin() + 6, old_tokens.end());
   tokens.insert(tokens.begin(), {1, 2, 3});
-  const auto span = FindSharedSpan(old_tokens, tokens, 20);
-  REQUIRE(span);
+  const auto found = FindSharedSpan(old_tokens, tokens, 20);
+  REQUIRE(found);
+  REQUIRE(*found);
+  const SharedSpan span = **found;
+  struct Nothing {};
+  FailEachAllocation(
+      "FindSharedSpan", [] { return std::make_unique<Nothing>(); },
+      [&](Nothing&) { return FindSharedSpan(old_tokens, tokens, 20); },
+      [](Nothing&, const auto& again) { return std::to_string((*again)->length); });
   FailEachAllocation(
       "KeepSpan", [] { return std::make_unique<Scene<OneLayer>>(); },
-      [&](Scene<OneLayer>& scene) { return KeepSpan(scene.cache, *span); },
+      [&](Scene<OneLayer>& scene) { return KeepSpan(scene.cache, span); },
       [](Scene<OneLayer>& scene, const auto&) { return scene.GoOn(scene.cache); });
 }
 

@@ -77,9 +77,9 @@ TEST_CASE("a tokenizer is loaded, or there is an error, whichever allocation fai
   FailEachAllocation(
       "Tokenizer::Parse", nothing, [&](Nothing&) { return Tokenizer::Parse(bytes); }, size);
   const TemporaryFolder folder;
-  WriteFile(folder.path() / "tokenizer.model", bytes);
-  FailEachAllocation(
-      "Tokenizer::Load", nothing, [&](Nothing&) { return Tokenizer::Load(folder.path() / "tokenizer.model"); }, size);
+  const auto path = folder.path() / "tokenizer.model";
+  WriteFile(path, bytes);
+  FailEachAllocation("Tokenizer::Load", nothing, [&](Nothing&) { return Tokenizer::Load(path); }, size);
 }
 
 TEST_CASE("text is encoded and decoded, or there is an error, whichever allocation fails") {

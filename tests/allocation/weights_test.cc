@@ -81,13 +81,14 @@ TEST_CASE("a checkpoint is opened and loaded, or there is an error, whichever al
 
 TEST_CASE("a packed file is written and mapped, or there is an error, whichever allocation fails") {
   const ModelFiles files;
-  const auto load = [&](TemporaryFolder& cache) {
-    return LoadWeights<TinyFull>(files.safetensors, {.cache_folder = cache.path() / "packed"});
+  struct Cache {
+    TemporaryFolder folder;
+    LoadOptions options = {.cache_folder = folder.path() / "packed"};
   };
-  FailEachAllocation(
-      "LoadWeights that packs", [] { return std::make_unique<TemporaryFolder>(); }, load, kParameters);
+  const auto load = [&](Cache& cache) { return LoadWeights<TinyFull>(files.safetensors, cache.options); };
+  FailEachAllocation("LoadWeights that packs", [] { return std::make_unique<Cache>(); }, load, kParameters);
   const auto packed = [&] {
-    auto cache = std::make_unique<TemporaryFolder>();
+    auto cache = std::make_unique<Cache>();
     REQUIRE(load(*cache));
     return cache;
   };
@@ -112,6 +113,10 @@ TEST_CASE("a Config is found, or there is an error, whichever allocation fails")
   const ModelFiles files;
   const auto checkpoint = Checkpoint::Open(files.gguf);
   REQUIRE(checkpoint);
+  const nlohmann::json& metadata = checkpoint->gguf()->metadata().values;
+  FailEachAllocation("ParseConfigGguf", kNothing,
+                     [&](Nothing&) { return ParseConfigGguf(metadata, {}); },
+                     [](Nothing&, const auto& found) { return std::to_string(found->size()); });
 }
 
 TEST_CASE("a digest of weights is computed and kept, or there is an error, whichever allocation fails") {

@@ -41,7 +41,8 @@ struct Saved {
     Require(testing::GrowTiny(cache, 1, 150));
     MemoryStore store(kUnlimited);
     manifest = *SaveSnapshot(cache, {}, {}, store);
-    for (const ChunkKey& key : *store.List()) chunks.emplace_back(key, *store.Get(key));
+    const auto keys = store.List();
+    for (const ChunkKey& key : *keys) chunks.emplace_back(key, *store.Get(key));
     std::ranges::sort(chunks);
     bytes = BytesOf(cache);
   }

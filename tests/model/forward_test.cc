@@ -73,6 +73,13 @@ TEST_CASE("bad batches are refused by name and change nothing") {
   refused(Batch().Add(good, tokens).Add(short_limit, tokens), ErrorCode::kOutOfRange,
           "sequence 1 of the batch: 3 tokens after 0 exceed the limit of 2");
   refused(Batch().Add(good, tokens, one_want), ErrorCode::kInvalidArgument, "wants of 1 tokens but has 3");
+  // One wish too many here and one too few there: the sum is right, the outputs would be another's.
+  KVCache second = *CreateKVCache<AllFeatures>(kRuntime);
+  const std::vector<Want> four_wants(4, Want::kLogits), two_wants(2, Want::kLogits);
+  refused(Batch().Add(good, tokens, four_wants).Add(second, tokens, two_wants), ErrorCode::kInvalidArgument,
+          "sequence 0 of the batch: the batch says what it wants of 4 tokens but has 3");
+  refused(Batch().Add(second, tokens).Add(good, tokens, two_wants).Add(other, none, one_want),
+          ErrorCode::kInvalidArgument, "sequence 1 of the batch: the batch says what it wants of 2 tokens but has 3");
 }
 
 TEST_CASE("a step that the pool cannot hold leaves every conversation able to go on") {

@@ -3,6 +3,7 @@
 #include "skald/sampling/sampler.h"
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -268,6 +269,37 @@ TEST_CASE("no logits, only impossible ones and only banned ones are told apart")
   const std::string banned = ErrorOf({1.0f, 2.0f}, settings);
   CHECK(Contains(banned, "after logit bias"));
   CHECK(Contains(banned, "all 2 logits are minus infinity"));
+}
+
+TEST_CASE("the caller's floating-point unit changes no draw and stays as it was") {
+  std::vector<float> logits;
+  for (int i = 0; i < 1000; ++i) logits.push_back(std::sin(static_cast<float>(i)) * 4.0f);
+  logits.push_back(1e-40f);  // a denormal is a number like any other
+  SamplerSettings settings = {.temperature = 0.8f, .top_p = 0.95f, .min_p = 0.01f, .frequency_penalty = 0.3f,
+                              .num_logprobs = 20};
+  settings.logit_bias = {{3, 0.7f}};
+  const auto sample_all = [&] {
+    std::vector<float> seen;
+    for (uint64_t position = 0; position < 50; ++position) {
+      const auto token = Sample(logits, settings, {.recent_tokens = {1, 5, 5}}, position);
+      seen.push_back(static_cast<float>(token->id));
+      for (const TokenLogprob& top : token->top_logprobs) seen.push_back(top.logprob);
+    }
+    return seen;
+  };
+  const std::vector<float> expected = sample_all();
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    REQUIRE(std::fesetround(mode) == 0);
+    const std::vector<float> seen = sample_all();
+    const int mode_afterwards = std::fegetround();
+    REQUIRE(std::fesetround(FE_TONEAREST) == 0);
+    CHECK(seen == expected);
+    CHECK(mode_afterwards == mode);
+  }
+  const FloatEnvironment flushing;
+  CHECK(sample_all() == expected);
+  const std::vector<float> tiny = {1e-40f, 2e-40f};
+  CHECK(MustSample(tiny, {.temperature = 0.0f}) == 1);
 }
 
 TEST_CASE("bad settings and states of another vocabulary are refused") {

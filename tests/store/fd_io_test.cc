@@ -240,10 +240,9 @@ TEST_CASE("a file that cannot be written is an error that names it") {
   CheckError(FileSink::Create(folder.path() / "file" / "state"), ErrorCode::kFailedPrecondition, "Not a directory");
 
   std::filesystem::create_directory(folder.path() / "folder");
-  auto opened = FileSource::Open(folder.path() / "folder");
-  REQUIRE(opened);
-  std::vector<std::byte> room(1);
-  CheckError(opened->Read(room), ErrorCode::kFailedPrecondition, "folder: Is a directory");
+  CheckError(FileSource::Open(folder.path() / "folder"), ErrorCode::kInvalidArgument, "folder: this is a folder");
+  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);  // nobody is waited for
+  CheckError(FileSource::Open(folder.path() / "pipe"), ErrorCode::kInvalidArgument, "pipe: expected a regular file");
 }
 
 // Takes root's powers away for a while: root is denied nothing.

@@ -5,7 +5,9 @@
 
 #include "skald/store/prompt_cache.h"
 
+#include <cstddef>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -177,6 +179,135 @@ TEST_CASE("where the pool is full, prompts make room for conversations") {
     CHECK(pool->usage().used_bytes <= runtime.cache_bytes);
   }
   CHECK(prompts->stats().evictions >= 7);
+}
+
+// A pool of so many blocks of OneLayer.
+RuntimeConfig BlocksOf(uint64_t count) {
+  RuntimeConfig runtime = kRuntime;
+  runtime.cache_bytes = count * BlockGeometry::Of(LayoutOf<OneLayer>().groups()[0], 32, DType::kBF16).block_bytes();
+  return runtime;
+}
+
+TEST_CASE("several prompt caches of one pool all make room, the first made first") {
+  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
+  auto pool = *CreateBlockPool<OneLayer>(BlocksOf(8));
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  auto first = *PromptCache::Create(pool, {.salt = "a"}), second = *PromptCache::Create(pool, {.salt = "b"});
+  const auto keep = [&](PromptCache& prompts, uint64_t seed, size_t tokens) {
+    KVCache cache = *CreateKVCache(pool);
+    REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(seed, tokens), workspace));
+    REQUIRE(prompts.Insert(cache));
+  };
+  keep(*second, 1, 64), keep(*first, 2, 64), keep(*first, 3, 64);
+  {
+    KVCache talk = *CreateKVCache(pool);
+    REQUIRE(model.Forward(talk, RandomTokens<OneLayer>(4, 128), workspace));
+    CHECK(first->stats().entries == 1);
+    CHECK(second->stats().entries == 1);
+    REQUIRE(model.Forward(talk, RandomTokens<OneLayer>(5, 128), workspace));
+    CHECK(first->stats().entries + second->stats().entries == 0);
+  }
+  keep(*first, 6, 64), keep(*second, 7, 64), keep(*second, 8, 64);
+  first.reset();
+  KVCache talk = *CreateKVCache(pool);
+  REQUIRE(model.Forward(talk, RandomTokens<OneLayer>(9, 256), workspace));
+  CHECK(second->stats().entries == 0);
+  CHECK(second->stats().bytes == 0);
+}
+
+TEST_CASE("prompts that conversations share are not forgotten for room that this would not make") {
+  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
+  auto pool = *CreateBlockPool<OneLayer>(BlocksOf(8));
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  auto prompts = *PromptCache::Create(pool, {});
+  std::vector<KVCache> talks;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    talks.push_back(*CreateKVCache(pool));
+    REQUIRE(model.Forward(talks.back(), RandomTokens<OneLayer>(seed, 64), workspace));
+    REQUIRE(prompts->Insert(talks.back()));
+  }
+  // Two blocks are left, three are needed: no prompt could help.
+  KVCache large = *CreateKVCache(pool);
+  CHECK_FALSE(model.Forward(large, RandomTokens<OneLayer>(7, 96), workspace));
+  CHECK(prompts->stats().entries == 3);
+  CHECK(prompts->stats().evictions == 0);
+  // One of the three becomes free, and it is not the least recently used: that one goes, and no other.
+  talks[1].Clear();
+  REQUIRE(model.Forward(large, RandomTokens<OneLayer>(7, 96), workspace));
+  CHECK(prompts->stats().entries == 2);
+  CHECK(prompts->Lookup(RandomTokens<OneLayer>(0, 64))->matched == 64);
+  CHECK(prompts->Lookup(RandomTokens<OneLayer>(1, 64))->matched == 0);
+  CHECK(prompts->Lookup(RandomTokens<OneLayer>(2, 64))->matched == 64);
+}
+
+TEST_CASE("prompts that share blocks with each other alone make room together") {
+  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
+  auto pool = *CreateBlockPool<OneLayer>(BlocksOf(2));
+  Workspace workspace = *CreateWorkspace(kRuntime);
+  auto prompts = *PromptCache::Create(pool, {});
+  const std::vector<int32_t> tokens = RandomTokens<OneLayer>(1, 30);
+  {
+    KVCache cache = *CreateKVCache(pool);
+    REQUIRE(model.Forward(cache, tokens, workspace));
+    REQUIRE(prompts->Insert(cache));
+    REQUIRE(cache.Truncate(20));
+    REQUIRE(prompts->Insert(cache));
+  }
+  KVCache cache = *CreateKVCache(pool);
+  REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(2, 64), workspace));
+  CHECK(prompts->stats().entries == 0);
+}
+
+// A store that can be cut off.
+struct Cuttable {
+  MemoryStore& store;
+  bool is_cut = false;
+
+  Result<void> Check() const {
+    if (is_cut) return Fail(ErrorCode::kFailedPrecondition, "the line is cut");
+    return {};
+  }
+  Result<bool> Has(const ChunkKey& key) {
+    if (auto can = Check(); !can) return Failure(can.error());
+    return store.Has(key);
+  }
+  Result<ChunkBytes> Get(const ChunkKey& key) {
+    if (auto can = Check(); !can) return Failure(can.error());
+    return store.Get(key);
+  }
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> chunk) {
+    if (auto can = Check(); !can) return can;
+    return store.Put(key, chunk);
+  }
+  Result<void> Drop(const ChunkKey& key) { return store.Drop(key); }
+  Result<std::vector<ChunkKey>> List() { return store.List(); }
+};
+
+TEST_CASE("a store that fails costs a look-up only what that store knows, and it says so") {
+  Server<OneLayer> server;
+  MemoryStore near(kUnlimited), far(kUnlimited);
+  Cuttable cut{near};
+  const std::vector<int32_t> prompt = Prompt<OneLayer>({{1, 100}}), longer = Prompt<OneLayer>({{1, 100}, {2, 50}});
+  const auto make = [&] { return *PromptCache::Create(server.pool, {}, {}, {ChunkStoreRef(cut), ChunkStoreRef(far)}); };
+  auto prompts = make();
+  server.Serve(*prompts, prompt);
+  CHECK_FALSE(prompts->Lookup(longer)->store_error);
+
+  cut.is_cut = true;
+  const PromptPrefix hit = *prompts->Lookup(longer);
+  CHECK(hit.matched == 100);  // from memory
+  REQUIRE(hit.store_error);
+  CHECK(hit.store_error->message.find("the line is cut") != std::string::npos);
+  CHECK(prompts->stats().store_errors == 1);
+  const PromptPrefix from_far = *make()->Lookup(longer);
+  CHECK(from_far.matched == 100);
+  CHECK(from_far.store_error);
+  // What can be written is written.
+  KVCache cache = *CreateKVCache(server.pool);
+  REQUIRE(server.model.Forward(cache, longer, server.workspace));
+  CHECK(prompts->Insert(cache).error().message.find("the line is cut") != std::string::npos);
+  CHECK(prompts->Lookup(longer)->matched == 150);
+  CHECK(make()->Lookup(longer)->matched == 150);
 }
 
 TEST_CASE("edited conversations and those of other pools are refused") {

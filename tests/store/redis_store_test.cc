@@ -27,6 +27,7 @@ TEST_CASE("chunks in Redis") {
 #include "tests/support/fake_redis_server.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/small_models.h"
+#include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
 namespace {
@@ -65,6 +66,34 @@ TEST_CASE("what is put into Redis can be had, listed and dropped") {
   }
   const std::byte first{};
   CHECK(store.Put(KeyOf(0), std::span(&first, kMaxChunkBytes + 1)).error().code == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("what is damaged in Redis is written again by whoever saves it") {
+  const auto server = RedisServer::Start();
+  if (!server) return;
+  RedisStore store = *RedisStore::Connect(At(server->port()));
+  const auto pool = *CreateBlockPool(TinyLayout(true), {.threads = 1});
+  KVCache cache = *CreateKVCache(pool);
+  REQUIRE(GrowTiny(cache, 1, 100));
+  const ChunkKey snapshot = *SaveSnapshot(cache, {}, {}, store);
+  const std::vector<ChunkKey> keys = *store.List();
+  for (const ChunkKey& key : keys) {
+    const ChunkBytes whole = *store.Get(key);
+    CHECK(store.Front(key, 10)->bytes == whole.size());
+    CHECK(store.Front(key, 10)->front == ChunkBytes(whole.begin(), whole.begin() + 10));
+    ChunkBytes of_another = whole;
+    of_another[40] ^= std::byte{1};
+    for (const ChunkBytes& damaged : {ChunkBytes(), ChunkBytes(whole.begin(), whole.end() - 1), of_another}) {
+      REQUIRE(store.Drop(key));
+      REQUIRE(store.Put(key, damaged));
+      REQUIRE(SaveSnapshot(cache, {}, {}, store) == snapshot);
+      CHECK(*store.Get(key) == whole);
+    }
+    REQUIRE(store.Drop(key));
+    CheckError(store.Front(key, 10), ErrorCode::kNotFound, key.ToHex());
+    REQUIRE(SaveSnapshot(cache, {}, {}, store));
+  }
+  CHECK(LoadSnapshot(store, snapshot, {}, pool));
 }
 
 TEST_CASE("stores with different prefixes share a server, and foreign keys do not matter") {
@@ -225,7 +254,10 @@ TEST_CASE("prompts are shared through Redis") {
     if (is_second) {
       CHECK(prefix.logits == logits);
       server->Kill();
-      CheckError(prompts->Lookup(RandomTokens<AllFeatures>(2, 150)), ErrorCode::kFailedPrecondition, "Redis server");
+      const auto miss = prompts->Lookup(RandomTokens<AllFeatures>(2, 150));
+      REQUIRE(miss);
+      REQUIRE(miss->store_error);
+      CheckError(Result<void>(Failure(*miss->store_error)), ErrorCode::kFailedPrecondition, "Redis server");
       continue;
     }
     Workspace workspace = *CreateWorkspace(runtime);

@@ -73,13 +73,15 @@ class FdStream {
   std::string name_;
 };
 
-// A file to be read. Move-only.
+// A regular file to be read; for pipes and devices there is FdStream. Move-only.
 class FileSource {
  public:
   static Result<FileSource> Open(const std::filesystem::path& path) {
     return NoThrow(path.native(), [&]() -> Result<FileSource> {
-      internal::Descriptor file = internal::OpenFile(path.c_str(), O_RDONLY);
-      if (file.get() < 0) return internal::SystemFailure(path.native());
+      internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
+      struct stat status;
+      if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
+      if (auto regular = internal::CheckRegular(status, path.native()); !regular) return Failure(regular.error());
       return FileSource(std::move(file), path.native());
     });
   }
@@ -127,10 +129,9 @@ inline Result<std::optional<struct stat>> FileToReplace(const std::filesystem::p
     if (errno == ENOENT) return std::nullopt;
     return SystemFailure(path.native());
   }
-  if (S_ISREG(status.st_mode) || (may_be_link && S_ISLNK(status.st_mode))) return status;
-  return Fail(
-      ErrorCode::kInvalidArgument,
-      path.string() + (S_ISDIR(status.st_mode) ? ": this is a folder, expected a file" : ": expected a regular file"));
+  if (may_be_link && S_ISLNK(status.st_mode)) return status;
+  if (auto regular = CheckRegular(status, path.native()); !regular) return Failure(regular.error());
+  return status;
 }
 
 // Gives an open file the mode of another, and its owner and group where we may. Where we may not, the mode's rights of
@@ -209,7 +210,8 @@ class FileSink {
       if (sync != SyncPolicy::kNone && internal::Uninterrupted([fd] { return ::fsync(fd); }) != 0) return refused();
       if (temporary_.empty() && !GiveName()) return refused();
       if (file_.Close() != 0) return refused();
-      if (::rename(temporary_.c_str(), path_.c_str()) != 0) return refused();
+      const auto put_in_place = [this] { return ::rename(temporary_.c_str(), path_.c_str()); };
+      if (internal::Uninterrupted(put_in_place) != 0) return refused();
       temporary_.clear();
       return sync == SyncPolicy::kDataAndFolder ? internal::SyncFolder(path_.parent_path()) : Result<void>();
     });
@@ -245,7 +247,10 @@ class FileSink {
     const std::string open_file = NameOfOpen(file_.get());
     for (int attempt = 0;; ++attempt) {
       std::string temporary = path_.native() + internal::UniqueSuffix();
-      if (::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      const auto link = [&] {
+        return ::linkat(AT_FDCWD, open_file.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW);
+      };
+      if (internal::Uninterrupted(link) == 0) {
         temporary_ = std::move(temporary);
         return true;
       }

@@ -63,7 +63,7 @@ inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, 
   if (parent != path) {
     if (auto made = MakeFolders(parent, mode, sync); !made) return made;
   }
-  if (::mkdir(path.c_str(), mode) != 0) {
+  if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
     if (errno != EEXIST) return SystemFailure(path.native());
     there = IsFolder(path);  // somebody else's just now, or a name with a slash at its end
     if (!there) return Failure(there.error());

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json_tree.h"
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/printable.h"
@@ -65,6 +66,7 @@ inline Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
     const Result<std::string> text = ReadSmallFile(path, kMaxShardIndex);
     if (!text) return Failure(text.error());
     nlohmann::json root;
+    const internal::JsonGuard guard(root);
     ShardIndex index;
     std::string complaint = internal::ParseStrictJson(*text, root);
     if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);

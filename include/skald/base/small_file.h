@@ -25,13 +25,6 @@
 #include "skald/base/system_call.h"
 
 namespace skald {
-namespace internal {
-
-// How to open what should be a regular file. Without O_NONBLOCK the name of a pipe would keep us waiting for whoever
-// writes to it.
-inline constexpr int kOpenToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY;
-
-}  // namespace internal
 
 // Returns the bytes of the regular file at `path`. Errors name it: kNotFound; kInvalidArgument for a folder, a device,
 // a pipe or a socket; kOutOfRange for more than `max_bytes`; kFailedPrecondition where the system refuses; kDataLoss
@@ -42,10 +35,7 @@ inline Result<std::string> ReadSmallFile(const std::filesystem::path& path, uint
     const internal::Descriptor file = internal::OpenFile(name.c_str(), internal::kOpenToRead);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
-    if (!S_ISREG(status.st_mode)) {
-      return Fail(ErrorCode::kInvalidArgument, name + (S_ISDIR(status.st_mode) ? ": this is a folder, expected a file"
-                                                                               : ": expected a regular file"));
-    }
+    if (auto regular = internal::CheckRegular(status, name); !regular) return Failure(regular.error());
     const auto size = static_cast<uint64_t>(status.st_size);
     if (size > max_bytes) {
       return Fail(ErrorCode::kOutOfRange, name + ": the file has " + std::to_string(size) +

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json_tree.h"
 #include "skald/base/message.h"
 
 namespace skald::internal {
@@ -69,12 +70,12 @@ class JsonWatcher {
   std::vector<std::set<std::string>> names_;  // seen so far in the object or array at each depth
 };
 
-// Parses `text` into `root`. Returns "" or a complaint that continues a sentence about the text.
+// Parses `text` into `root`, which its caller guards. Returns "" or a complaint that continues a sentence about the
+// text.
 inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) {
   JsonWatcher watcher;
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &watcher)) return watcher.complaint();
-  root = nlohmann::json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  return "";
+  return ParseJson(text, root) ? "" : "is not valid JSON";
 }
 
 }  // namespace skald::internal

@@ -62,6 +62,17 @@ class Descriptor {
   int fd_;
 };
 
+// How to open what should be a regular file. Without O_NONBLOCK the name of a pipe would keep us waiting for whoever
+// writes to it.
+inline constexpr int kOpenToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+
+// Refuses what is no regular file: a folder, a device, a pipe, a socket.
+inline Result<void> CheckRegular(const struct stat& status, std::string_view name) {
+  if (S_ISREG(status.st_mode)) return {};
+  return FailAbout(ErrorCode::kInvalidArgument, name,
+                   S_ISDIR(status.st_mode) ? "this is a folder, expected a file" : "expected a regular file");
+}
+
 inline Descriptor OpenFile(const char* path, int flags, mode_t mode = 0) {
   return Descriptor(Uninterrupted([&] { return ::open(path, flags | O_CLOEXEC, mode); }));
 }

@@ -14,7 +14,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -37,7 +36,7 @@ class ThreadPool {
  public:
   // `num_workers` threads work in all, the calling one included; 0 counts as 1. Where the system refuses to start
   // another thread, those that it did start do the work.
-  explicit ThreadPool(size_t num_workers) : threads_(std::make_unique<std::vector<std::thread>>()) {
+  explicit ThreadPool(size_t num_workers) noexcept {
     for (size_t i = 1; i < num_workers; ++i) {
       if (!StartThread()) break;
     }
@@ -46,20 +45,17 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   ~ThreadPool() {
-    if (ThisProcess() != process_) {
-      // Handles of threads that are not there can be neither joined nor ended, so they are left behind.
-      (void)threads_.release();
-      return;
-    }
+    if (ThisProcess() != process_) return;
     stop_.store(true);
     Wake();
-    for (std::thread& thread : *threads_) thread.join();
+    for (std::thread& thread : threads_.list) thread.join();
+    threads_.list.~vector();
   }
 
-  size_t num_workers() const { return threads_->size() + 1; }
+  size_t num_workers() const { return threads_.list.size() + 1; }
 
   void Run(size_t num_tasks, TaskRef task) {
-    if (num_tasks <= 1 || threads_->empty()) {
+    if (num_tasks <= 1 || threads_.list.empty()) {
       for (size_t i = 0; i < num_tasks; ++i) task(i);
       return;
     }
@@ -79,10 +75,18 @@ class ThreadPool {
   // sleep and be woken costs about as much.
   static constexpr int kSpins = 1000, kYields = 500;
 
+  // Handles that end only where that is said: those of threads that are not in this process can be neither joined nor
+  // destroyed, and are left behind.
+  union Handles {
+    Handles() : list() {}
+    ~Handles() {}
+    std::vector<std::thread> list;
+  };
+
   // False where the system has no more threads, or no memory for one.
   bool StartThread() {
     return NoThrow("a thread", [this]() -> Result<void> {
-      threads_->emplace_back([this] { Work(); });
+      threads_.list.emplace_back([this] { Work(); });
       return {};
     }).has_value();
   }
@@ -157,7 +161,7 @@ class ThreadPool {
   std::atomic<uint32_t> wake_{0};
   std::atomic<bool> stop_{false};
   const int64_t process_ = ThisProcess();
-  std::unique_ptr<std::vector<std::thread>> threads_;  // last: they use the members above
+  Handles threads_;  // last: they use the members above
 };
 
 }  // namespace skald

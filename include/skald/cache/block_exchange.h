@@ -24,17 +24,17 @@ namespace skald {
 
 // What one sequence needs.
 struct BlockClaim {
-  TableLease fresh;                          // gets the blocks; empty at first
-  std::vector<uint32_t> counts = {};         // [groups], how many blocks
+  TableLease fresh;                            // gets the blocks; empty at first
+  std::vector<uint32_t> counts = {};           // [groups], how many blocks
   std::span<TableLease* const> given_up = {};  // what it gives up for them; no one else has these leases
 };
 
 // Why a batch did not fit.
 struct BlockShortage {
-  size_t claim;           // the first for which there was no room
-  uint64_t needed_bytes;  // of that claim
+  size_t claim;                      // the first for which there was no room
+  uint64_t needed_bytes;             // of that claim
   uint64_t used_bytes, limit_bytes;  // of its pool, what came before it in the batch included
-  bool is_of_system;      // the pool would have room, but the system has no memory
+  bool is_of_system;                 // the pool would have room, but the system has no memory
 
   uint64_t missing_bytes() const { return needed_bytes - std::min(needed_bytes, limit_bytes - used_bytes); }
 };
@@ -85,16 +85,18 @@ class BlockExchange {
   // False where the system has no memory; some of the blocks may have been taken.
   static bool Fill(BlockClaim& claim) {
     BlockPool& pool = PoolOf(claim);
-    return NoThrow("the block pool", [&]() -> Result<void> {
-      for (size_t g = 0; g < claim.counts.size(); ++g) {
-        for (uint32_t i = 0; i < claim.counts[g]; ++i) {
-          const BlockId id = *pool.ledger_.Allocate(g);
-          claim.fresh.table_.groups[g].blocks.push_back(id);
-          pool.storage_.MakeResident(g, id, pool.ledger_.block_bytes(g));
-        }
-      }
-      return {};
-    }).has_value();
+    return NoThrow("the block pool",
+                   [&]() -> Result<void> {
+                     for (size_t g = 0; g < claim.counts.size(); ++g) {
+                       for (uint32_t i = 0; i < claim.counts[g]; ++i) {
+                         const BlockId id = *pool.ledger_.Allocate(g);
+                         claim.fresh.table_.groups[g].blocks.push_back(id);
+                         pool.storage_.MakeResident(g, id, pool.ledger_.block_bytes(g));
+                       }
+                     }
+                     return {};
+                   })
+        .has_value();
   }
 
   // Undoes what was done for a claim, step by step, the latest first.

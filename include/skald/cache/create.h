@@ -7,6 +7,7 @@
 #define SKALD_CACHE_CREATE_H_
 
 #include <memory>
+#include <utility>
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
@@ -42,7 +43,7 @@ inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool) {
 // Returns an empty conversation with a pool of its own.
 inline Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeConfig& runtime = {}) {
   auto pool = CreateBlockPool(layout, runtime);
-  if (!pool) return Failure(pool.error());
+  if (!pool) return Failure(std::move(pool.error()));
   return CreateKVCache(std::move(*pool));
 }
 

@@ -70,9 +70,7 @@ class KVCache {
   // The same past as a Fork would have, taken apart; and a cache put together. `contents` must be consistent: every
   // group of every table stands at its table's tokens.
   Result<CacheContents> Contents() const {
-    return IfValid("KVCache::Contents", [&]() -> Result<CacheContents> {
-      return CacheContents{lease_.Share(), tokens_, checkpoints_, exact_tokens_};
-    });
+    return IfValid("KVCache::Contents", [&]() -> Result<CacheContents> { return Copy(); });
   }
   explicit KVCache(CacheContents contents) noexcept
       : lease_(std::move(contents.lease)),
@@ -94,9 +92,7 @@ class KVCache {
   // Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
   // later only where one of the two writes into it. Errors: kResourceExhausted where there is no memory for the tables.
   Result<KVCache> Fork() const {
-    auto contents = Contents();
-    if (!contents) return Failure(std::move(contents.error()));
-    return KVCache(std::move(*contents));
+    return IfValid("KVCache::Fork", [&]() -> Result<KVCache> { return KVCache(Copy()); });
   }
 
   // Forgets everything. Blocks and checkpoints go back to the pool.
@@ -218,6 +214,8 @@ class KVCache {
       return Fail(ErrorCode::kFailedPrecondition, std::string(call) + ": the cache was moved from");
     });
   }
+
+  CacheContents Copy() const { return {lease_.Share(), tokens_, checkpoints_, exact_tokens_}; }
 
   // Calls visit(range) for the positions that each table can be cut to, ascending; ranges may touch or overlap.
   template <class Visit>

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
@@ -49,33 +50,35 @@ struct RuntimeConfig {
 
 // Returns an error that names the first member of `runtime` that cannot work.
 inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
-  const auto refuse = [](const std::string& what) {
-    return Fail(ErrorCode::kInvalidArgument, "RuntimeConfig::" + what);
-  };
-  if (runtime.max_tokens == 0 || runtime.max_tokens > kMaxTokens) {
-    return refuse("max_tokens is " + std::to_string(runtime.max_tokens) + ", expected 1 to " +
-                  std::to_string(kMaxTokens));
-  }
-  if (runtime.cache_bytes == 0) return refuse("cache_bytes is 0, expected a positive number of bytes");
-  if (runtime.kv_type != DType::kF32 && runtime.kv_type != DType::kBF16) {
-    return refuse("kv_type is " + std::string(NameOf(runtime.kv_type)) + ", expected F32 or BF16");
-  }
-  if (runtime.block_tokens == 0 || runtime.block_tokens % kTile != 0 || runtime.block_tokens > kMaxTokens) {
-    return refuse("block_tokens is " + std::to_string(runtime.block_tokens) + ", expected a positive multiple of " +
-                  std::to_string(kTile));
-  }
-  if (runtime.prefill_chunk == 0) return refuse("prefill_chunk is 0, expected at least 1 token");
-  if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
-    return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
-  }
-  if (runtime.rewind_tokens > kMaxTokens) {
-    return refuse("rewind_tokens is " + std::to_string(runtime.rewind_tokens) + ", expected at most " +
-                  std::to_string(kMaxTokens));
-  }
-  if (runtime.threads == 0 || runtime.threads > kMaxThreads) {
-    return refuse("threads is " + std::to_string(runtime.threads) + ", expected 1 to " + std::to_string(kMaxThreads));
-  }
-  return {};
+  return NoThrow("RuntimeConfig", [&]() -> Result<void> {
+    const auto refuse = [](const std::string& what) {
+      return Fail(ErrorCode::kInvalidArgument, "RuntimeConfig::" + what);
+    };
+    if (runtime.max_tokens == 0 || runtime.max_tokens > kMaxTokens) {
+      return refuse("max_tokens is " + std::to_string(runtime.max_tokens) + ", expected 1 to " +
+                    std::to_string(kMaxTokens));
+    }
+    if (runtime.cache_bytes == 0) return refuse("cache_bytes is 0, expected a positive number of bytes");
+    if (runtime.kv_type != DType::kF32 && runtime.kv_type != DType::kBF16) {
+      return refuse("kv_type is " + std::string(NameOf(runtime.kv_type)) + ", expected F32 or BF16");
+    }
+    if (runtime.block_tokens == 0 || runtime.block_tokens % kTile != 0 || runtime.block_tokens > kMaxTokens) {
+      return refuse("block_tokens is " + std::to_string(runtime.block_tokens) + ", expected a positive multiple of " +
+                    std::to_string(kTile));
+    }
+    if (runtime.prefill_chunk == 0) return refuse("prefill_chunk is 0, expected at least 1 token");
+    if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
+      return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
+    }
+    if (runtime.rewind_tokens > kMaxTokens) {
+      return refuse("rewind_tokens is " + std::to_string(runtime.rewind_tokens) + ", expected at most " +
+                    std::to_string(kMaxTokens));
+    }
+    if (runtime.threads == 0 || runtime.threads > kMaxThreads) {
+      return refuse("threads is " + std::to_string(runtime.threads) + ", expected 1 to " + std::to_string(kMaxThreads));
+    }
+    return {};
+  });
 }
 
 }  // namespace skald

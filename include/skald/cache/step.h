@@ -77,7 +77,7 @@ class Step {
   static Result<Step> Begin(std::span<const StepRequest> requests, uint32_t pass_tokens) {
     auto step = Plan(requests, pass_tokens);
     if (!step) return step;
-    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+    if (auto reserved = step->Reserve(); !reserved) return Failure(std::move(reserved.error()));
     return step;
   }
 

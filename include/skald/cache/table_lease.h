@@ -28,12 +28,15 @@ class TableLease {
   // Takes over `table`, whose references the caller owned.
   TableLease(std::shared_ptr<BlockPool> pool, BlockTable table) : pool_(std::move(pool)), table_(std::move(table)) {}
 
-  TableLease(TableLease&& other) noexcept
-      : pool_(std::move(other.pool_)), table_(std::exchange(other.table_, BlockTable{})) {}
+  TableLease(TableLease&& other) noexcept : pool_(std::move(other.pool_)), table_(std::move(other.table_)) {
+    other.table_.tokens = 0;
+  }
+  // What this held goes back at once, so that what is moved from holds nothing.
   TableLease& operator=(TableLease&& other) noexcept {
-    TableLease former(std::move(*this));
+    const TableLease former(std::move(*this));
     pool_ = std::move(other.pool_);
-    table_ = std::exchange(other.table_, BlockTable{});
+    table_ = std::move(other.table_);
+    other.table_.tokens = 0;
     return *this;
   }
   ~TableLease() {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
@@ -36,13 +37,11 @@ struct GgufTensorFacts {
 
 namespace internal {
 
-// Returns the values whose names begin with `prefix`, under the rest of their names.
-inline nlohmann::json FieldsBehind(const nlohmann::json& metadata, const std::string& prefix) {
-  nlohmann::json fields = nlohmann::json::object();
+// Adds the values whose names begin with `prefix` to `fields`, under the rest of their names.
+inline void AddFieldsBehind(const nlohmann::json& metadata, const std::string& prefix, nlohmann::json& fields) {
   for (const auto& [name, value] : metadata.items()) {
     if (name.starts_with(prefix)) fields[name.substr(prefix.size())] = value;
   }
-  return fields;
 }
 
 // Returns whether the frequencies of `rope` are those without scaling, divided by `divisors`. Files hold these as
@@ -160,7 +159,9 @@ inline Result<std::vector<Architecture>> ParseConfigGguf(const nlohmann::json& m
     std::optional<Error> error;
     const internal::JsonFields whole(&metadata, nullptr, "", &error);
     const std::string name = whole.String("general.architecture");
-    const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
+    nlohmann::json of_model = nlohmann::json::object();
+    const internal::JsonGuard guard(of_model);
+    internal::AddFieldsBehind(metadata, name + ".", of_model);
     const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
     std::optional<Architecture> architecture;
     std::string supported;

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
@@ -59,14 +60,16 @@ inline Result<Architecture> ParseConfigJson(std::string_view text) {
       return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) +
                                               " bytes, expected at most " + std::to_string(kMaxConfigJson));
     }
-    const nlohmann::json root = internal::ParsePythonJson(text);
-    if (root.is_discarded()) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
+    nlohmann::json root, gemma3_defaults = nlohmann::json::object();
+    const internal::JsonGuard guards[] = {internal::JsonGuard(root), internal::JsonGuard(gemma3_defaults)};
+    if (!internal::ParsePythonJson(text, root))
+      return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
     if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
 
     std::optional<Error> error;
     const internal::JsonFields whole(&root, nullptr, "", &error);
     const std::string model_type = whole.String("model_type");
-    const nlohmann::json gemma3_defaults = internal::Gemma3TextDefaults();
+    internal::AddGemma3TextDefaults(gemma3_defaults);
     std::optional<internal::JsonFields> fields = whole;
     if (model_type == "gemma3") {  // multimodal: the language model is an object inside
       fields = whole.Object("text_config", &gemma3_defaults);

@@ -70,7 +70,7 @@ class Model {
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const {
     auto outputs = Forward(Batch().Add(cache, tokens), workspace);
-    if (!outputs) return Failure(outputs.error());
+    if (!outputs) return Failure(std::move(outputs.error()));
     return (*outputs)[0];
   }
 

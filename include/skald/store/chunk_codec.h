@@ -82,25 +82,31 @@ inline Result<void> DecodePayload(const ChunkHeader& header, std::span<const std
 // of elements, or what the lossy codec has no form for (bytes, infinities, NaN); kResourceExhausted.
 inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& format,
                                       std::span<const std::byte> content) {
-  if (content.size() > kMaxChunkContent) {
-    return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
-                                                 " bytes, the format allows " + std::to_string(kMaxChunkContent));
-  }
-  const size_t element_bytes = SizeOf(format.element);
-  if (content.size() % element_bytes != 0) {
-    return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
-                                                 " bytes, expected a whole number of elements of " +
-                                                 std::to_string(element_bytes));
-  }
   return NoThrow("encoding a chunk", [&]() -> Result<ChunkBytes> {
+    if (content.size() > kMaxChunkContent) {
+      return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
+                                                   " bytes, the format allows " + std::to_string(kMaxChunkContent));
+    }
+    const size_t element_bytes = SizeOf(format.element);
+    if (content.size() % element_bytes != 0) {
+      return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
+                                                   " bytes, expected a whole number of elements of " +
+                                                   std::to_string(element_bytes));
+    }
     ChunkBytes chunk;
     chunk.reserve(kChunkHeaderBytes + element_bytes * sizeof(uint64_t) + content.size());
     chunk.resize(kChunkHeaderBytes);
     std::string complaint;
     switch (format.codec) {
-      case ChunkCodec::kNone: chunk.insert(chunk.end(), content.begin(), content.end()); break;
-      case ChunkCodec::kSplitZstd: internal::AppendSplit(content, element_bytes, chunk); break;
-      case ChunkCodec::kInt8Zstd: complaint = internal::AppendInt8(content, format.element, chunk); break;
+      case ChunkCodec::kNone:
+        chunk.insert(chunk.end(), content.begin(), content.end());
+        break;
+      case ChunkCodec::kSplitZstd:
+        internal::AppendSplit(content, element_bytes, chunk);
+        break;
+      case ChunkCodec::kInt8Zstd:
+        complaint = internal::AppendInt8(content, format.element, chunk);
+        break;
     }
     if (!complaint.empty()) return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + ": " + complaint);
     internal::WriteChunkHeader(key, format, content.size(), chunk);

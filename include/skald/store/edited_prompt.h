@@ -65,7 +65,7 @@ inline Result<std::optional<SharedSpan>> FindSharedSpan(std::span<const int32_t>
 // then is as it was.
 inline Result<void> KeepSpan(KVCache& cache, const SharedSpan& span) {
   auto edited = cache.Fork();
-  if (!edited) return Failure(edited.error());
+  if (!edited) return Failure(std::move(edited.error()));
   if (auto cut = edited->Erase(span.old_begin + span.length, edited->size()); !cut) return cut;
   if (auto cut = edited->Erase(span.prefix, span.old_begin); !cut) return cut;
   cache = std::move(*edited);

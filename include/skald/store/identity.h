@@ -71,6 +71,12 @@ struct IdentityDigests {
 
   // Refuses state of another identity, and says what differs.
   Result<void> Check(const IdentityDigests& expected) const {
+    if (*this == expected) return {};
+    return NoThrow("the snapshot's identity", [&] { return Compare(expected); });
+  }
+
+ private:
+  Result<void> Compare(const IdentityDigests& expected) const {
     const auto hex = [](const Sha256Digest& digest) { return ChunkKey{digest}.ToHex().substr(0, 16); };
     const auto differs = [&](const char* what, const Sha256Digest& found, const Sha256Digest& wanted) {
       return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what +
@@ -95,7 +101,7 @@ inline Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path) {
     const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
-    if (!S_ISREG(status.st_mode)) return Fail(ErrorCode::kInvalidArgument, path.string() + ": expected a regular file");
+    if (auto regular = internal::CheckRegular(status, path.native()); !regular) return Failure(regular.error());
     Sha256 hash;
     std::vector<std::byte> buffer(size_t{1} << 20);
     for (auto rest = static_cast<uint64_t>(status.st_size); rest > 0;) {

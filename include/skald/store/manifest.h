@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "skald/base/byte_codec.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_table.h"
 #include "skald/cache/layout.h"
@@ -323,16 +324,11 @@ inline Result<void> ReadKind(ByteReader& reader, const StateKind& expected, Mani
   return {};
 }
 
-}  // namespace internal
-
-// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
-// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
-// naming what differs; kOutOfRange for more than `max_tokens` tokens.
-inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StateKind& expected,
-                                       const CacheLayout& layout, uint32_t max_tokens = kMaxTokens) {
+inline Result<Manifest> ReadManifest(std::span<const std::byte> bytes, const StateKind& expected,
+                                     const CacheLayout& layout, uint32_t max_tokens) {
   ByteReader reader(bytes);
   Manifest manifest;
-  if (auto ours = internal::ReadKind(reader, expected, manifest); !ours) return Failure(ours.error());
+  if (auto ours = ReadKind(reader, expected, manifest); !ours) return Failure(ours.error());
   manifest.exact_tokens = reader.Get<uint32_t>();
   const size_t tokens = reader.GetCount(sizeof(int32_t));
   if (tokens > max_tokens) {
@@ -340,7 +336,7 @@ inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const S
                                             std::to_string(max_tokens) + " (RuntimeConfig::max_tokens)");
   }
   manifest.tokens = reader.GetElements<int32_t>(tokens);
-  internal::TableReader tables(reader, layout);
+  TableReader tables(reader, layout);
   auto table = tables.Read(static_cast<uint32_t>(tokens));
   if (!table) return Failure(table.error());
   manifest.table = std::move(*table);
@@ -351,11 +347,22 @@ inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const S
     least = table->tokens;
     manifest.checkpoints.push_back(std::move(*table));
   }
-  if (reader.Get<uint32_t>() != 0) manifest.notes.sampler = internal::ReadSampler(reader);
+  if (reader.Get<uint32_t>() != 0) manifest.notes.sampler = ReadSampler(reader);
   manifest.notes.logits = reader.GetList<float>();
   manifest.notes.user = reader.GetList<std::byte>();
-  if (!reader.Finished()) return internal::BadManifest("its length does not fit its content");
+  if (!reader.Finished()) return BadManifest("its length does not fit its content");
   return manifest;
+}
+
+}  // namespace internal
+
+// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
+// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
+// naming what differs; kOutOfRange for more than `max_tokens` tokens.
+inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StateKind& expected,
+                                       const CacheLayout& layout, uint32_t max_tokens = kMaxTokens) {
+  return NoThrow("the snapshot's manifest",
+                 [&] { return internal::ReadManifest(bytes, expected, layout, max_tokens); });
 }
 
 }  // namespace skald

@@ -94,7 +94,11 @@ class RedisStore {
       const std::string last = std::to_string(std::clamp<uint64_t>(most, 1, kMaxChunkBytes) - 1);
       const auto front = server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING});
       if (!front) return Failure(front.error());
-      if ((*front)->len == 0) return ChunkNotFound(key);  // to Redis, no value and an empty one are the same
+      if ((*front)->len == 0) {  // an empty value, or none
+        const auto exists = Exists(server, key);
+        if (!exists) return Failure(exists.error());
+        return *exists ? Result<ChunkFront>(ChunkFront{}) : ChunkNotFound(key);
+      }
       const auto length = server.Call({"STRLEN", NameOf(key)}, {REDIS_REPLY_INTEGER});
       if (!length) return Failure(length.error());
       const auto bytes = std::as_bytes(std::span((*front)->str, (*front)->len));

@@ -32,7 +32,8 @@ namespace skald {
 
 // Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order
 // of SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>>
-// that is valid until the next call.
+// that is valid until the next call. Throws std::bad_alloc where there is no memory; LoadSnapshot and PromptCache make
+// an error of it.
 template <class Fetch>
 class SnapshotLoader {
  public:

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
@@ -66,16 +67,18 @@ class StoredPrompts {
   // Keeps a conversation and its last logits, and pointers to it that are not there yet.
   Result<void> Insert(const KVCache& cache, const Identity& identity, const TokenChain& chain,
                       std::vector<float> logits) const {
-    const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
-    if (!manifest) return Failure(manifest.error());
-    const auto points = cache.ResumePoints();
-    if (!points) return Failure(points.error());
-    for (const ResumeRange& range : *points) {
-      for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
-        if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+    return NoThrow("StoredPrompts::Insert", [&]() -> Result<void> {
+      const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
+      if (!manifest) return Failure(manifest.error());
+      const auto points = cache.ResumePoints();
+      if (!points) return Failure(points.error());
+      for (const ResumeRange& range : *points) {
+        for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
+          if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+        }
       }
-    }
-    return {};
+      return {};
+    });
   }
 
   // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
@@ -83,13 +86,15 @@ class StoredPrompts {
   // that whoever computes the prompt writes them again. Errors: the store's, the pool's.
   Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
                                            const std::shared_ptr<BlockPool>& pool) const {
-    const auto size = static_cast<uint32_t>(chain.tokens().size());
-    for (uint32_t border = size / kChunkTokens;; --border) {
-      if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
-      auto found = FindAt(chain, border, identity, better_than, pool);
-      if (!found || *found) return found;
-      if (border == 0) return std::nullopt;
-    }
+    return NoThrow("StoredPrompts::Find", [&]() -> Result<std::optional<PromptPrefix>> {
+      const auto size = static_cast<uint32_t>(chain.tokens().size());
+      for (uint32_t border = size / kChunkTokens;; --border) {
+        if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
+        auto found = FindAt(chain, border, identity, better_than, pool);
+        if (!found || *found) return found;
+        if (border == 0) return std::nullopt;
+      }
+    });
   }
 
  private:

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/chat_template.h"
@@ -124,6 +125,7 @@ inline Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
   return NoThrow("the metadata", [&]() -> Result<std::string> {
     const std::string prefix(internal::kGgufTokenizer);
     nlohmann::json values = nlohmann::json::object();
+    const internal::JsonGuard guard(values);
     for (const auto& [name, value] : metadata.values.items()) {
       if (name.starts_with(prefix)) values[name.substr(prefix.size())] = value;
     }

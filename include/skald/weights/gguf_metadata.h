@@ -20,6 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json_tree.h"
 #include "skald/base/message.h"
 #include "skald/weights/gguf_cursor.h"
 
@@ -68,6 +69,11 @@ class GgufArray {
 
 // What the metadata of a file say. Refers to the file's bytes, which must outlive it.
 struct GgufMetadata {
+  GgufMetadata() = default;
+  GgufMetadata(GgufMetadata&&) = default;
+  GgufMetadata& operator=(GgufMetadata&&) = default;
+  ~GgufMetadata() { internal::Dismantle(values); }
+
   // An object of names like "llama.block_count". In the place of an array stands an empty one.
   nlohmann::json values = nlohmann::json::object();
   std::map<std::string, GgufArray, std::less<>> arrays;  // by the same names

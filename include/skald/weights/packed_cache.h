@@ -92,10 +92,8 @@ inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::strin
 // Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ModelWeights& weights,
                                 const PackedOrigin& origin) {
-  std::error_code error;
   const std::filesystem::path folder = path.parent_path();
-  std::filesystem::create_directories(folder, error);
-  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({folder.string(), ": ", error.message()}));
+  if (auto made = MakeFolder(folder, 0777); !made) return made;  // less what umask takes: weights are no secret
   // As large as weights: those of writers that were killed do not stay for ever.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
   if (auto written = WritePackedFile(path, weights, origin); !written) return written;

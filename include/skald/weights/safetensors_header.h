@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json_tree.h"
 #include "skald/base/message.h"
 #include "skald/base/strict_json.h"
 
@@ -72,6 +73,7 @@ inline std::string ReadSafetensorsHeader(std::string_view header,
   // JSON would also allow a byte order mark or blanks in front; the format does not.
   if (!header.starts_with('{')) return "its header must be a JSON object and begin with '{'";
   nlohmann::json root;
+  const JsonGuard guard(root);
   if (std::string complaint = ParseStrictJson(header, root); !complaint.empty()) {
     return Concat({"its header ", complaint});
   }

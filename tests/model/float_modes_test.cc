@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the caller has set its floating-point unit changes no answer, and stays as it was.
+
+#include <cfenv>
+#include <cstring>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/sampling/sampler.h"
+#include "tests/support/child_process.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+// All that computes: weights, a model, a prompt in two runs with an edit between them if there can be one, a draw.
+template <class C>
+std::vector<float> ComputeEverything(uint32_t threads) {
+  const Model<C> model(RandomWeights<C>(3, DType::kF32));
+  const RuntimeConfig runtime = {.block_tokens = 32, .threads = threads};
+  KVCache cache = *CreateKVCache<C>(runtime);
+  Workspace workspace = *CreateWorkspace(runtime);
+  const std::vector<int32_t> tokens = RandomTokens<C>(2, 90);
+  std::vector<float> all = AllLogits(model, cache, tokens, 90, workspace);
+  if (!LayoutOf<C>().has_recurrence()) REQUIRE(cache.Erase(5, 20));
+  const auto logits = model.Forward(cache, std::span(tokens).first(10), workspace);
+  REQUIRE(logits);
+  all.insert(all.end(), logits->begin(), logits->end());
+  const SamplerSettings settings = {.temperature = 0.7f, .top_p = 0.9f, .presence_penalty = 0.3f, .num_logprobs = 5};
+  const auto token = Sample(*logits, settings, {.recent_tokens = {1, 2, 3}}, cache.size());
+  REQUIRE(token);
+  all.push_back(static_cast<float>(token->id));
+  all.push_back(*token->logprob);
+  for (const TokenLogprob& top : token->top_logprobs) all.push_back(top.logprob);
+  const auto& embedding = model.weights().embedding;
+  all.insert(all.end(), embedding.template As<float>(), embedding.template As<float>() + 100);
+  return all;
+}
+
+TEST_CASE_TEMPLATE("the caller's rounding mode changes no bit and stays the caller's", C, SKALD_SMALL_MODELS) {
+  const std::vector<float> expected = ComputeEverything<C>(1);
+  for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    for (const uint32_t threads : {1u, 2u}) {
+      REQUIRE(std::fesetround(mode) == 0);
+      const std::vector<float> values = ComputeEverything<C>(threads);
+      const int mode_afterwards = std::fegetround();
+      REQUIRE(std::fesetround(FE_TONEAREST) == 0);
+      CAPTURE(mode);
+      CAPTURE(threads);
+      CHECK(mode_afterwards == mode);
+      REQUIRE(values.size() == expected.size());
+      CHECK(std::memcmp(values.data(), expected.data(), expected.size() * sizeof(float)) == 0);
+    }
+  }
+}
+
+#if defined(__GLIBC__) && HWY_ARCH_X86
+TEST_CASE_TEMPLATE("floating-point exceptions that the caller traps do not end the process", C, SKALD_SMALL_MODELS) {
+  const std::vector<float> expected = ComputeEverything<C>(1);
+  ChildProcess child([&] {
+    // Inexact results are everywhere, in the test too: only those that a result should not have.
+    ::feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW);
+    const bool is_same = ComputeEverything<C>(1) == expected;
+    return is_same && ::fegetexcept() == (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW);
+  });
+  CHECK(child.Wait());
+  ChildProcess strict([&] {
+    const Model<C> model(RandomWeights<C>(3, DType::kF32));
+    KVCache cache = *CreateKVCache<C>({.threads = 1});
+    Workspace workspace = *CreateWorkspace({.threads = 1});
+    const std::vector<int32_t> tokens = RandomTokens<C>(2, 90);
+    ::feenableexcept(FE_ALL_EXCEPT);
+    const auto logits = model.Forward(cache, tokens, workspace);
+    return logits && Sample(*logits, {}, {}, 0).has_value();
+  });
+  CHECK(strict.Wait());
+}
+#endif
+
+}  // namespace
+}  // namespace skald::testing
