@@ -93,6 +93,13 @@ TEST_CASE("what a server says without being asked is not taken for an answer") {
   CHECK(pair.connection.is_lost());  // a new one may do better
 }
 
+TEST_CASE("what is left of answers that made no sense is not taken for later ones") {
+  Pair pair;
+  pair.Says(":1\r\n:0\r\n");
+  CheckError(pair.Asks(), ErrorCode::kDataLoss, "server: EXISTS: the answer is not what Redis answers");
+  CheckError(pair.Asks(), ErrorCode::kFailedPrecondition, "server: EXISTS: the connection broke before");
+}
+
 TEST_CASE("a server's words are shown without what could drive a terminal, and in part") {
   Pair pair;
   pair.Says("-ERR \x1B[2J" + std::string(10'000, 'x') + "\r\n");

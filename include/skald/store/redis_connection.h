@@ -82,7 +82,8 @@ class RedisConnection {
   // When all calls from now on must be done.
   void SetDeadline(Clock::time_point deadline) { socket_.SetDeadline(deadline); }
 
-  // False once a command went wrong in a way after which answers might belong to other commands.
+  // False once a command went wrong in a way after which answers might belong to other commands. Calls are refused
+  // then.
   bool is_usable() const { return is_usable_; }
   // True if that was the server's closing the connection: a new one may do better.
   bool is_lost() const { return is_lost_; }
@@ -94,6 +95,7 @@ class RedisConnection {
   Result<RedisReply> Call(std::initializer_list<std::string_view> arguments, std::initializer_list<int> types,
                           uint64_t most_bytes = kShortAnswer) {
     const std::string_view command = *arguments.begin();
+    if (!is_usable_) return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection broke before");
     // Also while an exception flies by.
     is_usable_ = false;
     // What comes unasked would be taken for the answer. (The first command may find the server's refusal to serve us.)
@@ -222,7 +224,7 @@ class RedisConnection {
   std::chrono::milliseconds answer_timeout_;
   TimedSocket socket_;
   RedisReader reader_;
-  bool has_answered_ = false, is_usable_ = false, is_lost_ = false;
+  bool has_answered_ = false, is_usable_ = true, is_lost_ = false;
 };
 
 }  // namespace internal
