@@ -33,7 +33,7 @@ struct OtherEpsilon : GoldenLlama {
 };
 
 TEST_CASE("layouts of the same form are of another model where any number of its Config differs") {
-  constexpr CacheLayout layout = LayoutOf<GoldenLlama>(), other = LayoutOf<OtherEpsilon>();
+  const CacheLayout layout = LayoutOf<GoldenLlama>(), other = LayoutOf<OtherEpsilon>();
   REQUIRE(layout.groups().size() == other.groups().size());
   CHECK(layout.groups()[0] == other.groups()[0]);
   CHECK(layout != other);

@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_MODEL_SPEC_H_
 #define SKALD_LAYERS_MODEL_SPEC_H_
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/fingerprint.h"
 #include "skald/base/fixed_text.h"
 #include "skald/base/numeric.h"
 #include "skald/cache/layout.h"
@@ -87,30 +87,25 @@ struct ModelSpec {
 
 namespace internal {
 
-// FNV-1a (Fowler, Noll and Vo).
 class FingerprintVisitor final : public FieldVisitor {
  public:
   constexpr FingerprintVisitor() = default;
   constexpr ~FingerprintVisitor() override {}  // NOLINT: as in LayerSpec
-  constexpr void Integer(std::string_view name, int64_t value) override { Mix(name, static_cast<uint64_t>(value)); }
-  constexpr void Real(std::string_view name, double value) override { Mix(name, std::bit_cast<uint64_t>(value)); }
-  constexpr void Text(std::string_view name, std::string_view value) override {
-    Mix(name, value.size());
-    MixText(value);
-  }
-  constexpr uint64_t hash() const { return hash_; }
+
+  constexpr void Integer(std::string_view name, int64_t value) override { Name(name).Add(value); }
+  constexpr void Real(std::string_view name, double value) override { Name(name).Add(value); }
+  constexpr void Text(std::string_view name, std::string_view value) override { AddText(value, Name(name)); }
+  constexpr uint64_t value() const { return print_.value(); }
 
  private:
-  constexpr void Mix(std::string_view name, uint64_t value) {
-    MixText(name);
-    for (int shift = 0; shift < 64; shift += 8) MixByte((value >> shift) & 0xFFu);
+  static constexpr Fingerprint64& AddText(std::string_view text, Fingerprint64& print) {
+    print.Add(text.size());
+    for (const char c : text) print.Add(c);
+    return print;
   }
-  constexpr void MixText(std::string_view text) {
-    for (const char c : text) MixByte(static_cast<unsigned char>(c));
-  }
-  constexpr void MixByte(uint64_t byte) { hash_ = (hash_ ^ byte) * 0x100000001B3u; }
+  constexpr Fingerprint64& Name(std::string_view name) { return AddText(name, print_); }
 
-  uint64_t hash_ = 0xCBF29CE484222325u;
+  Fingerprint64 print_;
 };
 
 }  // namespace internal
@@ -120,7 +115,7 @@ class FingerprintVisitor final : public FieldVisitor {
 constexpr uint64_t Fingerprint(const ModelSpec& spec) {
   internal::FingerprintVisitor visitor;
   spec.VisitFields(visitor);
-  return visitor.hash();
+  return visitor.value();
 }
 
 // Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
