@@ -53,8 +53,7 @@ class SnapshotLoader {
       auto checkpoint = LoadCheckpoint(*saved, contents.lease, has_room);
       if (!checkpoint) return Failure(checkpoint.error());
       if (!has_room) continue;
-      contents.checkpoints.insert(contents.checkpoints.begin(),
-                                  std::make_shared<TableLease>(std::move(*checkpoint)));
+      contents.checkpoints.insert(contents.checkpoints.begin(), std::move(*checkpoint));
     }
     return KVCache(std::move(contents));
   }
