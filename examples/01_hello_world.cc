@@ -29,18 +29,18 @@ int main(int argc, char** argv) {
 
   auto tokens = tokenizer->Encode("In the beginning");
   if (!tokens) return Stop(tokens.error());
-  tokens->insert(tokens->begin(), tokenizer->bos_id().value());
+  if (const auto bos = tokenizer->bos_id()) tokens->insert(tokens->begin(), *bos);
 
   const skald::SamplerSettings settings = {.temperature = 0.7f, .top_k = 40, .random = {.seed = 1}};
   skald::StreamDecoder decoder(*tokenizer);
-  for (const int32_t id : *tokens) std::cout << decoder.Push(id).value();
+  for (const int32_t id : *tokens) std::cout << decoder.Push(id).value_or("");
   for (int i = 0; i < 100; ++i) {
     const auto logits = model->Forward(*cache, *tokens, *workspace);
     if (!logits) return Stop(logits.error());
     const auto next = skald::Sample(*logits, settings, {}, cache->size());
     if (!next) return Stop(next.error());
     if (next->id == tokenizer->eos_id()) break;
-    std::cout << decoder.Push(next->id).value() << std::flush;
+    std::cout << decoder.Push(next->id).value_or("") << std::flush;  // a model may have ids that are no text
     tokens->assign({next->id});
   }
   std::cout << decoder.Flush() << '\n';

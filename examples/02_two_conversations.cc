@@ -23,7 +23,7 @@ skald::Result<Conversation> Begin(const skald::Tokenizer& tokenizer, const char*
   if (!cache) return skald::Failure(cache.error());
   auto tokens = tokenizer.Encode(text);
   if (!tokens) return skald::Failure(tokens.error());
-  tokens->insert(tokens->begin(), tokenizer.bos_id().value());
+  if (const auto bos = tokenizer.bos_id()) tokens->insert(tokens->begin(), *bos);
   return Conversation{std::move(*cache), std::move(*tokens)};
 }
 
@@ -57,7 +57,9 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
     }
   }
   for (const Conversation* conversation : {&*first, &*second}) {
-    std::cout << tokenizer->Decode(conversation->tokens).value() << "\n\n";
+    const auto text = tokenizer->Decode(conversation->tokens);
+    if (!text) return skald::Failure(text.error());
+    std::cout << *text << "\n\n";
   }
   return {};
 }

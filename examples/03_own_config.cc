@@ -48,14 +48,14 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
 
   auto text = tokenizer->Encode("Blessed are the");
   if (!text) return skald::Failure(text.error());
-  text->insert(text->begin(), tokenizer->bos_id().value());
+  if (const auto bos = tokenizer->bos_id()) text->insert(text->begin(), *bos);
   const auto logits = model->Forward(*cache, *text, *workspace);
   if (!logits) return skald::Failure(logits.error());
   const auto next = skald::Sample(*logits, {.temperature = 0, .num_logprobs = 5}, {}, cache->size());
   if (!next) return skald::Failure(next.error());
   std::cout << "Blessed are the ...\n";
   for (const auto& [id, logprob] : next->top_logprobs) {
-    std::cout << "  " << tokenizer->IdToPiece(id).value() << "  " << logprob << '\n';
+    std::cout << "  " << tokenizer->IdToPiece(id).value_or("") << "  " << logprob << '\n';
   }
 
   const auto wrong = skald::LoadModel<WrongModel>(folder);

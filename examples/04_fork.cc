@@ -32,7 +32,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
 
   auto prompt = tokenizer->Encode(kPrompt);
   if (!prompt) return skald::Failure(prompt.error());
-  prompt->insert(prompt->begin(), tokenizer->bos_id().value());
+  if (const auto bos = tokenizer->bos_id()) prompt->insert(prompt->begin(), *bos);
   // All but its last token: every fork computes that one for logits of its own.
   const auto shared = std::span(*prompt).first(prompt->size() - 1);
   if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits)
@@ -54,11 +54,13 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
       if (!logits) return skald::Failure(logits.error());
       const auto next = skald::Sample(*logits, settings, {}, fork.size());
       if (!next) return skald::Failure(next.error());
-      logprob += next->logprob.value();
+      logprob += *next->logprob;
       tokens.push_back(next->id);
     }
-    std::cout << "..." << tokenizer->Decode(tokens).value() << "  (log-probability " << logprob << ", "
-              << fork.usage().exclusive_bytes << " bytes of its own)\n";
+    const auto text = tokenizer->Decode(tokens);
+    if (!text) return skald::Failure(text.error());
+    std::cout << "..." << *text << "  (log-probability " << logprob << ", " << fork.usage().exclusive_bytes
+              << " bytes of its own)\n";
   }
   std::cout << "All five caches: " << trunk->pool()->usage().used_bytes << " bytes\n";
   return {};

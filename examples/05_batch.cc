@@ -37,7 +37,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
     if (!cache) return skald::Failure(cache.error());
     auto tokens = tokenizer->Encode(text);
     if (!tokens) return skald::Failure(tokens.error());
-    tokens->insert(tokens->begin(), tokenizer->bos_id().value());
+    if (const auto bos = tokenizer->bos_id()) tokens->insert(tokens->begin(), *bos);
     conversations.push_back({std::move(*cache), std::move(*tokens)});
   }
 
@@ -59,8 +59,11 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
       conversations[i].tokens.push_back(next->id);
     }
   }
-  for (const Conversation& one : conversations)
-    std::cout << '\n' << tokenizer->Decode(one.tokens).value() << '\n';
+  for (const Conversation& one : conversations) {
+    const auto text = tokenizer->Decode(one.tokens);
+    if (!text) return skald::Failure(text.error());
+    std::cout << '\n' << *text << '\n';
+  }
   return {};
 }
 

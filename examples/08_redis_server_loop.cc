@@ -34,7 +34,7 @@ struct Server {
     std::cout << "Picked up " << cache->size() << " tokens of " << (key ? key->ToHex() : "a new conversation") << '\n';
     auto unseen = tokenizer.Encode(text);
     if (!unseen) return skald::Failure(unseen.error());
-    if (!key) unseen->insert(unseen->begin(), tokenizer.bos_id().value());
+    if (const auto bos = tokenizer.bos_id(); bos && !key) unseen->insert(unseen->begin(), *bos);
     for (int left = 12;; --left) {
       const auto logits = model.Forward(*cache, *unseen, workspace);
       if (!logits) return skald::Failure(logits.error());
@@ -43,7 +43,7 @@ struct Server {
       if (!next) return skald::Failure(next.error());
       unseen->assign(1, next->id);
     }
-    std::cout << tokenizer.Decode(cache->tokens()).value() << "\n\n";
+    std::cout << tokenizer.Decode(cache->tokens()).value_or("(what the tokenizer has no text for)") << "\n\n";
     const auto saved = skald::SaveSnapshot(*cache, identity, {}, store);
     if (!saved) return skald::Failure(saved.error());
     key = *saved;

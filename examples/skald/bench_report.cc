@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <iostream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -36,6 +37,14 @@ std::string NameOf(const BenchCase& bench_case) {
   return name;
 }
 
+// As std::printf, to std::cout and at once.
+template <class... Values>
+void PrintRow(const char* format, const Values&... values) {
+  char row[512];
+  std::snprintf(row, sizeof row, format, values...);
+  std::cout << row << std::flush;
+}
+
 }  // namespace
 
 BenchReport::BenchReport() {
@@ -44,8 +53,8 @@ BenchReport::BenchReport() {
            {"cores", std::thread::hardware_concurrency()},
            {"limits", nlohmann::ordered_json::array()},
            {"rows", nlohmann::ordered_json::array()}};
-  std::printf("| model | weights | SIMD | threads | test | tokens/s | spread | of the limit |\n"
-              "|---|---|---|---|---|---|---|---|\n");
+  std::cout << "| model | weights | SIMD | threads | test | tokens/s | spread | of the limit |\n"
+               "|---|---|---|---|---|---|---|---|\n";
 }
 
 void BenchReport::AddLimits(const std::string& simd, uint32_t threads, const MachineLimits& limits) {
@@ -60,10 +69,9 @@ void BenchReport::AddLimits(const std::string& simd, uint32_t threads, const Mac
 void BenchReport::Add(const BenchSetting& setting, const BenchCase& bench_case, const Measurement& measurement) {
   const std::string weights(skald::NameOf(setting.weight_type));
   const double rate = measurement.Median(), share = rate / measurement.limit;
-  std::printf("| %s | %s | %s | %u | %s | %.2f | %.1f %% | %.0f %% |\n", setting.model.c_str(), weights.c_str(),
-              setting.simd.c_str(), bench_case.threads, NameOf(bench_case).c_str(), rate, 100.0 * measurement.Spread(),
-              100.0 * share);
-  std::fflush(stdout);
+  PrintRow("| %s | %s | %s | %u | %s | %.2f | %.1f %% | %.0f %% |\n", setting.model.c_str(), weights.c_str(),
+           setting.simd.c_str(), bench_case.threads, NameOf(bench_case).c_str(), rate, 100.0 * measurement.Spread(),
+           100.0 * share);
   json_["rows"].push_back({{"model", setting.model},
                            {"weights", weights},
                            {"simd", setting.simd},
@@ -79,19 +87,19 @@ void BenchReport::Add(const BenchSetting& setting, const BenchCase& bench_case, 
 }
 
 void BenchReport::PrintLimits() const {
-  std::printf("\n| SIMD | threads | read GB/s | F32 GFLOP/s | BF16 GFLOP/s | INT8 GOP/s |\n"
-              "|---|---|---|---|---|---|\n");
+  std::cout << "\n| SIMD | threads | read GB/s | F32 GFLOP/s | BF16 GFLOP/s | INT8 GOP/s |\n"
+               "|---|---|---|---|---|---|\n";
   for (const auto& row : json_["limits"]) {
     const auto giga = [&row](const char* name) { return row[name].get<double>() / 1e9; };
-    std::printf("| %s | %u | %.1f | %.0f | %.0f | %.0f |\n", row["simd"].get<std::string>().c_str(),
-                row["threads"].get<uint32_t>(), giga("read_bytes_per_second"), giga("f32_flops"), giga("bf16_flops"),
-                giga("int8_ops"));
+    PrintRow("| %s | %u | %.1f | %.0f | %.0f | %.0f |\n", row["simd"].get<std::string>().c_str(),
+             row["threads"].get<uint32_t>(), giga("read_bytes_per_second"), giga("f32_flops"), giga("bf16_flops"),
+             giga("int8_ops"));
   }
 }
 
 Result<void> BenchReport::WriteJson(const std::filesystem::path& path) const {
   std::ofstream file(path);
-  file << json_.dump(1) << '\n';
+  file << json_.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   if (file.flush()) return {};
   return Fail(ErrorCode::kFailedPrecondition, path.string() + ": cannot be written");
 }

@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -18,10 +17,16 @@
 #include <vector>
 
 #include "interrupt.h"
+#include "line_reader.h"
+#include "messages.h"
+#include "rescue.h"
 #include "saved_state.h"
 #include "setup.h"
+#include "skald/base/no_throw.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/stream_decoder.h"
+#include "skald/weights/packed_source.h"
+#include "standard_streams.h"
 
 namespace skald::program {
 namespace {
@@ -29,8 +34,6 @@ namespace {
 constexpr const char* kCommands =
     "/undo takes back your last message and its answer, /clear forgets everything, /save, /load and /fork FILE, "
     "/sessions lists files, /quit ends the chat";
-
-void Note(const std::string& text) { std::cerr << '[' << text << "]\n"; }
 
 // The conversation as turns: a message and its answer. A turn begins where the answer before it ended, so any
 // turn but the first can be taken out and what is left is still a well-formed chat.
@@ -42,7 +45,7 @@ class Chat {
         session_(session),
         template_(ChooseChatTemplate(options, info, tokenizer)),
         sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens},
-        file_(options.session) {}
+        source_(DescribeSource(options.model)) {}
 
   // The file that the conversation is kept in, if any.
   const std::optional<std::filesystem::path>& file() const { return file_; }
@@ -60,9 +63,9 @@ class Chat {
 
     StreamDecoder decoder(tokenizer_);
     if (template_ == ChatTemplate::kNone) Prime(decoder, *prompt);
-    const auto ending = session_.Generate(
-        *prompt, sampling_, [&](int32_t id) { std::cout << decoder.Push(id).value_or("") << std::flush; });
-    std::cout << decoder.Flush() << std::endl;
+    const auto print = [&](int32_t id) { return PrintText(decoder.Push(id).value_or("")); };
+    const auto ending = NoThrow("the answer", [&] { return session_.Generate(*prompt, sampling_, print); });
+    PrintText(decoder.Flush() + "\n");
     if (!ending) {
       static_cast<void>(session_.Rewind(begin));  // the answer so far must not become part of a turn
       return Failure(ending.error());
@@ -85,23 +88,39 @@ class Chat {
     return session_.Rewind(0);
   }
 
-  Result<void> Save(const std::filesystem::path& file) const {
+  // Begins to keep the conversation in `file`: goes on from there if the file exists. Errors: those of Load; the file
+  // cannot be written.
+  Result<void> KeepIn(const std::filesystem::path& file) {
+    if (auto known = IdentifyModelOnce(); !known) return known;
+    std::error_code ignored;  // of what cannot be asked reading or writing tells the error
+    if (std::filesystem::exists(file, ignored)) {
+      if (auto loaded = Load(file); !loaded) return loaded;
+    }
+    if (auto writable = CheckFolder(file); !writable) return writable;
+    file_ = file;
+    return {};
+  }
+
+  Result<void> Save(const std::filesystem::path& file) {
+    if (auto known = IdentifyModelOnce(); !known) return known;
     auto fork = session_.ForkCache();
     if (!fork) return Failure(fork.error());
-    const SavedChat saved{std::move(*fork), session_.pending(), turns_, questions_, seed()};
-    if (auto done = SaveChat(file, options_, saved); !done) return done;
+    SavedChat saved{std::move(*fork), session_.pending(), turns_, questions_, options_.sampler};
+    saved.sampler.random.seed = seed();
+    if (auto done = SaveChat(file, *owner_, saved); !done) return done;
     Note("saved to " + file.string());
     return {};
   }
 
   // An error leaves the conversation as it is.
   Result<void> Load(const std::filesystem::path& file) {
-    auto saved = LoadChat(file, options_, session_.pool());
+    if (auto known = IdentifyModelOnce(); !known) return known;
+    auto saved = LoadChat(file, *owner_, session_.pool());
     if (!saved) return Failure(saved.error());
     session_.Replace(std::move(saved->cache), std::move(saved->pending));
     turns_ = std::move(saved->turns);
     questions_ = saved->questions;
-    if (!options_.seed) sampling_.settings.random.seed = saved->seed;
+    if (!options_.seed) sampling_.settings.random.seed = saved->sampler.random.seed;
     file_ = file;
     Note("going on from " + file.string() + ": " + std::to_string(turns_.size()) + " messages, " +
          std::to_string(session_.size()) + " tokens");
@@ -119,6 +138,21 @@ class Chat {
   }
 
  private:
+  // Reading all weights takes a while, so it waits until something is saved; by then they may be others.
+  Result<void> IdentifyModelOnce() {
+    if (owner_ != nullptr) return {};
+    if (!source_) return Failure(source_.error());
+    const auto now = DescribeSource(options_.model);
+    if (!now || *now != *source_) {
+      return Fail(ErrorCode::kFailedPrecondition,
+                  options_.model.string() + ": the model has changed since the chat began");
+    }
+    auto owner = IdentifyOwner(options_);
+    if (!owner) return Failure(owner.error());
+    owner_ = std::move(*owner);
+    return {};
+  }
+
   Result<std::vector<int32_t>> Encode(const std::string& message) const {
     if (turns_.empty()) {
       std::vector<Message> messages = {{Role::kUser, message}};
@@ -173,6 +207,8 @@ class Chat {
   std::vector<uint32_t> turns_;  // where each one begins
   uint64_t questions_ = 0;
   std::optional<std::filesystem::path> file_;
+  Result<std::string> source_;               // of the weights that run
+  std::shared_ptr<const StateOwner> owner_;  // null until it is needed
 };
 
 // Lists the files beside the chat's own that have its extension.
@@ -207,20 +243,55 @@ Result<void> RunCommand(const std::string& line, Chat& chat) {
   return Fail(ErrorCode::kInvalidArgument, "there is no command " + line + "; " + kCommands);
 }
 
-// Returns the next line of input, or nothing at its end. Ctrl-C gives an empty one.
-std::optional<std::string> ReadLine(bool terminal) {
-  if (terminal) std::cerr << "> ";
+// Answers messages until the user or a signal ends the chat, or the output fails. Errors: the input's.
+Result<void> Talk(Chat& chat, LineReader& input, bool terminal) {
   std::string line;
-  if (std::getline(std::cin, line)) return line;
-  if (TakeInterrupt()) {
-    std::clearerr(stdin);
-    std::cin.clear();
-    std::cerr << '\n';
-    Note("/quit or Ctrl-D ends the chat");
-    return "";
+  while (StopSignal() == 0 && std::cout.good()) {
+    if (terminal) std::cerr << "> ";
+    const auto event = input.Next(line);
+    if (!event) return Failure(event.error());
+    if (terminal && *event != InputEvent::kLine) std::cerr << '\n';
+    if (*event == InputEvent::kInterrupted) {
+      if (StopSignal() == 0) Note("/quit or Ctrl-D ends the chat");
+      continue;
+    }
+    if (*event == InputEvent::kEnd || line == "/quit") break;
+    if (line.empty()) continue;
+    const Result<void> done =
+        NoThrow("the chat", [&] { return line.starts_with('/') ? RunCommand(line, chat) : chat.Answer(line); });
+    if (!done) Note(done.error().message);
   }
-  if (terminal) std::cerr << '\n';
-  return std::nullopt;
+  return {};
+}
+
+// Asks on a terminal for another file to save the chat in. Returns false if none is named that takes it.
+bool SaveWhereTheUserSays(Chat& chat, LineReader& input) {
+  std::string name;
+  while (StopSignal() == 0) {
+    Note("the conversation is not saved; name a file for it, or none to leave that to the program");
+    std::cerr << "> ";
+    const auto event = input.Next(name);
+    if (!event || *event != InputEvent::kLine || name.empty()) break;
+    const auto saved = chat.Save(name);
+    if (saved) return true;
+    Note(saved.error().message);
+  }
+  return false;
+}
+
+// Saves the chat in its file, or somewhere if that fails, which remains an error: it says where.
+Result<void> SaveAtTheEnd(Chat& chat, LineReader& input, bool terminal) {
+  if (!chat.file()) return {};
+  const auto saved = chat.Save(*chat.file());
+  if (saved) return {};
+  if (terminal) {
+    Note(saved.error().message);
+    if (SaveWhereTheUserSays(chat, input)) return saved;
+  }
+  const auto other = SaveElsewhere(*chat.file(), [&](const std::filesystem::path& path) { return chat.Save(path); });
+  return Fail(saved.error().code,
+              saved.error().message + (other ? "; the conversation is in " + other->string()
+                                             : "; nor can it be saved elsewhere: " + other.error().message));
 }
 
 }  // namespace
@@ -241,21 +312,16 @@ Result<int> RunChat(const Options& options) {
     Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");
   }
   if (terminal) Note(kCommands);
-  if (std::error_code ignored; options.session && std::filesystem::exists(*options.session, ignored)) {
-    if (auto loaded = chat.Load(*options.session); !loaded) return Failure(loaded.error());
+  if (options.session) {
+    if (auto kept = chat.KeepIn(*options.session); !kept) return Failure(kept.error());
   }
-  CatchInterrupts();
-  while (const auto line = ReadLine(terminal)) {
-    if (line->empty()) continue;
-    if (*line == "/quit") break;
-    const Result<void> done = line->starts_with('/') ? RunCommand(*line, chat) : chat.Answer(*line);
-    if (!done) Note(done.error().message);
-  }
+  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
+  LineReader input;
+  const auto talked = Talk(chat, input, terminal);
   PrintClosingLine(*info, *session, chat.seed(), "");
-  if (chat.file()) {
-    if (auto saved = chat.Save(*chat.file()); !saved) return Failure(saved.error());
-  }
-  return 0;
+  if (auto saved = SaveAtTheEnd(chat, input, terminal); !saved) return Failure(saved.error());
+  if (!talked) return Failure(talked.error());
+  return StopSignal() == 0 ? 0 : ExitCodeOfSignal();
 }
 
 }  // namespace skald::program

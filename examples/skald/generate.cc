@@ -2,9 +2,6 @@
 
 #include "generate.h"
 
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,8 +9,10 @@
 
 #include "interrupt.h"
 #include "setup.h"
+#include "skald/base/small_file.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/stream_decoder.h"
+#include "standard_streams.h"
 
 namespace skald::program {
 namespace {
@@ -28,6 +27,8 @@ std::string_view Describe(Ending ending) {
       return "stopped because the context is full";
     case Ending::kInterrupted:
       return "interrupted";
+    case Ending::kNotTaken:
+      return "stopped because it cannot be written";
   }
   return "";
 }
@@ -39,16 +40,13 @@ Result<std::string> ReadPrompt(const Options& options) {
     return Fail(ErrorCode::kInvalidArgument,
                 "there is no prompt: give --prompt, --prompt-file or --token-ids");
   }
-  const bool standard_input = *options.prompt_file == "-";
-  std::ifstream file;
-  if (!standard_input) file.open(*options.prompt_file, std::ios::binary);
-  std::istream& in = standard_input ? std::cin : file;
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!standard_input && (!file.is_open() || file.bad())) {
-    return Fail(ErrorCode::kNotFound, options.prompt_file->string() + ": cannot be read");
+  auto text = *options.prompt_file == "-" ? ReadStandardInput(kMaxPromptBytes)
+                                          : ReadSmallFile(*options.prompt_file, kMaxPromptBytes);
+  if (!text && text.error().code == ErrorCode::kInvalidArgument) {
+    return Fail(text.error().code, text.error().message + "; - is standard input");
   }
-  if (text.ends_with('\n'))
-    text.pop_back();  // it ends the file's last line rather than being part of the text
+  // It ends the file's last line rather than being part of the text.
+  if (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
 
@@ -59,9 +57,11 @@ class TokenPrinter {
     if (tokenizer != nullptr) decoder_.emplace(*tokenizer);
   }
 
-  void Print(int32_t id) {
-    std::cout << Next(id) << std::flush;
+  // Returns false if the output has failed.
+  bool Print(int32_t id) {
+    const bool is_written = PrintText(Next(id));
     printed_ = true;
+    return is_written;
   }
 
   // Makes what follows go on from `id`, without printing it.
@@ -70,7 +70,7 @@ class TokenPrinter {
   }
 
   void Finish() {
-    if (printed_) std::cout << (decoder_ ? decoder_->Flush() : "") << std::endl;
+    if (printed_) PrintText((decoder_ ? decoder_->Flush() : "") + "\n");
   }
 
  private:
@@ -110,16 +110,16 @@ Result<int> RunGenerate(const Options& options) {
   auto session = StartSession(options, *info, **model);
   if (!session) return Failure(session.error());
   if (auto room = session->CheckRoom(prompt.size()); !room) return Failure(room.error());
-  CatchInterrupts();
+  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
   const bool echo = options.echo && chat_template == ChatTemplate::kNone;
-  for (const int32_t id : prompt) echo ? printer.Print(id) : printer.Skip(id);
+  for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
   const auto ending = session->Generate(prompt, {options.sampler, stop_ids, options.max_tokens},
-                                        [&](int32_t id) { printer.Print(id); });
+                                        [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
   if (!ending) return Failure(ending.error());
   PrintClosingLine(*info, *session, options.sampler.random.seed, Describe(*ending));
-  return *ending == Ending::kInterrupted ? kExitInterrupted : 0;
+  return *ending == Ending::kInterrupted ? ExitCodeOfSignal() : 0;
 }
 
 }  // namespace skald::program

@@ -40,7 +40,8 @@ context is full the oldest turns are forgotten, but not the very first.
 /save FILE writes the conversation to a file, /load FILE goes on from one,
 /fork FILE goes on in a new file and leaves the present one as it is, and
 /sessions lists the files beside it. With --session the file is read at the
-start and written at the end; the same model must be running.)";
+start and written at the end, also on SIGTERM and SIGHUP; the same model must
+be running.)";
 
 inline constexpr const char* kInspectFooter = R"(Examples:
   skald inspect tinyllama-1.1b-chat.gguf

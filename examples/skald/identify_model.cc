@@ -3,14 +3,13 @@
 #include "identify_model.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
 #include "known_configs.h"
+#include "skald/base/small_file.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/configs/identify.h"
 #include "skald/text/gguf_tokenizer.h"
@@ -22,6 +21,9 @@ namespace skald::program {
 namespace {
 
 using nlohmann::json;
+
+// Of a file that goes with the weights. The largest published are tokenizer.json, tens of megabytes.
+constexpr uint64_t kMaxModelFileBytes = uint64_t{256} << 20;
 
 // How long the texts were that the model learned from, which no Config says: it changes no logit.
 uint32_t TrainedContext(const ReadModelFile& read_file) {
@@ -44,9 +46,7 @@ ModelInfo InfoOf(size_t config, DType weight_type, ReadModelFile read_file) {
 Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
   const ReadModelFile read_file = [folder](std::string_view name) -> Result<std::string> {
     const std::filesystem::path path = folder / name;
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read");
-    return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    return ReadSmallFile(path, kMaxModelFileBytes);
   };
   const auto text = read_file("config.json");
   if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");
@@ -70,25 +70,27 @@ Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
 }
 
 // What the metadata of a GGUF file tell, as the files that tell it in a folder.
-Result<std::string> FileFromGguf(const json& metadata, std::string_view name) {
+Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view name) {
   if (name == "tokenizer.model") return SentencePieceFromGguf(metadata);
   if (name == "chat_template.jinja" && !JinjaFromGguf(metadata).empty()) return std::string(JinjaFromGguf(metadata));
   if (name == "config.json") {
-    const auto& architecture = metadata["general.architecture"].get_ref<const std::string&>();
-    const auto context = metadata.find(architecture + ".context_length");
-    if (context != metadata.end()) return json{{"max_position_embeddings", *context}}.dump();
+    const json& values = metadata.values;
+    const auto& architecture = values["general.architecture"].get_ref<const std::string&>();
+    const auto context = values.find(architecture + ".context_length");
+    if (context != values.end() && context->is_number()) return json{{"max_position_embeddings", *context}}.dump();
   }
   return Fail(ErrorCode::kNotFound, "its metadata do not stand for " + std::string(name));
 }
 
 Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
-  const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
-  if (!checkpoint) return Failure(checkpoint.error());
+  Result<Checkpoint> opened = Checkpoint::Open(path);
+  if (!opened) return Failure(opened.error());
+  // The metadata lie in the file, which stays open for them.
+  const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
   const Result<size_t> config = IdentifyConfig(KnownConfigs{}, *checkpoint->gguf());
   if (!config) return Annotate(path.string(), config);
-  const auto metadata = std::make_shared<const json>(checkpoint->gguf()->metadata());
-  return InfoOf(*config, DType::kBF16, [path, metadata](std::string_view name) -> Result<std::string> {
-    auto content = FileFromGguf(*metadata, name);
+  return InfoOf(*config, DType::kBF16, [path, checkpoint](std::string_view name) -> Result<std::string> {
+    auto content = FileFromGguf(checkpoint->gguf()->metadata(), name);
     if (!content) return Annotate(path.string(), content);
     return content;
   });

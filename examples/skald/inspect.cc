@@ -15,11 +15,14 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "identify_model.h"
+#include "skald/base/message.h"
+#include "skald/base/printable.h"
 #include "skald/weights/checkpoint.h"
-#include "skald/weights/message.h"
 #include "skald/weights/packed_file.h"
 
 namespace skald::program {
@@ -27,19 +30,21 @@ namespace {
 
 constexpr size_t kMaxShown = 60;  // characters of a string, and of an array's beginning
 
-// Returns one short line of ASCII.
-std::string Show(const nlohmann::json& value) {
-  std::string text;
-  if (value.is_array()) {
-    for (const auto& element : value) {
-      if (text.size() > kMaxShown) break;
-      text += (text.empty() ? "" : ", ") + Show(element);
-    }
-  } else {
-    text = value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
-  }
+// Each returns one short line of ASCII.
+std::string Shortened(std::string text) {
   if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
-  return value.is_array() ? std::to_string(value.size()) + " values: " + text : text;
+  return text;
+}
+std::string Show(const nlohmann::json& value) {
+  return Shortened(value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace));
+}
+std::string Show(const GgufArray& array) {
+  std::string text;
+  array.ForEach([&text](const GgufValue& element) {
+    text += (text.empty() ? "" : ", ") + std::visit([](const auto& value) { return Show(value); }, element);
+    return text.size() <= kMaxShown;
+  });
+  return std::to_string(array.size()) + " values: " + Shortened(std::move(text));
 }
 
 uint64_t Product(std::span<const uint64_t> shape) {
@@ -53,8 +58,8 @@ class TensorTable {
   explicit TensorTable(size_t width) : width_(static_cast<int>(width)) { std::cout << "tensors:\n"; }
 
   void Print(const std::string& name, std::string_view type, std::span<const uint64_t> shape, uint64_t bytes) {
-    std::cout << "  " << std::left << std::setw(width_) << name << ' ' << std::setw(9) << type << std::setw(20)
-              << ShapeText(shape) << std::right << std::setw(14) << bytes << " bytes\n";
+    std::cout << "  " << std::left << std::setw(width_) << name << ' ' << std::setw(9) << Printable(type)
+              << std::setw(20) << ShapeText(shape) << std::right << std::setw(14) << bytes << " bytes\n";
     for (Total* total : {&totals_[std::string(type)], &all_}) {
       ++total->tensors;
       total->elements += Product(shape);
@@ -74,8 +79,9 @@ class TensorTable {
   };
 
   static void PrintTotal(const std::string& type, const Total& total) {
-    std::cout << "  " << std::left << std::setw(10) << type << std::right << std::setw(6) << total.tensors << " tensors"
-              << std::setw(16) << total.elements << " elements" << std::setw(16) << total.bytes << " bytes\n";
+    std::cout << "  " << std::left << std::setw(10) << Printable(type) << std::right << std::setw(6) << total.tensors
+              << " tensors" << std::setw(16) << total.elements << " elements" << std::setw(16) << total.bytes
+              << " bytes\n";
   }
 
   int width_;
@@ -85,17 +91,19 @@ class TensorTable {
 
 void PrintConfig(const std::filesystem::path& path) {
   const auto info = IdentifyModel(path);
-  std::cout << "Config: " << (info ? std::string(info->name) : "none: " + info.error().message) << '\n';
+  std::cout << "Config: " << (info ? std::string(info->name) : "none: " + Printable(info.error().message)) << '\n';
 }
 
 void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   const GgufFile* const gguf = checkpoint.gguf();
-  std::cout << checkpoint.path().string() << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
+  std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
   if (gguf != nullptr) {
     std::cout << "metadata:\n";
-    for (const auto& [name, value] : gguf->metadata().items()) {
+    for (const auto& [name, value] : gguf->metadata().values.items()) {
       const std::string shown = QuotedName(name);
-      std::cout << "  " << shown.substr(1, shown.size() - 2) << " = " << Show(value) << '\n';
+      std::cout << "  " << shown.substr(1, shown.size() - 2) << " = ";
+      const GgufArray* const array = gguf->metadata().Array(name);
+      std::cout << (array != nullptr ? Show(*array) : Show(value)) << '\n';
     }
   }
   PrintConfig(path);
@@ -110,15 +118,16 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
 
 // A packed file has its tensors in a fixed order, without names.
 void InspectPacked(const PackedFile& file) {
-  std::cout << file.path().string() << ": packed, to load as " << NameOf(file.table().dtype) << "\npacked from:\n";
+  std::cout << Printable(file.path().native()) << ": packed, to load as " << NameOf(file.table().dtype)
+            << "\npacked from:\n";
   std::istringstream sources(file.table().source);  // packed_source.h
   for (std::string line; std::getline(sources, line);) {
     for (int i = 0; i < 2; ++i) line = line.substr(0, line.rfind(' '));  // leaves its name and size
-    std::cout << "  " << line << " bytes\n";
+    std::cout << "  " << Printable(line) << " bytes\n";
   }
   std::cout << "attached:\n";
   for (const PackedAttachment& attachment : file.table().attachments) {
-    std::cout << "  " << attachment.name << ' ' << attachment.range.bytes << " bytes\n";
+    std::cout << "  " << Printable(attachment.name) << ' ' << attachment.range.bytes << " bytes\n";
   }
   PrintConfig(file.path());
   const auto& parameters = file.table().parameters;

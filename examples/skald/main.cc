@@ -4,7 +4,6 @@
 //
 //   build/release/examples/skald/skald --help
 
-#include <cstdio>
 #include <iostream>
 #include <variant>
 
@@ -13,8 +12,11 @@
 #include "generate.h"
 #include "identify_model.h"
 #include "inspect.h"
+#include "messages.h"
 #include "options.h"
 #include "pack.h"
+#include "skald/base/no_throw.h"
+#include "standard_streams.h"
 #include "store.h"
 
 namespace skald::program {
@@ -45,18 +47,24 @@ Result<int> RunCommand(const Options& options) {
   return kExitUsage;
 }
 
-int Run(const Options& options) {
-  const auto exit_code = RunCommand(options);
-  if (exit_code) return *exit_code;
-  std::fprintf(stderr, "skald: %s\n", exit_code.error().message.c_str());
-  return kExitError;
+Result<int> RunProgram(int argc, char** argv) {
+  const auto parsed = ParseOptions(argc, argv);
+  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
+  return RunCommand(std::get<Options>(parsed));
+}
+
+int Run(int argc, char** argv) {
+  PrepareStandardStreams();
+  StandardOutput output;
+  Result<int> exit_code = NoThrow("the program", [&] { return RunProgram(argc, argv); });
+  if (!exit_code) Report(exit_code.error().message);
+  const auto written = output.Finish();
+  if (!written) Report(written.error().message);
+  const int code = exit_code.value_or(kExitError);
+  return written || code != 0 ? code : kExitError;
 }
 
 }  // namespace
 }  // namespace skald::program
 
-int main(int argc, char** argv) {
-  const auto parsed = skald::program::ParseOptions(argc, argv);
-  if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
-  return skald::program::Run(std::get<skald::program::Options>(parsed));
-}
+int main(int argc, char** argv) { return skald::program::Run(argc, argv); }

@@ -8,14 +8,15 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
+#include <iostream>
 #include <limits>
 #include <random>
 #include <string_view>
 #include <system_error>
 
 #include "help_footers.h"
+#include "messages.h"
 #include "skald/base/version.h"
 
 namespace skald::program {
@@ -38,6 +39,12 @@ CLI::Validator Within(uint64_t least, uint64_t most) {
     return "expected " + std::to_string(least) + " to " + std::to_string(most) + ", got " + text;
   };
   return CLI::Validator(check, "");
+}
+
+// For options whose values CLI11 reads itself: of an empty text it makes a zero.
+CLI::Validator Given() {
+  return CLI::Validator([](const std::string& text) { return std::string(text.empty() ? "expected a value" : ""); },
+                        "");
 }
 
 // Reads a type by its name in any case.
@@ -151,7 +158,7 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
   SamplerSettings& sampler = options.sampler;
   const char* const group = "Sampling";
   const auto add = [&](const char* name, auto& value, const char* help) {
-    return command.add_option(name, value, help)->capture_default_str()->type_name("X")->group(group);
+    return command.add_option(name, value, help)->check(Given())->capture_default_str()->type_name("X")->group(group);
   };
   add("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
       ->check(Within(1, kMaxTokens));
@@ -188,10 +195,9 @@ void AddPromptOptions(CLI::App& command, Options& options) {
   command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
       ->type_name("FILE")
       ->group(group);
-  command
-      .add_option("--token-ids", options.token_ids,
-                  "The same, as ids: 1,2,3. What follows is printed as ids too")
+  command.add_option("--token-ids", options.token_ids, "The same, as ids: 1,2,3. What follows is printed as ids too")
       ->delimiter(',')
+      ->check(Given())
       ->type_name("ID")
       ->group(group);
   command
@@ -326,7 +332,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "skald: %s\nTry 'skald --help'.\n", error.what());
+    Report(error.what());
+    std::cerr << "Try 'skald --help'.\n";
     return kExitUsage;
   }
   if (chat.parsed()) options.command = Command::kChat;

@@ -22,7 +22,9 @@ namespace skald::program {
 
 inline constexpr int kExitError = 1;
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitInterrupted = 130;  // what a shell reports for Ctrl-C
+
+// More text than any model's context takes: prompts, lines of a chat.
+inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
 enum class Command { kGenerate, kChat, kModels, kInspect, kPack, kBench, kStore };
 

@@ -2,13 +2,14 @@
 
 #include "pack.h"
 
-#include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <system_error>
 
 #include "language_model.h"
 #include "setup.h"
+#include "skald/base/printable.h"
 #include "skald/weights/packed_file.h"
 
 namespace skald::program {
@@ -19,7 +20,8 @@ Result<int> Verify(const std::filesystem::path& path) {
   if (!file) return Failure(file.error());
   if (auto whole = (*file)->Verify(); !whole) return Failure(whole.error());
   const PackedTable& table = (*file)->table();
-  std::printf("%s: whole; %s as %s\n", path.c_str(), table.config.c_str(), std::string(NameOf(table.dtype)).c_str());
+  std::cout << Printable(path.native()) << ": whole; " << Printable(table.config) << " as " << NameOf(table.dtype)
+            << '\n';
   return 0;
 }
 
@@ -30,8 +32,8 @@ Result<int> Pack(const Options& options) {
   const auto packed = PackLanguageModel(*info, options.model, LoadOptionsOf(options, *info, bar), options.packed);
   if (!packed) return Failure(packed.error());
   std::error_code ignored;
-  std::printf("%s: %s, %ju bytes\n", options.packed.c_str(), std::string(info->name).c_str(),
-              std::filesystem::file_size(options.packed, ignored));
+  std::cout << Printable(options.packed.native()) << ": " << info->name << ", "
+            << std::filesystem::file_size(options.packed, ignored) << " bytes\n";
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "saved_state.h"
 
 #include <string>
+#include <system_error>
 #include <utility>
 
 #ifdef SKALD_HAS_STORE
@@ -19,6 +20,11 @@
 namespace skald::program {
 
 #ifdef SKALD_HAS_STORE
+
+struct StateOwner {
+  Identity identity;
+};
+
 namespace {
 
 // Version of what the program adds to a snapshot.
@@ -43,10 +49,8 @@ class StoredPromptMemory : public PromptMemory {
  public:
   explicit StoredPromptMemory(std::unique_ptr<DirectoryStore> store) : store_(std::move(store)) {}
 
-  Result<void> Open(const Options& options, const std::shared_ptr<BlockPool>& pool) {
-    const auto identity = IdentityOf(options);
-    if (!identity) return Failure(identity.error());
-    auto prompts = PromptCache::Create(pool, *identity, {}, {*store_});
+  Result<void> Open(const Identity& identity, const std::shared_ptr<BlockPool>& pool) {
+    auto prompts = PromptCache::Create(pool, identity, {}, {*store_});
     if (!prompts) return Failure(prompts.error());
     prompts_ = std::move(*prompts);
     return {};
@@ -55,8 +59,7 @@ class StoredPromptMemory : public PromptMemory {
   Result<PromptStart> Recall(std::span<const int32_t> prompt) override {
     auto prefix = prompts_->Lookup(prompt);
     if (!prefix) return Failure(prefix.error());
-    if (prefix->store_error) return Failure(*prefix->store_error);
-    return PromptStart{std::move(prefix->cache), std::move(prefix->logits)};
+    return PromptStart{std::move(prefix->cache), std::move(prefix->logits), std::move(prefix->store_error)};
   }
 
   Result<void> Keep(const KVCache& cache, std::span<const float> logits) override {
@@ -70,31 +73,41 @@ class StoredPromptMemory : public PromptMemory {
 
 }  // namespace
 
-Result<void> SaveChat(const std::filesystem::path& file, const Options& options, const SavedChat& chat) {
-  const auto identity = IdentityOf(options);
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options) {
+  auto identity = IdentityOf(options);
   if (!identity) return Failure(identity.error());
+  return std::make_shared<const StateOwner>(std::move(*identity));
+}
+
+Result<void> CheckFolder(const std::filesystem::path& file) {
+  const auto sink = FileSink::Create(file);
+  return sink ? Result<void>() : Failure(sink.error());
+}
+
+Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner, const SavedChat& chat) {
   ByteWriter writer;
   writer.Put(kChatVersion);
   writer.PutList(std::span<const int32_t>(chat.pending));
   writer.PutList(std::span<const uint32_t>(chat.turns));
   writer.Put(chat.questions);
-  SnapshotNotes notes = {.sampler = SavedSampler{options.sampler, {}}, .user = writer.bytes()};
-  notes.sampler->settings.random.seed = chat.seed;
+  const SnapshotNotes notes = {.sampler = SavedSampler{chat.sampler, {}}, .user = writer.bytes()};
   auto sink = FileSink::Create(file);
   if (!sink) return Failure(sink.error());
-  if (auto saved = SaveSnapshot(chat.cache, *identity, notes, ByteSinkRef(*sink)); !saved) return saved;
+  if (auto saved = SaveSnapshot(chat.cache, owner.identity, notes, ByteSinkRef(*sink)); !saved) return saved;
   return sink->Commit();
 }
 
-Result<SavedChat> LoadChat(const std::filesystem::path& file, const Options& options,
+Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& owner,
                            const std::shared_ptr<BlockPool>& pool) {
-  const auto identity = IdentityOf(options);
-  if (!identity) return Failure(identity.error());
+  std::error_code ignored;                        // what cannot be asked cannot be opened either
+  if (std::filesystem::is_fifo(file, ignored)) {  // opening it would wait for whoever writes to it
+    return Fail(ErrorCode::kInvalidArgument, file.string() + ": expected a regular file");
+  }
   auto source = FileSource::Open(file);
   if (!source) return Failure(source.error());
-  auto snapshot = LoadSnapshot(ByteSourceRef(*source), *identity, pool);
+  auto snapshot = LoadSnapshot(ByteSourceRef(*source), owner.identity, pool);
   if (!snapshot) return Annotate(file.string(), snapshot);
-  SavedChat chat{std::move(snapshot->cache), {}, {}, 0, 0};
+  SavedChat chat{std::move(snapshot->cache), {}, {}, 0, {}};
   ByteReader reader(snapshot->notes.user);
   const auto version = reader.Get<uint32_t>();
   chat.pending = reader.GetList<int32_t>();
@@ -103,15 +116,22 @@ Result<SavedChat> LoadChat(const std::filesystem::path& file, const Options& opt
   if (!reader.Finished() || version != kChatVersion || !snapshot->notes.sampler) {
     return Fail(ErrorCode::kUnsupported, file.string() + ": it holds a conversation, but not one of 'skald chat'");
   }
-  chat.seed = snapshot->notes.sampler->settings.random.seed;
+  chat.sampler = snapshot->notes.sampler->settings;
   return chat;
 }
 
 Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const std::shared_ptr<BlockPool>& pool) {
-  auto store = DirectoryStore::Open(*options.prompt_cache);
+  const std::filesystem::path& folder = *options.prompt_cache;
+  std::error_code ignored;  // what cannot be asked cannot be opened either
+  if (std::filesystem::exists(folder, ignored) && !std::filesystem::is_directory(folder, ignored)) {
+    return Fail(ErrorCode::kInvalidArgument, folder.string() + ": expected a folder");
+  }
+  auto store = DirectoryStore::Open(folder);
   if (!store) return Failure(store.error());
+  const auto identity = IdentityOf(options);
+  if (!identity) return Failure(identity.error());
   auto memory = std::make_unique<StoredPromptMemory>(std::move(*store));
-  if (auto opened = memory->Open(options, pool); !opened) return Failure(opened.error());
+  if (auto opened = memory->Open(*identity, pool); !opened) return Failure(opened.error());
   return memory;
 }
 
@@ -124,8 +144,12 @@ Failure NotBuiltIn() {
 }
 }  // namespace
 
-Result<void> SaveChat(const std::filesystem::path&, const Options&, const SavedChat&) { return NotBuiltIn(); }
-Result<SavedChat> LoadChat(const std::filesystem::path&, const Options&, const std::shared_ptr<BlockPool>&) {
+struct StateOwner {};
+
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options&) { return NotBuiltIn(); }
+Result<void> CheckFolder(const std::filesystem::path&) { return NotBuiltIn(); }
+Result<void> SaveChat(const std::filesystem::path&, const StateOwner&, const SavedChat&) { return NotBuiltIn(); }
+Result<SavedChat> LoadChat(const std::filesystem::path&, const StateOwner&, const std::shared_ptr<BlockPool>&) {
   return NotBuiltIn();
 }
 Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const std::shared_ptr<BlockPool>&) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -16,8 +17,16 @@
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/sampling/settings.h"
 
 namespace skald::program {
+
+// Which model and tokenizer saved state belongs to. Found out while the files are those that the model was loaded from:
+// later another model may lie there.
+struct StateOwner;
+
+// Reads all of the weights, unless their digest is known from before. Error: what cannot be read.
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options);
 
 // A chat as it is written down.
 struct SavedChat {
@@ -25,21 +34,25 @@ struct SavedChat {
   std::vector<int32_t> pending;  // sampled last and not yet in the cache
   std::vector<uint32_t> turns;   // where each one begins
   uint64_t questions = 0;        // messages so far, those taken back included
-  uint64_t seed = 0;
+  SamplerSettings sampler;       // with the seed
 };
 
-// Writes a chat to a file, which appears whole or not at all. Errors: the file's, and those of reading the model.
-Result<void> SaveChat(const std::filesystem::path& file, const Options& options, const SavedChat& chat);
+// Writes a chat to a file, which appears whole or not at all. Errors: the file's.
+Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner, const SavedChat& chat);
+
+// Fails as SaveChat would because of the file's folder. Writes nothing.
+Result<void> CheckFolder(const std::filesystem::path& file);
 
 // Reads it into blocks of `pool`. Errors: the file's; another model, tokenizer or element type; a chat longer than the
 // pool allows.
-Result<SavedChat> LoadChat(const std::filesystem::path& file, const Options& options,
+Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& owner,
                            const std::shared_ptr<BlockPool>& pool);
 
 // Where a prompt's computation can begin.
 struct PromptStart {
   KVCache cache;              // holds the longest known beginning
   std::vector<float> logits;  // of its last token, if nothing is left to compute
+  std::optional<Error> store_error = {};  // why it may be known better, but could not be looked up
 };
 
 // Prompts computed by this and earlier runs.
@@ -50,7 +63,8 @@ class PromptMemory {
   virtual Result<void> Keep(const KVCache& cache, std::span<const float> logits) = 0;
 };
 
-// Opens the folder `options.prompt_cache`, which is made if it is not there.
+// Opens the folder `options.prompt_cache`, which is made if it is not there. Errors: kInvalidArgument for what is no
+// folder, kUnsupported in a program without skald::store; any other is one that a run can do without it for.
 Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const std::shared_ptr<BlockPool>& pool);
 
 }  // namespace skald::program

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "interrupt.h"
+#include "messages.h"
 #include "skald/cache/create.h"
 
 namespace skald::program {
@@ -34,7 +35,7 @@ Result<void> Session::CheckRoom(size_t tokens) const {
 }
 
 Result<Ending> Session::Generate(std::span<const int32_t> prompt, const Sampling& sampling,
-                                 const std::function<void(int32_t)>& emit) {
+                                 const std::function<bool(int32_t)>& emit) {
   if (auto room = CheckRoom(prompt.size()); !room) return Failure(room.error());
   std::vector<int32_t> tokens = pending_;
   tokens.insert(tokens.end(), prompt.begin(), prompt.end());
@@ -57,20 +58,28 @@ Result<Ending> Session::Generate(std::span<const int32_t> prompt, const Sampling
 
 Result<std::vector<float>> Session::FeedPrompt(std::span<const int32_t> tokens) {
   if (memory_ != nullptr && cache_.size() == 0) {
-    auto start = memory_->Recall(tokens);
-    if (!start) return Failure(start.error());
-    cache_ = std::move(start->cache);
-    statistics_.recalled_tokens += cache_.size();
-    if (!start->logits.empty()) return std::move(start->logits);
-    tokens = tokens.subspan(cache_.size());
+    if (auto start = memory_->Recall(tokens)) {
+      cache_ = std::move(start->cache);
+      if (start->store_error) LoseMemory(*start->store_error);
+      statistics_.recalled_tokens += cache_.size();
+      if (!start->logits.empty()) return std::move(start->logits);
+      tokens = tokens.subspan(cache_.size());
+    } else {
+      LoseMemory(start.error());
+    }
   }
   const auto fed = Feed(tokens);
   if (!fed) return Failure(fed.error());
   std::vector<float> logits(fed->begin(), fed->end());
   if (memory_ != nullptr && !logits.empty()) {
-    if (auto kept = memory_->Keep(cache_, logits); !kept) return Failure(kept.error());
+    if (auto kept = memory_->Keep(cache_, logits); !kept) LoseMemory(kept.error());
   }
   return logits;
+}
+
+void Session::LoseMemory(const Error& error) {
+  Warn(error.message + "; the run goes on without the prompt cache");
+  memory_ = nullptr;
 }
 
 Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
@@ -87,7 +96,7 @@ Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
 }
 
 Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& sampling,
-                                 const std::function<void(int32_t)>& emit) {
+                                 const std::function<bool(int32_t)>& emit) {
   SamplerState state;
   auto observed = ObserveTokens(sampling.settings, cache_.tokens(), state);
   if (!observed) return Failure(observed.error());
@@ -95,11 +104,12 @@ Result<Ending> Session::Continue(std::span<const float> logits, const Sampling& 
     const auto next = Sample(logits, sampling.settings, state, cache_.size(), scratch_);
     if (!next) return Failure(next.error());
     if (std::ranges::count(sampling.stop_ids, next->id) > 0) return Ending::kStopToken;
-    emit(next->id);
+    const bool is_taken = emit(next->id);
     observed = ObserveToken(sampling.settings, next->id, state);
     if (!observed) return Failure(observed.error());
     ++statistics_.generated_tokens;
     pending_ = {next->id};
+    if (!is_taken) return Ending::kNotTaken;
     if (count == sampling.max_tokens) return Ending::kMaxTokens;
     if (cache_.size() == max_tokens()) return Ending::kContextFull;
 

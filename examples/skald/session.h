@@ -26,7 +26,7 @@
 namespace skald::program {
 
 // Why no more tokens came.
-enum class Ending { kStopToken, kMaxTokens, kContextFull, kInterrupted };
+enum class Ending { kStopToken, kMaxTokens, kContextFull, kInterrupted, kNotTaken };
 
 // Sums over all calls of Session::Generate.
 struct Statistics {
@@ -63,11 +63,11 @@ class Session {
   // Fails with kOutOfRange when a prompt of that many tokens does not fit.
   Result<void> CheckRoom(size_t tokens) const;
 
-  // Appends `prompt` and then what follows it, calling `emit` with each new token. An interrupt ends it, and
-  // one before the first new token takes the prompt back. Errors: the prompt does not fit; those of Forward
-  // and Sample.
+  // Appends `prompt` and then what follows it, calling `emit` with each new token, which returns false when no more is
+  // wanted. An interrupt ends it, and one before the first new token takes the prompt back. Errors: the prompt does not
+  // fit; those of Forward and Sample.
   Result<Ending> Generate(std::span<const int32_t> prompt, const Sampling& sampling,
-                          const std::function<void(int32_t)>& emit);
+                          const std::function<bool(int32_t)>& emit);
 
   // Rewinds to the first `tokens` tokens. Where the cache can only rewind further, the rest is computed
   // again.
@@ -87,8 +87,10 @@ class Session {
   Session(const LanguageModel& model, std::shared_ptr<BlockPool> pool, KVCache cache, Workspace workspace)
       : model_(&model), pool_(std::move(pool)), cache_(std::move(cache)), workspace_(std::move(workspace)) {}
 
-  // Feeds a prompt, but for what memory knows of it. Returns as Feed.
+  // Feeds a prompt, but for what memory knows of it. Returns as Feed. Memory that fails is told of and done without.
   Result<std::vector<float>> FeedPrompt(std::span<const int32_t> tokens);
+
+  void LoseMemory(const Error& error);
 
   // Appends `tokens` to the cache in pieces, so that an interrupt need not wait for all of them. Returns the
   // logits that follow, or none after an interrupt.
@@ -96,7 +98,7 @@ class Session {
 
   // Samples from `logits`, appends the token, and so on.
   Result<Ending> Continue(std::span<const float> logits, const Sampling& sampling,
-                          const std::function<void(int32_t)>& emit);
+                          const std::function<bool(int32_t)>& emit);
 
   Result<void> RewindCache(uint32_t tokens);
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "messages.h"
 #include "saved_state.h"
 
 namespace skald::program {
@@ -69,7 +70,8 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
   return {.dtype = options.weight_type.value_or(info.weight_type),
           .threads = options.runtime.threads,
           .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
-          .cache_folder = options.packed_cache};
+          .cache_folder = options.packed_cache,
+          .on_warning = [](const Error& error) { Warn(error.message); }};
 }
 
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
@@ -86,8 +88,13 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   auto session = Session::Create(model, runtime);
   if (!session || !options.prompt_cache) return session;
   auto memory = OpenPromptMemory(options, session->pool());
-  if (!memory) return Failure(memory.error());
-  session->Remember(std::move(*memory));
+  if (memory) {
+    session->Remember(std::move(*memory));
+  } else if (memory.error().code == ErrorCode::kInvalidArgument || memory.error().code == ErrorCode::kUnsupported) {
+    return Failure(memory.error());
+  } else {
+    Warn(memory.error().message + "; the run goes on without the prompt cache");
+  }
   return session;
 }
 

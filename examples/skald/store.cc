@@ -5,7 +5,6 @@
 #if defined(SKALD_HAS_STORE)
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "messages.h"
 #include "skald/store/chunk_codec.h"
 #include "skald/store/directory_store.h"
 
@@ -53,7 +53,7 @@ std::string Describe(const ChunkCount& count) {
 // Reports the error of a chunk. Returns false if it is none: another process dropped the chunk meanwhile.
 bool Complain(const Error& error) {
   if (error.code == ErrorCode::kNotFound) return false;
-  std::fprintf(stderr, "skald: %s\n", error.message.c_str());
+  Report(error.message);
   return true;
 }
 

@@ -49,5 +49,15 @@ TEST_CASE("a file that claims to be empty and is not, as in /proc, is read as em
   CHECK(ReadSmallFile("/proc/self/maps", 100).value().empty());
 }
 
+TEST_CASE("a file is told by its first bytes, and what is no file is not waited for") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.path() / "file") << "magic and more";
+  std::ofstream(folder.path() / "short") << "mag";
+  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  CHECK(FileBeginsWith(folder.path() / "file", "magic"));
+  CHECK_FALSE(FileBeginsWith(folder.path() / "file", "Magic"));
+  for (const char* name : {"short", "pipe", "absent", "."}) CHECK_FALSE(FileBeginsWith(folder.path() / name, "magic"));
+}
+
 }  // namespace
 }  // namespace skald

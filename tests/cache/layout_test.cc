@@ -27,6 +27,18 @@ TEST_CASE("fingerprints tell layouts apart") {
   static_assert(LayoutOf<GoldenLlama>() == LayoutOf<GoldenLlama>());
 }
 
+struct OtherEpsilon : GoldenLlama {
+  static constexpr float kNormEpsilon = 2 * GoldenLlama::kNormEpsilon;
+};
+
+TEST_CASE("layouts of the same form are of another model where any number of its Config differs") {
+  constexpr CacheLayout layout = LayoutOf<GoldenLlama>(), other = LayoutOf<OtherEpsilon>();
+  REQUIRE(layout.groups().size() == other.groups().size());
+  CHECK(layout.groups()[0] == other.groups()[0]);
+  CHECK(layout != other);
+  CHECK(layout.Fingerprint() != other.Fingerprint());
+}
+
 TEST_CASE("a block holds its layers' keys and values one after the other") {
   constexpr BlockGeometry block = BlockGeometry::Of({.layers = 3, .kv_heads = 2, .head_dim = 40}, 64, DType::kBF16);
   CHECK(block.key_bytes == 2 * 64 * 64 * 2);    // head_dim padded to a tile of 32

@@ -6,16 +6,10 @@ usage: chat_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the reposito
 """
 
 import json
-import os
-import pathlib
-import pty
 import re
-import select
-import subprocess
-import time
 import unittest
 
-from skald_program import NO_END, PROGRAM, TIMEOUT, TestCase
+from skald_program import NO_END, Terminal, TestCase
 
 
 class Chat(TestCase):
@@ -89,49 +83,23 @@ class Chat(TestCase):
         self.assertNotIn("no chat template", self.chat("Hello", options=(*self.OPTIONS, "--model", model))[1])
 
     def test_ctrl_c_ends_the_answer_but_not_the_chat(self):
-        terminal, end = pty.openpty()
-        arguments = [PROGRAM, "chat", "--max-tokens", "1000000", "--max-context", "1000000", "--logit-bias", NO_END]
-        program = subprocess.Popen(arguments, stdin=end, stdout=end, stderr=end, start_new_session=True,
-                                   preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0))
-        os.close(end)
-        self.addCleanup(os.close, terminal)
-        self.addCleanup(program.kill)
-        shown = ""
-
-        def wait_for(text):
-            nonlocal shown
-            deadline = time.monotonic() + TIMEOUT
-            while text not in shown:
-                ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
-                self.assertTrue(ready, f"{text!r} never came; so far: {shown!r}")
-                shown += os.read(terminal, 65536).decode(errors="replace")
-            shown = shown[shown.index(text) + len(text):]
-
-        def wait_until_it_reads():
-            deadline = time.monotonic() + TIMEOUT
-            while time.monotonic() < deadline:
-                # The number of the system call that it is in and its arguments, of which the first is standard input.
-                call = pathlib.Path(f"/proc/{program.pid}/syscall").read_text().split()
-                if len(call) > 1 and call[1] == "0x0":
-                    return
-                time.sleep(0.05)
-
-        wait_for("> ")
-        wait_until_it_reads()
-        os.write(terminal, b"\x03")
-        wait_for("/quit or Ctrl-D ends the chat")
-        wait_for("> ")
-        os.write(terminal, b"And the king said\n")
-        wait_for("\n")
-        wait_for(" ")  # of the answer
-        os.write(terminal, b"\x03")
-        wait_for("[interrupted]")
-        wait_for("> ")
-        os.write(terminal, b"/undo\n")
-        wait_for("> ")
-        os.write(terminal, b"\x04")
-        wait_for("context 0 of")
-        self.assertEqual(program.wait(TIMEOUT), 0)
+        chat = Terminal(self, "chat", "--max-tokens", 1000000, "--max-context", 1000000, "--logit-bias", NO_END)
+        for _ in range(20):
+            chat.wait_for("> ")
+            chat.write("\x03")
+            chat.wait_for("/quit or Ctrl-D ends the chat")
+        chat.wait_for("> ")
+        chat.write("And the king said\n")
+        chat.wait_for("\n")
+        chat.wait_for(" ")  # of the answer
+        chat.write("\x03")
+        chat.wait_for("[interrupted]")
+        chat.wait_for("> ")
+        chat.write("/undo\n")
+        chat.wait_for("> ")
+        chat.write("\x04")
+        chat.wait_for("context 0 of")
+        self.assertEqual(chat.exit_code(), 0)
 
 
 if __name__ == "__main__":

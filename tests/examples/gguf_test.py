@@ -84,6 +84,12 @@ class Gguf(TestCase):
             self.assertRegex(out, rf"\nConfig: none: .*changed.gguf: {pattern}")
             self.refused(1, rf".*changed.gguf: {pattern}", "generate", "--model", self.changed(values), "--prompt", "x")
 
+    def test_a_context_that_is_no_number_is_none(self):
+        for context in (b"\xff\xfe", "many", 0, 1.5, [1]):
+            path = self.changed({"gemma3.context_length": context})
+            self.assertIn("\nConfig: demo\n", self.run_skald("inspect", path)[0])
+            self.assertIn(" of 8192, ", self.run_skald("generate", "--model", path, "--prompt", "x", "-n", 1)[1])
+
     def test_tokenizers_that_are_none(self):
         for values, pattern in (({"tokenizer.ggml.model": "gpt2"}, '.*tokenizer.ggml.model is "gpt2"'),
                                 ({"tokenizer.ggml.scores": None}, ".*tokenizer.ggml.scores is missing")):

@@ -88,7 +88,7 @@ class Pack(TestCase):
                 cache = self.folder / f"cache of {model.name}"
                 arguments = ("--model", model, "-n", 20, "--seed", 5, "--prompt", "And", "--packed-cache", cache)
                 first = self.text(*arguments)
-                [file] = cache.iterdir()
+                [file] = cache.glob("*.packed")
                 written = file.stat()
                 self.assertEqual(self.text(*arguments), first)
                 self.assertEqual((file.stat().st_ino, file.stat().st_mtime_ns), (written.st_ino, written.st_mtime_ns))

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all tests of the skald program share. Takes the folder of the executables off the command line."""
 
+import fcntl
+import os
 import pathlib
+import pty
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import termios
+import time
 import unittest
 
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve() / "skald" / "skald"
@@ -16,6 +22,37 @@ TIMEOUT = 120  # seconds
 
 def skald(*arguments, stdin=""):
     return subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT)
+
+
+class Terminal:
+    """The program, as it runs on a terminal."""
+
+    def __init__(self, test, *arguments, env=None):
+        self.test, self.shown = test, ""
+        self.controller, end = pty.openpty()
+        self.program = subprocess.Popen([PROGRAM, *map(str, arguments)], stdin=end, stdout=end, stderr=end,
+                                        start_new_session=True, env=env,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(end)
+        test.addCleanup(self.program.wait)
+        test.addCleanup(self.program.kill)
+        test.addCleanup(os.close, self.controller)
+
+    def wait_for(self, text):
+        """Reads on until the program has shown it. Returns what came before."""
+        deadline = time.monotonic() + TIMEOUT
+        while text not in self.shown:
+            ready, _, _ = select.select([self.controller], [], [], max(0, deadline - time.monotonic()))
+            self.test.assertTrue(ready, f"{text!r} never came; so far: {self.shown!r}")
+            self.shown += os.read(self.controller, 65536).decode(errors="replace")
+        before, self.shown = self.shown.split(text, 1)
+        return before
+
+    def write(self, text):
+        os.write(self.controller, text.encode())
+
+    def exit_code(self):
+        return self.program.wait(TIMEOUT)
 
 
 class TestCase(unittest.TestCase):

@@ -48,6 +48,7 @@ class Mistakes(TestCase):
                     (["--max-context", 1 << 40], "--max-context: expected 1 to .*, got"),
                     (["--cache-bytes", 0], "--cache-bytes: expected 1 to .*, got 0"),
                     (["--cache-bytes", "5 apples"], "--cache-bytes: .*unit"),
+                    (["--temperature", ""], "--temperature: expected a value"),
                     (["--temperature", -1], ".*temperature is -1.*expected"),
                     (["--temperature", "nan"], ".*temperature is nan.*expected"),
                     (["--top-k", -1], "--top-k: expected 0 to .*, got -1"),
@@ -67,6 +68,7 @@ class Mistakes(TestCase):
         self.refused(2, "give only one of --prompt, --prompt-file and --token-ids", "generate", "--prompt", "a",
                      "--token-ids", "1")
         self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
+        self.refused(2, "--token-ids: expected a value", "generate", "--token-ids", "")
         self.refused(2, "DIR is required", "store")
         self.refused(2, "--shape excludes --model", "bench", "--shape", "demo", "--model", DEMO)
         self.refused(2, "--dtype: there is no element type Q9", "bench", "--dtype", "q9")
@@ -85,7 +87,7 @@ class Mistakes(TestCase):
     def test_models_that_are_none(self):
         model = self.copy_of_demo()
         self.refused(1, "no-such-folder: no such folder", "generate", "--model", "no-such-folder")
-        self.refused(1, ".*data/config.json: cannot be read", "generate", "--model", "tests/text/data")
+        self.refused(1, ".*data/config.json: No such file or directory, but says what the model is", "generate", "--model", "tests/text/data")
 
         (model / "model.safetensors").write_bytes((DEMO / "model.safetensors").read_bytes()[:100000])
         self.refused(1, ".*model.safetensors: ", "chat", "--model", model)
@@ -102,20 +104,20 @@ class Mistakes(TestCase):
 
     def test_tokenizers_that_do_not_fit(self):
         model = self.copy_of_demo()
-        self.refused(1, ".*nothing.model: no such file", "chat", "--tokenizer", "nothing.model")
+        self.refused(1, ".*nothing.model: No such file or directory; expected a SentencePiece model", "chat", "--tokenizer", "nothing.model")
         self.refused(1, ".*CMakeLists.txt: not a SentencePiece model", "chat", "--tokenizer", "CMakeLists.txt")
         self.refused(1, ".*gemma_style.model: the tokenizer has .* do not belong together", "generate", "--tokenizer",
                      OTHER_TOKENIZER)
         self.refused(1, ".*gemma needs the piece <start_of_turn>", "generate", "--chat-template", "gemma")
         (model / "tokenizer.model").unlink()
-        self.refused(1, ".*tokenizer.model: cannot be read", "chat", "--model", model)
+        self.refused(1, ".*tokenizer.model: No such file or directory", "chat", "--model", model)
         (model / "tokenizer.json").write_text("{}")
         self.refused(1, ".*only SentencePiece tokenizers.*--token-ids", "chat", "--model", model)
 
     def test_prompts_that_do_not_fit(self):
         model = self.copy_of_demo()
         self.refused(1, "there is no prompt: give --prompt", "generate", "--model", model)
-        self.refused(1, "no-such-file: cannot be read", "generate", "--prompt-file", "no-such-file")
+        self.refused(1, "no-such-file: No such file or directory", "generate", "--prompt-file", "no-such-file")
         self.refused(1, "the prompt has 6 tokens, but only 3 of the context's 3 are left", "generate", "--max-context", 3)
         self.refused(1, "logit bias for token 2048, but there are 2048 logits", "generate", "--logit-bias", "2048=1")
         self.refused(1, ".*token 1 has the id 2048, expected 0 to 2047", "generate", "--token-ids", "1,2048", "--no-echo")

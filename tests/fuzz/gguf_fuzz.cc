@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <variant>
 
 #include "skald/configs/config_gguf.h"
 #include "skald/weights/gguf.h"
@@ -30,11 +31,21 @@ void ReadTensor(const GgufTensor& tensor, std::span<const std::byte> image) {
   }
 }
 
+void VisitElements(const GgufArray& array) {
+  uint64_t elements = 0;
+  array.ForEach([&elements](const GgufValue& value) {
+    if (const auto* const inner = std::get_if<GgufArray>(&value)) VisitElements(*inner);
+    return ++elements > 0;
+  });
+  Require(elements == array.size());
+}
+
 void ReadFile(std::span<const std::byte> image) {
   const Result<GgufContents> contents = ParseGguf("input", image);
   if (!contents) return Require(!contents.error().message.empty());
   for (const GgufTensor& tensor : contents->tensors) ReadTensor(tensor, image);
-  const auto models = ParseConfigGguf(contents->metadata, {.vocab_size = 7, .has_head = true});
+  for (const auto& [name, array] : contents->metadata.arrays) VisitElements(array);
+  const auto models = ParseConfigGguf(contents->metadata.values, {.vocab_size = 7, .has_head = true});
   Require(models ? !models->empty() : !models.error().message.empty());
 }
 

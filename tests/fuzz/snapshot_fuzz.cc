@@ -3,12 +3,13 @@
 // Fuzzes the reader of snapshots in one piece. The first byte of the input chooses how it is taken: as it is; with all
 // lengths, keys and checksums of frames put right, so that mutations reach what is behind them; or as a manifest whose
 // chunks are made up to fit; for one of two layouts. Whatever loads must be a conversation that can go on, and be saved
-// again.
+// again, and must show nothing of what was in its blocks before.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -29,8 +30,43 @@ Pool MakePool(bool recurrent) {
       {.max_tokens = 1000, .cache_bytes = 400'000, .block_tokens = 64, .checkpoint_every = 20, .rewind_tokens = 2});
 }
 
+// What the blocks of other conversations held: nothing that an input could contain, as it depends on all of it.
+uint64_t strangers_word = 0;
+
+// Leaves blocks of every group in the pool that are full of the stranger's word, and free.
+void LeaveStrangersBlocks(const Pool& pool, std::span<const std::byte> input) {
+  strangers_word = XXH3_64bits(input.data(), input.size()) | 1;  // not zero
+  TableLease lease(pool);
+  const size_t groups = pool->layout().groups().size();
+  for (size_t g = 0; g < groups; ++g) {
+    const uint64_t block_bytes = pool->geometry(g).block_bytes();
+    for (uint64_t bytes = block_bytes; bytes <= pool->usage().limit_bytes / groups; bytes += block_bytes) {
+      const auto id = lease.Take(g);
+      if (!id) std::abort();
+      std::byte* const block = pool->Resolve(g, {*id})[0];
+      for (size_t at = 0; at + sizeof strangers_word <= block_bytes; at += sizeof strangers_word) {
+        std::memcpy(block + at, &strangers_word, sizeof strangers_word);
+      }
+    }
+  }
+}
+
+void CheckShowsNoStranger(const KVCache& cache) {
+  BlockPool& pool = *cache.pool();
+  cache.ForEachTable([&pool](const BlockTable& table) {
+    for (size_t g = 0; g < table.groups.size(); ++g) {
+      for (const std::byte* block : pool.Resolve(g, table.groups[g].blocks)) {
+        for (size_t at = 0; at + sizeof strangers_word <= pool.geometry(g).block_bytes(); at += sizeof strangers_word) {
+          if (std::memcmp(block + at, &strangers_word, sizeof strangers_word) == 0) std::abort();
+        }
+      }
+    }
+  });
+}
+
 void CheckLoaded(const Result<Snapshot>& snapshot) {
   if (!snapshot) return;
+  CheckShowsNoStranger(snapshot->cache);
   if (!testing::IsUsable(snapshot->cache)) std::abort();
   if (!SnapshotBytes(snapshot->cache, {}, snapshot->notes, {ChunkCodec::kNone})) std::abort();
 }
@@ -93,6 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> bytes(input.begin(), input.end());
   static const Pool pools[] = {MakePool(true), MakePool(false)};
   const Pool& pool = pools[data[0] / 3 % 2];
+  LeaveStrangersBlocks(pool, input);
   switch (data[0] % 3) {
     case 0: CheckLoaded(LoadSnapshot(bytes, {}, pool)); break;
     case 1: LoadRepaired(std::move(bytes), pool); break;

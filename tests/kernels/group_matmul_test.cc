@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <span>
 #include <vector>
@@ -90,7 +91,9 @@ struct GroupCase {
   }
 
   AlignedBuffer<std::byte> PreparedInput() const {
-    AlignedBuffer<std::byte> memory(PreparedBytes<T>(rows, PaddedK<T>(k)));
+    return PreparedInput(UnwrittenBuffer<std::byte>(PreparedBytes<T>(rows, PaddedK<T>(k))));
+  }
+  AlignedBuffer<std::byte> PreparedInput(AlignedBuffer<std::byte> memory) const {
     Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k,
                            .output = PreparedIn<T>(memory.data(), rows, PaddedK<T>(k)), .rows = rows, .cols = k,
                            .row_begin = 0, .row_end = rows});
@@ -148,6 +151,22 @@ TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference f
     CAPTURE(rows);
     const GroupCase<T> c(rows, 67, 320, rows % 2 == 0);
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
+  }
+}
+
+TEST_CASE("quantising rows writes all that a product reads, the rows that pad the last ones included") {
+  for (const size_t k : {32, 256, 700}) {
+    for (size_t rows = 1; rows <= 40; ++rows) {
+      CAPTURE(rows);
+      const GroupCase<Q4_0> c(rows, 1, k, false);
+      const size_t bytes = PreparedBytes<Q4_0>(rows, PaddedK<Q4_0>(k));
+      const auto once = c.PreparedInput(UnwrittenBuffer<std::byte>(bytes, std::byte{0x7F}));
+      const auto again = c.PreparedInput(UnwrittenBuffer<std::byte>(bytes, std::byte{0xCD}));
+      const QuantizedRows layout = QuantizedRows::In(const_cast<std::byte*>(once.data()), rows, PaddedK<Q4_0>(k));
+      const auto* const end = reinterpret_cast<const std::byte*>(
+          layout.sums + RoundUp(rows, layout.height) * layout.padded_k / kActivationSum);
+      CHECK(std::memcmp(once.data(), again.data(), static_cast<size_t>(end - once.data())) == 0);
+    }
   }
 }
 

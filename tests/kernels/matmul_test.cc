@@ -30,8 +30,8 @@ struct MatMulCase {
 
   // Computes panels in the given pieces, which end at `ends`.
   std::vector<float> Run(const std::vector<size_t>& ends) const {
-    AlignedBuffer<T> prepared(PreparedSize(rows, RoundUp(k, kTile)));
-    AlignedBuffer<float> partial_sums(PartialSumsSize(rows, n, RoundUp(k, kTile)));
+    auto prepared = UnwrittenBuffer<T>(PreparedSize(rows, RoundUp(k, kTile)));
+    auto partial_sums = UnwrittenBuffer<float>(PartialSumsSize(rows, n, RoundUp(k, kTile)));
     Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k, .output = prepared.data(), .rows = rows, .cols = k,
                            .row_begin = 0, .row_end = rows});
     const AlignedBuffer<T> packed = Pack(weights, n, k);
@@ -99,8 +99,8 @@ TEST_CASE_TEMPLATE("a gated product equals a product and then a gate", T, float,
       CAPTURE(cols);
       const size_t k = rows == 300 ? 2144 : 67;
       const MatMulCase<T> c(rows, 2 * cols, k, cols != 48);
-      AlignedBuffer<T> prepared(PreparedSize(rows, RoundUp(k, kTile)));
-      AlignedBuffer<float> partial_sums(PartialSumsSize(rows, 2 * cols, RoundUp(k, kTile)));
+      auto prepared = UnwrittenBuffer<T>(PreparedSize(rows, RoundUp(k, kTile)));
+      auto partial_sums = UnwrittenBuffer<float>(PartialSumsSize(rows, 2 * cols, RoundUp(k, kTile)));
       Kernels<>::Prepare<T>({.input = c.input.data(), .input_stride = k, .output = prepared.data(), .rows = rows,
                              .cols = k, .row_begin = 0, .row_end = rows});
       const AlignedBuffer<T> packed = Pack(c.weights, 2 * cols, k);

@@ -3,6 +3,7 @@
 // Kernels that work on rows of activations: prepare, embed, norm, rope, add.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -19,19 +20,22 @@ namespace {
 
 const std::vector<size_t> kLengths = {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 35, 100, 2304};
 
-TEST_CASE_TEMPLATE("prepared rows are rounded, padded with zeros, and stored tile by tile", T, float, bf16) {
-  for (const size_t rows : {3, 16, 21}) {
+TEST_CASE_TEMPLATE("prepared rows are rounded, padded with zeros, stored tile by tile, and followed by zeros", T, float,
+                   bf16) {
+  for (const size_t rows : {1, 3, 16, 21}) {
     for (const size_t cols : kLengths) {
       const size_t padded = RoundUp(cols, kTile), stride = cols + 2;
       const std::vector<float> input = RandomFloats(1, rows * stride, 100.0f);
-      std::vector<T> actual(rows * padded, FromFloat<T>(7.0f)), expected = actual;
-      for (size_t row = 1; row < rows; ++row) {
+      const size_t first = std::min<size_t>(rows - 1, 1);
+      std::vector<T> actual(PreparedSize(rows, padded), FromFloat<T>(7.0f)), expected = actual;
+      std::fill_n(expected.begin() + rows * padded, PreparedTail(rows), FromFloat<T>(0.0f));
+      for (size_t row = first; row < rows; ++row) {
         for (size_t i = 0; i < padded; ++i) {
           expected[PreparedIndex(rows, row, i, padded)] = FromFloat<T>(i < cols ? input[row * stride + i] : 0.0f);
         }
       }
       Kernels<>::Prepare<T>({.input = input.data(), .input_stride = stride, .output = actual.data(), .rows = rows,
-                             .cols = cols, .row_begin = 1, .row_end = rows});
+                             .cols = cols, .row_begin = first, .row_end = rows});
       CHECK(BitDifference(actual, expected) == "");
     }
   }

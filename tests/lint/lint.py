@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "engine": {"store", "sampling", "text", "model", "weights", "cache", "kernels", "configs", "base"},
     "store": {"sampling", "cache", "base"},
     "sampling": {"base"},
-    "text": {"base"},
+    "text": {"weights", "base"},
     "model": {"kernels", "weights", "cache", "configs", "base"},
     "weights": {"configs", "base"},
     "cache": {"configs", "base"},

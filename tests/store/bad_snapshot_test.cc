@@ -87,9 +87,15 @@ TEST_CASE("state of another identity is refused, and the error says what differs
   refused("another salt", [](Identity& i) { i.salt = "other"; });
 }
 
+// State of the same form, and other numbers in it.
+struct OtherEpsilon : SmallMamba2 {
+  static constexpr float kNormEpsilon = 2 * SmallMamba2::kNormEpsilon;
+};
+
 TEST_CASE("another Config, element type or limit is refused by name") {
   const std::vector<std::byte> bytes = Save(Talk());
   CheckRefused<Hybrid>(bytes, ErrorCode::kFailedPrecondition, "another Config");
+  CheckRefused<OtherEpsilon>(bytes, ErrorCode::kFailedPrecondition, "another Config");
   RuntimeConfig runtime = kRuntime;
   runtime.kv_type = DType::kF32;
   CheckRefused(bytes, ErrorCode::kFailedPrecondition, "kv_type", {}, runtime);

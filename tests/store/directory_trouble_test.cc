@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +18,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -315,6 +318,7 @@ TEST_CASE("a folder that may not be read is refused") {
   REQUIRE(owners->Put(KeyOf(1), ValueOf(1, 10)));
   const std::string hex = KeyOf(1).ToHex();
   const auto subfolder = folder.path() / "store" / hex.substr(0, 2);
+  ::chmod((folder.path() / "store").c_str(), 0755);
   ::chmod(subfolder.c_str(), 0);
   CheckWithoutPrivileges([&] {
     return Refused(DirectoryStore::Open(folder.path() / "store"), ErrorCode::kFailedPrecondition, subfolder) &&
@@ -323,6 +327,74 @@ TEST_CASE("a folder that may not be read is refused") {
            Refused(owners->List(), ErrorCode::kFailedPrecondition, subfolder);
   });
   ::chmod(subfolder.c_str(), 0755);
+}
+
+TEST_CASE("what a store makes is its owner's alone, whatever umask says") {
+  const TemporaryFolder folder;
+  const mode_t mask = ::umask(0);
+  auto store = *DirectoryStore::Open(folder.path() / "made" / "store", {.max_bytes = 15});
+  REQUIRE(store->Put(KeyOf(1), ValueOf(1, 10)));
+  REQUIRE(store->Put(KeyOf(2), ValueOf(2, 10)));  // key 1 must go, under the lock
+  ::umask(mask);
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+    struct stat status;
+    REQUIRE(::stat(entry.path().c_str(), &status) == 0);
+    CHECK((status.st_mode & 0777) == (entry.is_directory() ? 0700 : 0600));
+    files += !entry.is_directory();
+  }
+  CHECK(files == 2);  // a chunk and the lock
+  const auto lock = folder.path() / "made" / "store" / "lock";
+  REQUIRE(::chmod(lock.c_str(), 0644) == 0);  // as releases before made it: whoever may read it could hold it
+  REQUIRE(store->Prune(0));
+  struct stat status;
+  REQUIRE(::stat(lock.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+// Of a signal that only interrupts.
+void IgnoreSignal(int) {}
+
+TEST_CASE("a lock that is held for a while is waited for, whatever signals come") {
+  const TemporaryFolder folder;
+  auto store = *DirectoryStore::Open(folder.path());
+  REQUIRE(store->Put(KeyOf(1), ValueOf(1, 10)));
+  REQUIRE(store->Prune(kUnlimited));  // makes the lock
+  const internal::Descriptor lock = internal::OpenFile((folder.path() / "lock").c_str(), O_RDONLY);
+  REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
+  struct sigaction action = {}, before;
+  action.sa_handler = IgnoreSignal;  // without SA_RESTART
+  REQUIRE(::sigaction(SIGALRM, &action, &before) == 0);
+  const itimerval often = {.it_interval = {.tv_sec = 0, .tv_usec = 500}, .it_value = {.tv_sec = 0, .tv_usec = 500}};
+  REQUIRE(::setitimer(ITIMER_REAL, &often, nullptr) == 0);
+  std::thread holder([&] {
+    Sleep(20'000);
+    ::flock(lock.get(), LOCK_UN);
+  });
+  const auto pruned = store->Prune(0);
+  holder.join();
+  const itimerval never = {};
+  REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);
+  REQUIRE(::sigaction(SIGALRM, &before, nullptr) == 0);
+  REQUIRE(pruned);
+  CHECK(pruned->chunks == 1);
+}
+
+TEST_CASE("a lock that is never let go is an error that names it") {
+  const TemporaryFolder folder;
+  auto store = *DirectoryStore::Open(folder.path(), {.lock_timeout = std::chrono::milliseconds(20)});
+  REQUIRE(store->Put(KeyOf(1), ValueOf(1, 10)));
+  REQUIRE(store->Prune(kUnlimited));
+  const internal::Descriptor lock = internal::OpenFile((folder.path() / "lock").c_str(), O_RDONLY);
+  REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
+  const auto pruned = store->Prune(0);
+  CHECK(Refused(pruned, ErrorCode::kFailedPrecondition, folder.path() / "lock"));
+  CHECK(pruned.error().message.find("held this lock for 20 ms") != std::string::npos);
+  CHECK(*store->Get(KeyOf(1)) == ValueOf(1, 10));  // reading needs no lock
+  std::filesystem::remove(folder.path() / "lock");
+  std::filesystem::create_symlink(folder.path() / "elsewhere", folder.path() / "lock");
+  CHECK(Refused(store->Prune(0), ErrorCode::kFailedPrecondition, folder.path() / "lock"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "elsewhere"));
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A snapshot that the first release wrote still loads, and goes on with the bits that its tokens give today. When the
-// format gets another version, a file of that joins this one; none is ever replaced.
+// A snapshot that the second release wrote still loads, and goes on with the bits that its tokens give today; one of
+// the first is refused with a sentence that says why. When the format gets another version, a file of that joins these;
+// none is ever replaced.
 
 #include <algorithm>
 #include <filesystem>
@@ -13,14 +14,15 @@
 #include "skald/base/fd_io.h"
 #include "skald/configs/llama.h"
 #include "skald/store/snapshot.h"
+#include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"
 
 namespace skald::testing {
 namespace {
 
-// Never to be changed: the file's layout and state are its.
-struct FirstRelease : LlamaFamily {
+// Never to be changed: the files' layout and state are its.
+struct Released : LlamaFamily {
   static constexpr std::string_view kName = "first-release";
   static constexpr int kModelDim = 32, kFeedForwardDim = 40, kVocabSize = 60;
   static constexpr int kHeads = 2, kKVHeads = 1, kHeadDim = 16;
@@ -35,8 +37,8 @@ struct FirstRelease : LlamaFamily {
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 20, .threads = 1};
 constexpr uint32_t kTokens = 45;
 
-std::filesystem::path File() {
-  return std::filesystem::path(SKALD_REPOSITORY) / "tests/store/data/first_release.snapshot";
+std::filesystem::path File(const std::string& release) {
+  return std::filesystem::path(SKALD_REPOSITORY) / "tests/store/data" / (release + "_release.snapshot");
 }
 
 Identity FileIdentity() {
@@ -47,36 +49,44 @@ Identity FileIdentity() {
 }
 
 // Conversation and logits of its last token.
-KVCache Talk(const Model<FirstRelease>& model, uint32_t tokens, std::vector<float>& logits) {
-  KVCache cache = *CreateKVCache<FirstRelease>(kRuntime);
+KVCache Talk(const Model<Released>& model, uint32_t tokens, std::vector<float>& logits) {
+  KVCache cache = *CreateKVCache<Released>(kRuntime);
   Workspace workspace = *CreateWorkspace(kRuntime);
-  const std::vector<int32_t> all = RandomTokens<FirstRelease>(5, kTokens);
+  const std::vector<int32_t> all = RandomTokens<Released>(5, kTokens);
   const auto last = model.Forward(cache, std::span(all).first(tokens), workspace);
   REQUIRE(last);
   logits.assign(last->begin(), last->end());
   return cache;
 }
 
-TEST_CASE("writes the file of the first release" * doctest::skip()) {
-  const Model<FirstRelease> model(RandomWeights<FirstRelease>(1));
+TEST_CASE("writes the file of the second release" * doctest::skip()) {
+  const Model<Released> model(RandomWeights<Released>(1));
   SnapshotNotes notes;
   const KVCache cache = Talk(model, kTokens, notes.logits);
   notes.sampler = SavedSampler{{.temperature = 0.75f, .top_k = 8, .logit_bias = {{3, -1.0f}}, .random = {.seed = 7}},
                                {.recent_tokens = {1, 2, 3}}};
   notes.user = {std::byte{'h'}, std::byte{'i'}};
-  auto sink = FileSink::Create(File());
+  auto sink = FileSink::Create(File("second"), 0644);
   REQUIRE(sink);
   REQUIRE(SaveSnapshot(cache, FileIdentity(), notes, ByteSinkRef(*sink)));
   REQUIRE(sink->Commit());
 }
 
-TEST_CASE("the first release's snapshot loads and goes on") {
-  auto source = FileSource::Open(File());
+TEST_CASE("the first release's snapshot does not say all that it was computed with, and is refused") {
+  auto source = FileSource::Open(File("first"));
   REQUIRE(source);
-  auto snapshot = LoadSnapshot(ByteSourceRef(*source), FileIdentity(), *CreateBlockPool<FirstRelease>(kRuntime));
+  const auto pool = *CreateBlockPool<Released>(kRuntime);
+  CheckError(LoadSnapshot(ByteSourceRef(*source), FileIdentity(), pool), ErrorCode::kUnsupported,
+             "the snapshot is of an earlier release, which did not write down all facts of the model");
+}
+
+TEST_CASE("the second release's snapshot loads and goes on") {
+  auto source = FileSource::Open(File("second"));
+  REQUIRE(source);
+  auto snapshot = LoadSnapshot(ByteSourceRef(*source), FileIdentity(), *CreateBlockPool<Released>(kRuntime));
   if (!snapshot) FAIL(snapshot.error().message);
   KVCache& cache = snapshot->cache;
-  CHECK(std::ranges::equal(cache.tokens(), RandomTokens<FirstRelease>(5, kTokens)));
+  CHECK(std::ranges::equal(cache.tokens(), RandomTokens<Released>(5, kTokens)));
   CHECK(cache.exact_tokens() == kTokens);
   CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {20, 20}, {40, 40}, {45, 45}});
   REQUIRE(snapshot->notes.sampler);
@@ -88,12 +98,12 @@ TEST_CASE("the first release's snapshot loads and goes on") {
   CHECK(snapshot->notes.user == std::vector<std::byte>{std::byte{'h'}, std::byte{'i'}});
 
   if (!TargetHasFma()) return;
-  const Model<FirstRelease> model(RandomWeights<FirstRelease>(1));
+  const Model<Released> model(RandomWeights<Released>(1));
   std::vector<float> logits;
   KVCache recomputed = Talk(model, kTokens, logits);
   CHECK(snapshot->notes.logits == logits);
   Workspace workspace = *CreateWorkspace(kRuntime);
-  const std::vector<int32_t> more = RandomTokens<FirstRelease>(6, 30);
+  const std::vector<int32_t> more = RandomTokens<Released>(6, 30);
   CHECK(AllLogits(model, cache, more, 30, workspace) == AllLogits(model, recomputed, more, 30, workspace));
   REQUIRE(cache.Truncate(20));
   KVCache shorter = Talk(model, 20, logits);

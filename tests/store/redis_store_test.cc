@@ -24,8 +24,10 @@ TEST_CASE("chunks in Redis") {
 #include "skald/store/prompt_cache.h"
 #include "skald/store/redis_store.h"
 #include "skald/store/snapshot.h"
+#include "tests/support/fake_redis_server.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/small_models.h"
+#include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
 namespace {
@@ -64,6 +66,34 @@ TEST_CASE("what is put into Redis can be had, listed and dropped") {
   }
   const std::byte first{};
   CHECK(store.Put(KeyOf(0), std::span(&first, kMaxChunkBytes + 1)).error().code == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("what is damaged in Redis is written again by whoever saves it") {
+  const auto server = RedisServer::Start();
+  if (!server) return;
+  RedisStore store = *RedisStore::Connect(At(server->port()));
+  const auto pool = *CreateBlockPool(TinyLayout(true), {.threads = 1});
+  KVCache cache = *CreateKVCache(pool);
+  REQUIRE(GrowTiny(cache, 1, 100));
+  const ChunkKey snapshot = *SaveSnapshot(cache, {}, {}, store);
+  const std::vector<ChunkKey> keys = *store.List();
+  for (const ChunkKey& key : keys) {
+    const ChunkBytes whole = *store.Get(key);
+    CHECK(store.Front(key, 10)->bytes == whole.size());
+    CHECK(store.Front(key, 10)->front == ChunkBytes(whole.begin(), whole.begin() + 10));
+    ChunkBytes of_another = whole;
+    of_another[40] ^= std::byte{1};
+    for (const ChunkBytes& damaged : {ChunkBytes(), ChunkBytes(whole.begin(), whole.end() - 1), of_another}) {
+      REQUIRE(store.Drop(key));
+      REQUIRE(store.Put(key, damaged));
+      REQUIRE(SaveSnapshot(cache, {}, {}, store) == snapshot);
+      CHECK(*store.Get(key) == whole);
+    }
+    REQUIRE(store.Drop(key));
+    CheckError(store.Front(key, 10), ErrorCode::kNotFound, key.ToHex());
+    REQUIRE(SaveSnapshot(cache, {}, {}, store));
+  }
+  CHECK(LoadSnapshot(store, snapshot, {}, pool));
 }
 
 TEST_CASE("stores with different prefixes share a server, and foreign keys do not matter") {
@@ -254,39 +284,6 @@ TEST_CASE("where there is no server, connecting says so in time") {
   CheckError(RedisStore::Connect({.connect_timeout = milliseconds(0)}), ErrorCode::kInvalidArgument, "is 0 ms");
   CheckError(RedisStore::Connect({.answer_timeout = milliseconds(-1)}), ErrorCode::kInvalidArgument, "is -1 ms");
 }
-
-using Answers = std::vector<std::string>;
-
-// A server that sends the given answers, each after it received something, to one connection after the other, and then
-// closes it; or waits where the answer is "".
-class FakeServer {
- public:
-  explicit FakeServer(std::vector<Answers> connections) : listener_(ListenOnLoopback(port)) {
-    thread_ = std::thread([this, connections = std::move(connections)] {
-      for (const Answers& answers : connections) {
-        const internal::Descriptor peer(::accept(listener_.get(), nullptr, nullptr));
-        for (const std::string& answer : answers) {
-          char buffer[4096];
-          if (::recv(peer.get(), buffer, sizeof buffer, 0) <= 0) break;
-          if (answer.empty()) (void)::recv(peer.get(), buffer, sizeof buffer, 0);
-          (void)::send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
-        }
-      }
-    });
-  }
-  ~FakeServer() {
-    ::shutdown(listener_.get(), SHUT_RDWR);
-    thread_.join();
-  }
-
-  int port = 0;
-
- private:
-  internal::Descriptor listener_;
-  std::thread thread_;
-};
-
-const std::string kPong = "+PONG\r\n";
 
 TEST_CASE("whatever else answers at the port is no Redis server") {
   for (const char* answer : {"HTTP/1.1 400 Bad Request\r\n\r\n", ":1\r\n", "$-1\r\n", "*0\r\n"}) {

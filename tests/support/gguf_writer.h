@@ -5,8 +5,10 @@
 #ifndef SKALD_TESTS_SUPPORT_GGUF_WRITER_H_
 #define SKALD_TESTS_SUPPORT_GGUF_WRITER_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,6 +57,30 @@ class GgufValues {
   std::string bytes_;
   uint64_t count_ = 0;
 };
+
+// The values of a JSON object as metadata: integers, floats, truth values, strings, and arrays of one of these.
+inline GgufValues GgufValuesOf(const nlohmann::json& object) {
+  const auto type_of = [](const nlohmann::json& value) -> uint32_t {
+    return value.is_string() ? 8 : value.is_boolean() ? 7 : value.is_number_float() ? 6 : 5;
+  };
+  const auto bytes_of = [](const nlohmann::json& value) {
+    if (value.is_string()) return GgufString(value.get_ref<const std::string&>());
+    if (value.is_boolean()) return Raw(static_cast<uint8_t>(value.get<bool>()));
+    return value.is_number_float() ? Raw(value.get<float>()) : Raw(value.get<int32_t>());
+  };
+  GgufValues values;
+  for (const auto& [name, value] : object.items()) {
+    if (!value.is_array()) {
+      values.Add(name, type_of(value), bytes_of(value));
+      continue;
+    }
+    const bool has_floats = std::ranges::any_of(value, [](const auto& element) { return element.is_number_float(); });
+    std::string bytes = Raw(value.empty() ? 5u : has_floats ? 6u : type_of(value[0])) + Raw(uint64_t{value.size()});
+    for (const auto& element : value) bytes += has_floats ? Raw(element.get<float>()) : bytes_of(element);
+    values.Add(name, 9, bytes);
+  }
+  return values;
+}
 
 struct NewGgufTensor {
   std::string name;

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <span>
@@ -20,6 +21,13 @@
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "tests/support/targets.h"
+
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#include <sanitizer/msan_interface.h>
+#define SKALD_MEMORY_SANITIZER 1
+#endif
+#endif
 
 namespace skald::testing {
 
@@ -34,6 +42,18 @@ inline std::vector<float> RandomFloats(uint32_t seed, size_t size, float magnitu
   std::vector<float> values(size);
   for (float& v : values) v = magnitude * (static_cast<float>(generator() >> 8) * 0x1p-23f - 1.0f);
   return values;
+}
+
+// Returns memory as a kernel may find it. What it holds must have no influence: as floats, bfloat16 or integers nearly
+// the largest numbers there are, and for the memory sanitizer nothing at all.
+template <class T>
+AlignedBuffer<T> UnwrittenBuffer(size_t size, std::byte filling = std::byte{0x7F}) {
+  AlignedBuffer<T> buffer(size);
+  std::memset(static_cast<void*>(buffer.data()), std::to_integer<int>(filling), size * sizeof(T));
+#if SKALD_MEMORY_SANITIZER
+  __msan_poison(buffer.data(), size * sizeof(T));
+#endif
+  return buffer;
 }
 
 template <class T>

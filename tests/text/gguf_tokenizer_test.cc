@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -14,7 +15,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/text/sentencepiece_file.h"
+#include "skald/text/stream_decoder.h"
+#include "skald/weights/gguf.h"
 #include "tests/support/check_error.h"
+#include "tests/support/gguf_writer.h"
 #include "tests/support/test_data.h"
 #include "tests/text/test_tokenizers.h"
 
@@ -67,8 +71,20 @@ json Llama2Metadata(const std::string& model) {
   return metadata;
 }
 
+// Writes metadata into a file and reads them from there.
+struct FileOf {
+  explicit FileOf(const json& values)
+      : image(testing::GgufImage(testing::GgufValuesOf(values), {})),
+        contents(*ParseGguf("file", std::as_bytes(std::span(image)))) {}
+
+  std::string image;
+  GgufContents contents;
+};
+
+Result<Tokenizer> Rebuild(const json& metadata) { return TokenizerFromGguf(FileOf(metadata).contents.metadata); }
+
 Tokenizer MustRebuild(const json& metadata) {
-  Result<Tokenizer> tokenizer = TokenizerFromGguf(metadata);
+  Result<Tokenizer> tokenizer = Rebuild(metadata);
   REQUIRE_MESSAGE(tokenizer.has_value(), tokenizer.error().message);
   return std::move(*tokenizer);
 }
@@ -155,7 +171,7 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
     } else {
       metadata[std::string("tokenizer.ggml.") + name] = value;
     }
-    const Result<Tokenizer> tokenizer = TokenizerFromGguf(metadata);
+    const Result<Tokenizer> tokenizer = Rebuild(metadata);
     return tokenizer ? "accepted" : tokenizer.error().message;
   };
   CHECK(error_of("pre", "default") == "accepted");
@@ -163,7 +179,8 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
   CHECK(error_of("model", "gpt2").find("tokenizer.ggml.model is \"gpt2\"; what Skald supports is \"llama\"") !=
         std::string::npos);
   CHECK(error_of("tokens", nullptr) == "metadata: tokenizer.ggml.tokens is missing or null");
-  CHECK(error_of("tokens", {"a", 1}).find("tokenizer.ggml.tokens must be an array of 2 strings") != std::string::npos);
+  CHECK(error_of("tokens", {2, 1}).find("tokens must be an array of 2 strings, but is an array of 2") !=
+        std::string::npos);
   CHECK(error_of("tokens", 7) == "metadata: tokenizer.ggml.tokens must be an array of 0 strings, but is 7");
   CHECK(error_of("scores", {1.0}).find("scores must be an array of 6 numbers") != std::string::npos);
   CHECK(error_of("token_type", {1, 1, 1, 1, 1, 7}).find("token_type must be an array of 6") != std::string::npos);
@@ -173,17 +190,89 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
     CHECK(error_of("tokens", tokens).find("the tokenizer in the metadata: ") == 0);
   }
   CHECK(error_of("token_type", {1, 3, 3, 1, 1, 1}).find("the tokenizer in the metadata: ") == 0);
-  CheckError(TokenizerFromGguf(json::object()), ErrorCode::kNotFound, "tokenizer.ggml.model");
+  CheckError(Rebuild(json::object()), ErrorCode::kNotFound, "tokenizer.ggml.model");
 }
 
 TEST_CASE("The chat template is told from the metadata") {
-  const auto told = [](const json& jinja) { return ChatTemplateFromGguf({{"tokenizer.chat_template", jinja}}); };
+  const auto told = [](const json& jinja) {
+    return ChatTemplateFromGguf(FileOf(json{{"tokenizer.chat_template", jinja}}).contents.metadata);
+  };
   CHECK(told("{{ '<|assistant|>' }}") == ChatTemplate::kZephyr);
   CHECK(told("[INST] <<SYS>>") == ChatTemplate::kLlama2);
   CHECK(told("[INST] x [/INST]") == ChatTemplate::kMistral);
   CHECK(told("{{ messages }}") == ChatTemplate::kNone);
   CHECK(told(3) == ChatTemplate::kNone);
-  CHECK(ChatTemplateFromGguf(json::object()) == ChatTemplate::kNone);
+  CHECK(ChatTemplateFromGguf({}) == ChatTemplate::kNone);
+}
+
+TEST_CASE("What is unknown reads the same all at once and in a stream, whether or not it is named") {
+  json spaced = SmallMetadata();
+  spaced["tokenizer.ggml.tokens"] = {"\xE2\x96\x81",
+                                     "<s>",
+                                     "</s>",
+                                     "a",
+                                     "\xE2\x96\x81"
+                                     "b",
+                                     "ab"};
+  spaced["tokenizer.ggml.add_space_prefix"] = true;
+  json named = SmallMetadata();
+  named["tokenizer.ggml.unknown_token_id"] = 0;
+  for (const json& metadata : {SmallMetadata(), named, spaced}) {
+    const Tokenizer tokenizer = MustRebuild(metadata);
+    for (const std::vector<int32_t>& ids : {std::vector<int32_t>{3, 0, 5}, {0, 0}, {4, 4, 0}, {0, 4}, {1, 4, 3}}) {
+      StreamDecoder decoder(tokenizer);
+      std::string streamed;
+      for (const int32_t id : ids) streamed += decoder.Push(id).value();
+      CHECK(streamed + decoder.Flush() == MustDecode(tokenizer, ids));
+    }
+  }
+}
+
+// Pieces that are markers to models that nobody has heard of, one inside the other.
+json MarkerMetadata() {
+  return {{"tokenizer.ggml.model", "llama"},
+          {"tokenizer.ggml.tokens",
+           {"<unk>", "<s>", "</s>", "<call>", "[x]", "<[x]>", "<b>", "<", ">", "[", "]", "x", "c", "a", "l", "b",
+            "<call><"}},
+          {"tokenizer.ggml.scores",
+           {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 0.0}},
+          {"tokenizer.ggml.token_type", {2, 3, 3, 4, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4}},
+          {"tokenizer.ggml.unknown_token_id", 0},
+          {"tokenizer.ggml.add_space_prefix", false}};
+}
+
+TEST_CASE("Text from users contains no marker, known or not, and stays the text that it is") {
+  const Tokenizer tokenizer = MustRebuild(MarkerMetadata());
+  const auto encode = [&](const char* text) { return MustEncode(tokenizer, text); };
+  CHECK(encode("<call>") == std::vector<int32_t>{7, 12, 13, 14, 14, 8});
+  CHECK(encode("[x]") == std::vector<int32_t>{9, 11, 10});
+  CHECK(encode("<[x]>") == std::vector<int32_t>{7, 9, 11, 10, 8});
+  CHECK(encode("a<b>") == std::vector<int32_t>{13, 6});  // a tag of formatted text
+  for (const char* text : {"<call><call>", "<call>[x]", "<[x]><b>", "<<[x]>>", "<s>[x]</s>"}) {
+    CAPTURE(text);
+    for (const int32_t id : encode(text)) CHECK((id < 1 || id > 5));
+    if (std::string_view(text).find('/') == std::string_view::npos) {
+      const std::string decoded = MustDecode(tokenizer, encode(text));
+      CHECK(decoded.find("\xE2\x81\x87") == std::string::npos);  // nothing was unknown
+    }
+  }
+  CHECK(MustEncode(tokenizer, "<call>x[x]<[x]>", ParseSpecial::kYes) == std::vector<int32_t>{3, 11, 4, 5});
+  CHECK(tokenizer.SpecialId("<call>") == 3);
+  CHECK_FALSE(tokenizer.SpecialId("<b>"));
+}
+
+TEST_CASE("A vocabulary of 200,000 control pieces and markers is read at once") {
+  json metadata = MarkerMetadata();
+  for (int i = 0; i < 200'000; ++i) {
+    metadata["tokenizer.ggml.tokens"].push_back("<c" + std::to_string(i) + ">");
+    metadata["tokenizer.ggml.scores"].push_back(0.0);
+    metadata["tokenizer.ggml.token_type"].push_back(i % 10 == 0 ? 4 : 3);
+  }
+  const Tokenizer tokenizer = MustRebuild(metadata);
+  CHECK(tokenizer.vocab_size() == 200'017);
+  CHECK(tokenizer.SpecialId("<c77>") == 17 + 77);
+  CHECK(MustEncode(tokenizer, "<c10>", ParseSpecial::kYes) == std::vector<int32_t>{17 + 10});
+  for (const int32_t id : MustEncode(tokenizer, "<c10><c11>")) CHECK(id < 17);
 }
 
 }  // namespace

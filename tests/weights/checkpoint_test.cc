@@ -2,6 +2,8 @@
 
 #include "skald/weights/checkpoint.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -109,9 +111,20 @@ TEST_CASE("An index that is damaged is refused") {
         index + "the shard of tensor 'a' must be a string");
 }
 
+TEST_CASE("An index that is no file, or larger than any, is refused at once") {
+  const TemporaryFolder folder;
+  const auto index = folder.path() / "model.safetensors.index.json";
+  REQUIRE(::mkfifo(index.c_str(), 0600) == 0);
+  CHECK(Checkpoint::Open(index).error().message == index.string() + ": expected a regular file");
+  std::filesystem::remove(index);
+  WriteFile(index, "{");
+  std::filesystem::resize_file(index, uint64_t{20} << 30);
+  CHECK(Checkpoint::Open(index).error().code == ErrorCode::kOutOfRange);
+}
+
 TEST_CASE("An index cannot lead out of its folder") {
-  for (const std::string& name : std::vector<std::string>{"../one", "/etc/passwd", "folder/one",
-                                                          "..", ".", "", "a\\\\b", "one\\u0000"}) {
+  for (const std::string& name : std::vector<std::string>{"../one", "/etc/passwd", "folder/one", "..", ".", "",
+                                                          "a\\\\b", "one\\u0000", "\\u001b[2J"}) {
     CAPTURE(name);
     const std::string error = ErrorOf("{\"weight_map\": {\"a\": \"" + name + "\"}}");
     CHECK(error.find("of tensor 'a' must be a file name without folders") != std::string::npos);

@@ -183,5 +183,19 @@ TEST_CASE("Facts that only the tensors hold must be there and make sense") {
   CHECK(error_of(Architecture("llama"), {}) == "metadata: llama.embedding_length is missing or null");
 }
 
+TEST_CASE("RoPE frequencies of another shape than a list are refused before they are read") {
+  const auto error_of = [](const std::vector<uint64_t>& shape) {
+    size_t size = 4;
+    for (const uint64_t axis : shape) size *= axis;
+    const WrittenFile file(Architecture("llama"), {{"rope_freqs.weight", 0, shape, std::string(size, 0)}});
+    return ArchitecturesOf(*GgufFile::Open(file.path())).error();
+  };
+  for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{1 << 17}, {2, 8}}) {
+    CHECK(error_of(shape).code == ErrorCode::kUnsupported);
+    CHECK(error_of(shape).message ==
+          "rope_freqs.weight: expected at most 65536 numbers, found shape " + ShapeText(shape));
+  }
+}
+
 }  // namespace
 }  // namespace skald::testing

@@ -10,6 +10,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -19,6 +20,16 @@ namespace skald::testing {
 namespace {
 
 Result<GgufContents> Parse(const std::string& image) { return ParseGguf("file", std::as_bytes(std::span(image))); }
+
+nlohmann::json JsonOf(const GgufArray& array) {
+  nlohmann::json json = nlohmann::json::array();
+  array.ForEach([&json](const GgufValue& value) {
+    const auto* const inner = std::get_if<GgufArray>(&value);
+    json.push_back(inner != nullptr ? JsonOf(*inner) : std::get<nlohmann::json>(value));
+    return true;
+  });
+  return json;
+}
 
 // Returns the sentence behind the file's name, or "accepted".
 std::string ErrorOf(const std::string& image) {
@@ -62,7 +73,7 @@ TEST_CASE("Values of all types are read") {
   values.Add("nested", 9, Raw(uint32_t{9}) + Raw(uint64_t{2}) + inner + inner);
   const Result<GgufContents> contents = Parse(GgufImage(values, {}));
   REQUIRE(contents);
-  const nlohmann::json& read = contents->metadata;
+  const nlohmann::json& read = contents->metadata.values;
   CHECK(read.size() == values.count());
   CHECK(read["u8"] == 200);
   CHECK(read["i8"] == -3);
@@ -77,11 +88,18 @@ TEST_CASE("Values of all types are read") {
   CHECK(read["u64"].get<uint64_t>() == std::numeric_limits<uint64_t>::max());
   CHECK(read["i64"] == -5'000'000'000);
   CHECK(read["f64"] == 0.1);
-  CHECK(read["strings"] == nlohmann::json{"p", "q"});
-  CHECK(read["numbers"] == nlohmann::json{-1, 2});
-  CHECK(read["none"] == nlohmann::json::array());
   CHECK(std::isnan(read["nan"].get<float>()));
-  CHECK(read["nested"] == nlohmann::json{{1, 2}, {1, 2}});
+  const auto array = [&](const char* name) { return JsonOf(*contents->metadata.Array(name)); };
+  CHECK(array("strings") == nlohmann::json{"p", "q"});
+  CHECK(array("numbers") == nlohmann::json{-1, 2});
+  CHECK(array("none") == nlohmann::json::array());
+  CHECK(array("nested") == nlohmann::json{{1, 2}, {1, 2}});
+  for (const char* name : {"strings", "numbers", "none", "nested"}) CHECK(read[name] == nlohmann::json::array());
+  CHECK(contents->metadata.arrays.size() == 4);
+  CHECK(contents->metadata.Array("u8") == nullptr);
+  size_t seen = 0;
+  contents->metadata.Array("numbers")->ForEach([&](const GgufValue&) { return ++seen, false; });
+  CHECK(seen == 1);
 }
 
 TEST_CASE("Tensors lie where the file says, in versions 2 and 3 and with any alignment") {
@@ -152,6 +170,18 @@ TEST_CASE("Counts and lengths that the file cannot hold are refused before they 
   CHECK(ErrorOf(With(image, 16, uint64_t{7})) != "accepted");
   CHECK(ErrorOf(With(image, 16, uint64_t{5})) != "accepted");
   CHECK(ErrorOf(With(image, 8, uint64_t{4})) != "accepted");
+}
+
+TEST_CASE("Large arrays take no memory of their own, and many small values are refused") {
+  const std::string numbers = Raw(uint32_t{0}) + Raw(uint64_t{10'000'000}) + std::string(10'000'000, '\1');
+  const std::string image = GgufImage(GgufValues().Add("numbers", 9, numbers), {});
+  CHECK(Parse(image)->metadata.Array("numbers")->size() == 10'000'000);
+  std::string nested = Raw(uint32_t{9}) + Raw(uint64_t{100'000});
+  for (int i = 0; i < 100'000; ++i) nested += Raw(uint32_t{0}) + Raw(uint64_t{0});
+  CHECK(Parse(GgufImage(GgufValues().Add("nested", 9, nested), {}))->metadata.Array("nested")->size() == 100'000);
+  GgufValues many;
+  for (int i = 0; i < (1 << 16) + 1; ++i) many.Bool(std::to_string(i), true);
+  CHECK(ErrorOf(many) == "the number of metadata values is 65537, expected at most 65536");
 }
 
 TEST_CASE("Values that make no sense are refused by name") {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/message.h"
+#include "skald/base/message.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/load_tensors.h"

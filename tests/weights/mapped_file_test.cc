@@ -2,6 +2,8 @@
 
 #include "skald/weights/mapped_file.h"
 
+#include <sys/stat.h>
+
 #include <string>
 #include <utility>
 
@@ -32,6 +34,25 @@ TEST_CASE("A mapped file shows the bytes of the file, also after it moved") {
   CHECK(a->bytes().empty());
   moved = std::move(*b);
   CHECK(TextOf(moved) == "other");
+}
+
+TEST_CASE("A file that was read keeps its bytes when the file changes") {
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "file", "before");
+  const Result<MappedFile> copy = MappedFile::Open(folder.path() / "file", MappedFile::Use::kCopy);
+  REQUIRE(copy);
+  WriteFile(folder.path() / "file", "x");
+  CHECK(TextOf(*copy) == "before");
+  CHECK(copy->status().st_size == 6);
+}
+
+TEST_CASE("A pipe is refused without waiting for its writer") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "pipe";
+  REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+  const Result<MappedFile> file = MappedFile::Open(path);
+  REQUIRE(!file);
+  CHECK(file.error().message == path.string() + ": expected a regular file");
 }
 
 TEST_CASE("An empty file has no bytes") {

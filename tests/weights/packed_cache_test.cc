@@ -4,13 +4,19 @@
 
 #include "skald/weights/packed_cache.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/weights/load.h"
+#include "skald/weights/packed_writer.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/check_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_folder.h"
@@ -35,14 +41,18 @@ struct CachedModel {
   template <ModelConfig C = TinyFull>
   Result<ModelWeights> Load(DType dtype = DType::kBF16) {
     packed = false;
-    return LoadWeights<C>(model, {.dtype = dtype, .progress = [this](const LoadProgress&) { packed = true; },
-                                  .cache_folder = cache});
+    warnings.clear();
+    return LoadWeights<C>(model, {.dtype = dtype,
+                                  .progress = [this](const LoadProgress&) { packed = true; },
+                                  .cache_folder = cache,
+                                  .on_warning = [this](const Error& error) { warnings.push_back(error); }});
   }
 
   testing::TemporaryFolder folder, elsewhere;
   const std::filesystem::path& model = folder.path();
   std::filesystem::path cache = elsewhere.path() / "not" / "there yet";
-  bool packed = false;  // whether the last Load read the checkpoint
+  bool packed = false;          // whether the last Load read the checkpoint
+  std::vector<Error> warnings;  // of the last Load
 };
 
 TEST_CASE("the second load maps what the first one packed, and gives the same weights") {
@@ -64,7 +74,7 @@ TEST_CASE("what is stale, damaged or of another Config is packed again") {
   CachedModel cached;
   REQUIRE(cached.Load());
   const auto weights_file = cached.model / "model.safetensors";
-  const auto packed_file = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
 
   std::filesystem::last_write_time(weights_file, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
   REQUIRE(cached.Load());
@@ -94,10 +104,122 @@ TEST_CASE("the source is described without its place") {
   CheckError(DescribeSource(cached.model / "nothing"), ErrorCode::kNotFound, "nothing");
 }
 
-TEST_CASE("a cache folder that cannot be made is an error that names it") {
+TEST_CASE("a cache folder that cannot be written to costs one warning, not the weights") {
   CachedModel cached;
+  const auto plain = LoadWeights<TinyFull>(cached.model);
   cached.cache = cached.model / "model.safetensors" / "folder";
-  CheckError(cached.Load(), ErrorCode::kFailedPrecondition, "folder");
+  const auto loaded = cached.Load();
+  REQUIRE(loaded);
+  CHECK(SameWeights(*loaded, *plain));
+  REQUIRE(cached.warnings.size() == 1);
+  CHECK(cached.warnings[0].message.starts_with("the packed weights are not kept: "));
+  CHECK(cached.warnings[0].message.find("folder") != std::string::npos);
+
+  cached.cache = cached.elsewhere.path() / "cache";
+  REQUIRE(cached.Load());
+  CHECK(cached.warnings.empty());
+  // A folder of that name cannot be replaced.
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  std::filesystem::remove(packed_file);
+  std::filesystem::create_directory(packed_file);
+  std::filesystem::create_directory(packed_file / "in the way");
+  CHECK(SameWeights(*cached.Load(), *plain));
+  CHECK(cached.warnings.size() == 1);
+}
+
+TEST_CASE("a checkpoint that changes while it is loaded is not kept") {
+  CachedModel cached;
+  const auto weights_file = cached.model / "model.safetensors";
+  std::vector<Error> warnings;
+  const auto touch = [&](const LoadProgress&) {
+    std::filesystem::last_write_time(weights_file,
+                                     std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  };
+  REQUIRE(LoadWeights<TinyFull>(cached.model, {.progress = touch,
+                                               .cache_folder = cached.cache,
+                                               .on_warning = [&](const Error& error) { warnings.push_back(error); }}));
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].message.find("it changed while it was loaded") != std::string::npos);
+  REQUIRE(cached.Load());
+  CHECK(cached.packed);
+}
+
+TEST_CASE("a packed file that others can write to, or have written, is packed again") {
+  CachedModel cached;
+  const auto plain = LoadWeights<TinyFull>(cached.model);
+  REQUIRE(cached.Load());
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto source = DescribeSource(cached.model);
+  const auto plant = [&] {  // weights that fit, of somebody else
+    REQUIRE(WritePackedFile(packed_file, RandomWeights<TinyFull>(5),
+                            {TinyFull::kName, Fingerprint(WeightShapesOf<TinyFull>()), *source}));
+  };
+  const auto check = [&] {
+    CHECK(SameWeights(*cached.Load(), *plain));
+    CHECK(cached.packed);
+    CHECK(cached.warnings.empty());
+    CHECK(SameWeights(*cached.Load(), *plain));
+    CHECK_FALSE(cached.packed);
+  };
+  using std::filesystem::perms;
+  for (const perms everybody : {perms::group_write, perms::others_write}) {
+    plant();
+    std::filesystem::permissions(packed_file, everybody, std::filesystem::perm_options::add);
+    check();
+  }
+  if (::geteuid() != 0) return;  // only root can give files away
+  plant();
+  REQUIRE(::chown(packed_file.c_str(), 12345, 12345) == 0);
+  check();
+}
+
+TEST_CASE("a packed file is checked once, and again when it has changed") {
+  CachedModel cached;
+  REQUIRE(cached.Load());
+  const auto path = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto record = internal::RecordPath(path);
+  const auto load = [&](PackedCheck check) { return LoadWeights<TinyFull>(path, {.packed_check = check}); };
+  const auto damage = [&] {
+    std::filesystem::copy_file(path, cached.model / "copy");
+    std::fstream file(cached.model / "copy", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end).put('x');
+    file.close();
+    std::filesystem::rename(cached.model / "copy", path);
+  };
+  CHECK(std::filesystem::exists(record));  // the cache knows what it wrote
+  CHECK(load(PackedCheck::kOnce));
+  damage();
+  CheckError(load(PackedCheck::kOnce), ErrorCode::kDataLoss, "is damaged; pack it again");
+  CheckError(load(PackedCheck::kAlways), ErrorCode::kDataLoss, "is damaged");
+  CHECK(load(PackedCheck::kNever));
+
+  // What is remembered is not looked at again, so a record that counts shows in damage that is not seen.
+  internal::Remember(**PackedFile::Open(path));
+  CHECK(load(PackedCheck::kOnce));
+  CheckError(load(PackedCheck::kAlways), ErrorCode::kDataLoss, "is damaged");
+  std::filesystem::permissions(record, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  CHECK_FALSE(load(PackedCheck::kOnce));  // anybody could have written it
+  internal::Remember(**PackedFile::Open(path));
+  CHECK(load(PackedCheck::kOnce));
+  damage();  // another file, of the same content
+  CHECK_FALSE(load(PackedCheck::kOnce));
+  REQUIRE(cached.Load());  // as the cache sees it: packed again
+  CHECK(cached.packed);
+}
+
+TEST_CASE("a file is remembered once it is old enough that every change shows") {
+  CachedModel cached;
+  const auto path = cached.model / "tiny.packed", record = internal::RecordPath(path);
+  REQUIRE(
+      WritePackedFile(path, RandomWeights<TinyFull>(5), {TinyFull::kName, Fingerprint(WeightShapesOf<TinyFull>())}));
+  REQUIRE(LoadWeights<TinyFull>(path));
+  CHECK_FALSE(std::filesystem::exists(record));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  REQUIRE(LoadWeights<TinyFull>(path, {.packed_check = PackedCheck::kNever}));
+  CHECK_FALSE(std::filesystem::exists(record));
+  REQUIRE(LoadWeights<TinyFull>(path));
+  CHECK(std::filesystem::exists(record));
+  CHECK(internal::IsRemembered(**PackedFile::Open(path)));
 }
 
 }  // namespace

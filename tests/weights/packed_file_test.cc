@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <random>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -37,6 +39,8 @@ std::string ReadFile(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+PackedTable TableOf(const std::string& image) { return *ParsePacked("image", std::as_bytes(std::span(image))); }
 
 // A packed file of TinyFull, and variations of it.
 struct TinyPacked {
@@ -106,6 +110,15 @@ TEST_CASE("mapped matrices are aligned, and outlive the file's name") {
   CHECK(testing::SameMatrix(embedding, packed.weights.embedding));
 }
 
+TEST_CASE("weights that were read instead of mapped do not care for the file any more") {
+  TinyPacked packed;
+  const auto weights = LoadWeights<TinyFull>(packed.path, {.map = false});
+  REQUIRE(weights);
+  std::filesystem::resize_file(packed.path, 10);
+  CHECK(SameWeights(*weights, packed.weights));
+  CHECK(reinterpret_cast<uintptr_t>(weights->embedding.data.data()) % kAlignment == 0);
+}
+
 TEST_CASE("attached files come back") {
   TinyPacked packed;
   const auto file = PackedFile::Open(packed.path);
@@ -129,24 +142,47 @@ TEST_CASE("a file that is cut short anywhere is refused") {
   CHECK(packed.Load(packed.image));
 }
 
-TEST_CASE("no byte of the header or the table can change unnoticed, and none of the rest if asked to verify") {
+TEST_CASE("no byte of a packed file can change unnoticed") {
   TinyPacked packed;
   PackedHeader header;
   std::memcpy(&header, packed.image.data(), sizeof(header));
   const size_t table_end = sizeof(header) + header.table_bytes;
-  const auto file = *PackedFile::Open(packed.path);
-  for (size_t i = 0; i < table_end; ++i) {
+  const auto check = [&](size_t at, char change) {
     std::string damaged = packed.image;
-    damaged[i] ^= 4;
-    CAPTURE(i);
-    REQUIRE_FALSE(packed.Load(damaged));
-  }
-  for (const PackedParameter& parameter : file->table().parameters) {
+    damaged[at] ^= change;
+    const auto loaded = packed.Load(damaged);
+    CAPTURE(at);
+    REQUIRE_FALSE(loaded);
+    REQUIRE(loaded.error().code == ErrorCode::kDataLoss);
+  };
+  for (size_t i = 0; i < table_end; ++i) check(i, 4);
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) check(random() % packed.image.size(), static_cast<char>(1 << random() % 8));
+  // Also in each parameter, however small, and in the padding before it.
+  const auto table = TableOf(packed.image);
+  for (const PackedParameter& parameter : table.parameters) {
     if (parameter.range.bytes == 0) continue;
+    check(parameter.range.offset + parameter.range.bytes / 2, 1);
+    if (packed.image[parameter.range.offset - 1] == 0) check(parameter.range.offset - 1, 1);
+  }
+  CHECK(packed.Load(packed.image));
+}
+
+TEST_CASE("what is damaged is named, on any number of threads") {
+  TinyPacked packed;
+  const auto table = TableOf(packed.image);
+  const auto damage = [&packed](const PackedRange& range) {
     std::string damaged = packed.image;
-    damaged[parameter.range.offset + parameter.range.bytes / 2] ^= 4;
-    REQUIRE(packed.Load(damaged));
-    CheckError((*PackedFile::Open(packed.path))->Verify(), ErrorCode::kDataLoss, "is damaged");
+    damaged[range.offset] ^= 1;
+    REQUIRE_FALSE(packed.Load(damaged));
+    return *PackedFile::Open(packed.path);
+  };
+  const auto file = damage(table.attachments[0].range);
+  CheckError(file->Attachment("a.txt"), ErrorCode::kDataLoss, "a.txt is damaged; pack it again");
+  CHECK(file->Attachment("b.txt"));
+  for (const unsigned threads : {1u, 3u}) {
+    CheckError(file->Verify(threads), ErrorCode::kDataLoss, "a.txt is damaged");
+    CheckError(damage(table.parameters[2].range)->Verify(threads), ErrorCode::kDataLoss, "parameter 2 is damaged");
   }
 }
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/message.h"
 #include "skald/configs/recurrence.h"
 #include "skald/weights/load.h"
-#include "skald/weights/message.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/test_data.h"
 #include "tests/support/unpack.h"

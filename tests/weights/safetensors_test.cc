@@ -140,6 +140,18 @@ TEST_CASE("A value of the wrong JSON type is refused with what was expected") {
         "file: tensor 'a': expected an object with dtype, shape and data_offsets, found number");
 }
 
+// With time that grows with the square of their number this would not come to an end.
+TEST_CASE("A header of 200,000 tensors is read at once") {
+  std::string header = "{";
+  for (int i = 0; i < 200'000; ++i) {
+    header += (i == 0 ? "\"" : ",\"") + std::to_string(i) + R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]})";
+  }
+  const auto contents = Parse(SafetensorsImage(header + "}", ""));
+  REQUIRE(contents);
+  CHECK(contents->entries.size() == 200'000);
+  CHECK(ErrorOf(header + ",\"7\":0}", 0) == "file: its header gives the name '7' twice");
+}
+
 TEST_CASE("Fields that are missing, unknown or given twice are refused") {
   const std::string fields =
       "file: tensor 'a': expected exactly the fields dtype, shape and data_offsets";

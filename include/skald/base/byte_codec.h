@@ -60,11 +60,16 @@ class ByteReader {
 
   template <class T>
   std::vector<T> GetList() {
+    return GetElements<T>(GetCount(sizeof(T)));
+  }
+
+  // The elements of a list whose length was read and looked at before.
+  template <class T>
+  std::vector<T> GetElements(size_t count) {
     static_assert(std::is_trivially_copyable_v<T>);
-    const auto size = Get<uint64_t>();
-    if (size > rest_.size() / sizeof(T)) ok_ = false;
-    if (!ok_ || !Take(static_cast<size_t>(size) * sizeof(T))) return {};
-    std::vector<T> values(static_cast<size_t>(size));
+    if (count > rest_.size() / sizeof(T)) ok_ = false;
+    if (!ok_ || !Take(count * sizeof(T))) return {};
+    std::vector<T> values(count);
     if (!values.empty()) std::memcpy(values.data(), taken_, values.size() * sizeof(T));
     return values;
   }

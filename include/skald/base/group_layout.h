@@ -116,16 +116,17 @@ inline constexpr size_t kActivationBlock = 256;
 inline constexpr size_t kActivationGroup = 32, kActivationSum = 16;
 
 // Rows of activations as int8: value = scale * code, a scale for each block of kActivationBlock terms. Sixteen rows
-// lie together, group by group, so that a group of them is one AMX tile; a single row lies by itself. The rows that
-// pad the last sixteen are never written. Does not own its memory.
+// lie together, group by group, so that a group of them is one AMX tile; few rows lie in eights, and a single row by
+// itself. Kernels read the rows that pad the last ones along with them, for sums that nobody reads: they are zeros.
+// Does not own its memory.
 struct QuantizedRows {
-  size_t height;    // 1 for one row, else 16
+  size_t height;    // 1 for one row, 8 for up to 8, else 16
   size_t padded_k;  // a multiple of kGroupPadding
   int8_t* codes;    // [rows / height][padded_k / 32][height][32]
   float* scales;    // [rows / height][blocks][height]
   int32_t* sums;    // [rows / height][padded_k / 16][height]: the sum of 16 codes
 
-  static constexpr size_t Height(size_t rows) { return rows == 1 ? 1 : kLanes; }
+  static constexpr size_t Height(size_t rows) { return rows == 1 ? 1 : rows <= 8 ? 8 : kLanes; }
   static constexpr size_t Blocks(size_t padded_k) { return RoundUp(padded_k, kActivationBlock) / kActivationBlock; }
   static constexpr size_t Bytes(size_t rows, size_t padded_k) {
     const size_t words = padded_k / 4 + Blocks(padded_k) + padded_k / kActivationSum;

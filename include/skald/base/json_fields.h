@@ -99,7 +99,10 @@ class JsonFields {
   void Missing(const char* name) const { Report(ErrorCode::kNotFound, name, "is missing or null"); }
 
   void WrongValue(const char* name, const nlohmann::json& value, const std::string& expected) const {
-    Report(ErrorCode::kDataLoss, name, "must be " + expected + ", but is " + Show(value));
+    WrongValue(name, Show(value), expected);
+  }
+  void WrongValue(const char* name, const std::string& found, const std::string& expected) const {
+    Report(ErrorCode::kDataLoss, name, "must be " + expected + ", but is " + found);
   }
 
   void Unsupported(const char* name, const nlohmann::json& value, const std::string& supported) const {

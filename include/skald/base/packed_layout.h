@@ -48,9 +48,15 @@ constexpr size_t RowBlockHeight(size_t rows, size_t row) {
   return std::min(kRowBlock, rows - row / kRowBlock * kRowBlock);
 }
 
-// Returns the number of elements of memory behind `rows` prepared rows. Kernels may read all of it, but what lies
-// beyond the last row has no influence.
+// Returns the number of elements of memory behind `rows` prepared rows.
 constexpr size_t PreparedSize(size_t rows, size_t padded_k) { return RoundUp(rows, kRowBlock) * padded_k; }
+
+// Returns the number of elements behind the last prepared row that kernels may read along with it, as if the last block
+// had as many rows as the others; a single row is read by itself. They have no influence, but whoever writes the rows
+// writes zeros there: memory that nobody wrote is never read.
+constexpr size_t PreparedTail(size_t rows) {
+  return rows == 1 ? 0 : (RoundUp(rows, kRowBlock) - rows) * kTile;
+}
 
 // Returns the index of element (row, k) of `rows` prepared rows of activations. Each block of rows is stored by itself
 // as [padded_k / kTile][block rows][kTile]: a tile is one piece of memory, and a single row is contiguous.

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads a whole small file: settings, tokenizers, prompts. Weights and chunks have readers of their own.
+// Reads a whole small file: settings, tokenizers, prompts. Weights and chunks have readers of their own, and tell what
+// a file is by its first bytes.
 
 #ifndef SKALD_BASE_SMALL_FILE_H_
 #define SKALD_BASE_SMALL_FILE_H_
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "skald/base/fd_io.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/system_call.h"
 
 namespace skald {
 
@@ -27,14 +32,10 @@ namespace skald {
 inline Result<std::string> ReadSmallFile(const std::filesystem::path& path, uint64_t max_bytes) {
   return NoThrow(path.native(), [&]() -> Result<std::string> {
     const std::string& name = path.native();
-    // Without O_NONBLOCK the name of a pipe would keep us waiting for whoever writes to it.
-    const internal::Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    const internal::Descriptor file = internal::OpenFile(name.c_str(), internal::kOpenToRead);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
-    if (!S_ISREG(status.st_mode)) {
-      return Fail(ErrorCode::kInvalidArgument, name + (S_ISDIR(status.st_mode) ? ": this is a folder, expected a file"
-                                                                               : ": expected a regular file"));
-    }
+    if (auto regular = internal::CheckRegular(status, name); !regular) return Failure(regular.error());
     const auto size = static_cast<uint64_t>(status.st_size);
     if (size > max_bytes) {
       return Fail(ErrorCode::kOutOfRange, name + ": the file has " + std::to_string(size) +
@@ -46,6 +47,17 @@ inline Result<std::string> ReadSmallFile(const std::filesystem::path& path, uint
     }
     return text;
   });
+}
+
+// Returns whether the regular file at `path` begins with `magic`, which has at most 16 bytes. What cannot be read does
+// not.
+inline bool FileBeginsWith(const std::filesystem::path& path, std::string_view magic) noexcept {
+  const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
+  struct stat status;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  std::array<char, 16> found;
+  const ssize_t count = internal::Uninterrupted([&] { return ::pread(file.get(), found.data(), magic.size(), 0); });
+  return count >= 0 && std::string_view(found.data(), static_cast<size_t>(count)) == magic;
 }
 
 }  // namespace skald

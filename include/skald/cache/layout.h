@@ -9,14 +9,15 @@
 #define SKALD_CACHE_LAYOUT_H_
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "skald/base/fingerprint.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/configs/model_config.h"
+#include "skald/configs/model_fingerprint.h"
 #include "skald/configs/recurrence.h"
 
 namespace skald {
@@ -58,7 +59,9 @@ struct LayerSlot {
 
 class CacheLayout {
  public:
-  constexpr CacheLayout() = default;
+  // `model` stands for all that the state depends on and its layout does not show (configs/model_fingerprint.h): two
+  // models may keep state of the same form that means different things.
+  constexpr explicit CacheLayout(uint64_t model = 0) : model_(model) {}
 
   // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
   // description, made if new.
@@ -75,25 +78,19 @@ class CacheLayout {
   constexpr std::span<const CacheGroup> groups() const { return {groups_.data(), num_groups_}; }
   constexpr std::span<const LayerSlot> layers() const { return {slots_.data(), num_layers_}; }
 
-  // FNV-1a over every field (Fowler, Noll and Vo): equal layouts agree on every machine.
+  // Of every field, the model's included: state is exchanged between layouts of the same fingerprint only.
   constexpr uint64_t Fingerprint() const {
-    uint64_t hash = 0xCBF29CE484222325u;
-    const auto mix = [&hash](uint64_t value) {
-      for (int shift = 0; shift < 64; shift += 8) hash = (hash ^ ((value >> shift) & 0xFFu)) * 0x100000001B3u;
-    };
+    Fingerprint64 print;
+    print.Add(model_);
     for (const CacheGroup& group : groups()) {
-      for (uint64_t v : {uint64_t(group.kind), uint64_t{group.layers}, uint64_t{group.kv_heads},
-                         uint64_t{group.head_dim}, uint64_t{group.window}, uint64_t(group.rope.scaling),
-                         uint64_t{group.rotary_dim}, uint64_t{group.state_floats}, uint64_t{group.conv_floats}}) {
-        mix(v);
-      }
-      for (double v : {group.rope.base, group.rope.factor, group.rope.low_frequency_factor,
-                       group.rope.high_frequency_factor, group.rope.original_context}) {
-        mix(std::bit_cast<uint64_t>(v));
-      }
+      print.Add(group.kind).Add(group.layers).Add(group.kv_heads).Add(group.head_dim).Add(group.window);
+      print.Add(group.rotary_dim).Add(group.state_floats).Add(group.conv_floats);
+      const RopeSpec& rope = group.rope;
+      print.Add(rope.scaling).Add(rope.base).Add(rope.factor).Add(rope.low_frequency_factor);
+      print.Add(rope.high_frequency_factor).Add(rope.original_context);
     }
-    for (const LayerSlot& slot : layers()) mix(slot.group), mix(slot.index);
-    return hash;
+    for (const LayerSlot& slot : layers()) print.Add(slot.group).Add(slot.index);
+    return print.value();
   }
 
   // True when some layers keep one state instead of one for each token.
@@ -112,6 +109,7 @@ class CacheLayout {
     return a == b;
   }
 
+  uint64_t model_;
   std::array<CacheGroup, kMaxCacheGroups> groups_{};
   std::array<LayerSlot, kMaxCacheLayers> slots_{};
   size_t num_groups_ = 0, num_layers_ = 0;
@@ -139,7 +137,7 @@ template <ModelConfig C>
 constexpr CacheLayout LayoutOf() {
   static_assert(CheckConfig<C>());
   static_assert(NumLayersOf<C>() <= kMaxCacheLayers, "kLayers names more layers than a CacheLayout can list.");
-  CacheLayout layout;
+  CacheLayout layout(ModelFingerprint<C>());
   for (const LayerKind kind : C::kLayers) layout.AddLayer(CacheGroupOf<C>(kind));
   return layout;
 }

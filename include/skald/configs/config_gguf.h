@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/config_json_transformer.h"
@@ -35,13 +37,11 @@ struct GgufTensorFacts {
 
 namespace internal {
 
-// Returns the values whose names begin with `prefix`, under the rest of their names.
-inline nlohmann::json FieldsBehind(const nlohmann::json& metadata, const std::string& prefix) {
-  nlohmann::json fields = nlohmann::json::object();
+// Adds the values whose names begin with `prefix` to `fields`, under the rest of their names.
+inline void AddFieldsBehind(const nlohmann::json& metadata, const std::string& prefix, nlohmann::json& fields) {
   for (const auto& [name, value] : metadata.items()) {
     if (name.starts_with(prefix)) fields[name.substr(prefix.size())] = value;
   }
-  return fields;
 }
 
 // Returns whether the frequencies of `rope` are those without scaling, divided by `divisors`. Files hold these as
@@ -155,25 +155,29 @@ inline std::string_view GgufModelType(std::string_view name) {
 // an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
 // missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
 inline Result<std::vector<Architecture>> ParseConfigGguf(const nlohmann::json& metadata, const GgufTensorFacts& facts) {
-  std::optional<Error> error;
-  const internal::JsonFields whole(&metadata, nullptr, "", &error);
-  const std::string name = whole.String("general.architecture");
-  const nlohmann::json of_model = internal::FieldsBehind(metadata, name + ".");
-  const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
-  std::optional<Architecture> architecture;
-  std::string supported;
-  for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-    const std::string& type = family.implied.model_type;
-    if (type == MistralFamily::kModelType) continue;
-    supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
-    if (!error && type == internal::GgufModelType(name)) {
-      architecture = internal::ReadGgufArchitecture(fields, family, facts);
+  return NoThrow("the metadata", [&]() -> Result<std::vector<Architecture>> {
+    std::optional<Error> error;
+    const internal::JsonFields whole(&metadata, nullptr, "", &error);
+    const std::string name = whole.String("general.architecture");
+    nlohmann::json of_model = nlohmann::json::object();
+    const internal::JsonGuard guard(of_model);
+    internal::AddFieldsBehind(metadata, name + ".", of_model);
+    const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
+    std::optional<Architecture> architecture;
+    std::string supported;
+    for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
+      const std::string& type = family.implied.model_type;
+      if (type == MistralFamily::kModelType) continue;
+      supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
+      if (!error && type == internal::GgufModelType(name)) {
+        architecture = internal::ReadGgufArchitecture(fields, family, facts);
+      }
     }
-  }
-  if (!architecture) whole.Unsupported("general.architecture", name, supported);
-  if (error) return Fail(error->code, "metadata: " + error->message);
-  if (name == LlamaFamily::kModelType) return internal::WithMistral(*architecture);
-  return std::vector{*architecture};
+    if (!architecture) whole.Unsupported("general.architecture", name, supported);
+    if (error) return Fail(error->code, "metadata: " + error->message);
+    if (name == LlamaFamily::kModelType) return internal::WithMistral(*architecture);
+    return std::vector{*architecture};
+  });
 }
 
 }  // namespace skald

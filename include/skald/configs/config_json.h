@@ -8,12 +8,15 @@
 #ifndef SKALD_CONFIGS_CONFIG_JSON_H_
 #define SKALD_CONFIGS_CONFIG_JSON_H_
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/config_json_recurrent.h"
@@ -44,30 +47,41 @@ inline Architecture ReadTextModel(const JsonFields& fields) {
 
 }  // namespace internal
 
-// Returns the architecture that the text of a config.json describes. Fails with kDataLoss when it is not a
-// JSON object or a value cannot be right, kNotFound when a field is missing that must be there, and
-// kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The sentence names the
-// field.
-inline Result<Architecture> ParseConfigJson(std::string_view text) {
-  const nlohmann::json root = internal::ParsePythonJson(text);
-  if (root.is_discarded()) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
-  if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
+// Most bytes of a config.json. Published ones have a few thousand.
+inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
 
-  std::optional<Error> error;
-  const internal::JsonFields whole(&root, nullptr, "", &error);
-  const std::string model_type = whole.String("model_type");
-  const nlohmann::json gemma3_defaults = internal::Gemma3TextDefaults();
-  std::optional<internal::JsonFields> fields = whole;
-  if (model_type == "gemma3") {  // multimodal: the language model is an object inside
-    fields = whole.Object("text_config", &gemma3_defaults);
-    if (!fields) whole.Missing("text_config");
-  } else if (model_type == Gemma3Family::kModelType) {
-    fields.emplace(&root, &gemma3_defaults, "", &error);
-  }
-  Architecture architecture;
-  if (!error) architecture = internal::ReadTextModel(*fields);
-  if (error) return Fail(error->code, "config.json: " + error->message);
-  return architecture;
+// Returns the architecture that the text of a config.json describes. Fails with kOutOfRange when it is longer than
+// kMaxConfigJson, kDataLoss when it is not a JSON object or a value cannot be right, kNotFound when a field is missing
+// that must be there, and kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The
+// sentence names the field.
+inline Result<Architecture> ParseConfigJson(std::string_view text) {
+  return NoThrow("config.json", [&]() -> Result<Architecture> {
+    if (text.size() > kMaxConfigJson) {
+      return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) +
+                                              " bytes, expected at most " + std::to_string(kMaxConfigJson));
+    }
+    nlohmann::json root, gemma3_defaults = nlohmann::json::object();
+    const internal::JsonGuard guards[] = {internal::JsonGuard(root), internal::JsonGuard(gemma3_defaults)};
+    if (!internal::ParsePythonJson(text, root))
+      return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
+    if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
+
+    std::optional<Error> error;
+    const internal::JsonFields whole(&root, nullptr, "", &error);
+    const std::string model_type = whole.String("model_type");
+    internal::AddGemma3TextDefaults(gemma3_defaults);
+    std::optional<internal::JsonFields> fields = whole;
+    if (model_type == "gemma3") {  // multimodal: the language model is an object inside
+      fields = whole.Object("text_config", &gemma3_defaults);
+      if (!fields) whole.Missing("text_config");
+    } else if (model_type == Gemma3Family::kModelType) {
+      fields.emplace(&root, &gemma3_defaults, "", &error);
+    }
+    Architecture architecture;
+    if (!error) architecture = internal::ReadTextModel(*fields);
+    if (error) return Fail(error->code, "config.json: " + error->message);
+    return architecture;
+  });
 }
 
 }  // namespace skald

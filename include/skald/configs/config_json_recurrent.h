@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/mamba.h"
@@ -31,7 +32,9 @@ namespace skald::internal {
 
 // The pattern in "block_types", repeated over all layers.
 inline std::vector<LayerKind> ReadBlockTypes(const JsonFields& fields) {
-  const nlohmann::json standard = {"recurrent", "recurrent", "attention"};
+  nlohmann::json standard = nlohmann::json::array();
+  const JsonGuard guard(standard);
+  for (const char* const type : {"recurrent", "recurrent", "attention"}) standard.push_back(type);
   const nlohmann::json* given = fields.Find("block_types");
   const nlohmann::json& pattern = given == nullptr ? standard : *given;
   if (!pattern.is_array() || pattern.empty()) {

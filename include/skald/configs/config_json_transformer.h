@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skald/base/json_fields.h"
@@ -61,16 +62,13 @@ inline std::vector<FamilyRules> TransformerFamilies() {
 // The sizes that Gemma3TextConfig assumes. Published files rely on them: transformers writes only what
 // differs when a model's text part is an object inside its config.json, and some take that object out and use
 // it alone.
-inline nlohmann::json Gemma3TextDefaults() {
-  return {{"model_type", Gemma3Family::kModelType},
-          {"vocab_size", 262208},
-          {"hidden_size", 2304},
-          {"intermediate_size", 9216},
-          {"num_hidden_layers", 26},
-          {"num_attention_heads", 8},
-          {"num_key_value_heads", 4},
-          {"rms_norm_eps", 1e-6},
-          {"sliding_window", 4096}};
+inline void AddGemma3TextDefaults(nlohmann::json& defaults) {
+  constexpr std::pair<const char*, int> kSizes[] = {
+      {"vocab_size", 262208},      {"hidden_size", 2304},       {"intermediate_size", 9216}, {"num_hidden_layers", 26},
+      {"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"sliding_window", 4096}};
+  for (const auto& [name, size] : kSizes) defaults[name] = size;
+  defaults["model_type"] = Gemma3Family::kModelType;
+  defaults["rms_norm_eps"] = 1e-6;
 }
 
 inline std::vector<LayerKind> ReadLayerTypes(const JsonFields& fields, const nlohmann::json& types,

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/architecture.h"
 #include "skald/configs/config_json.h"
@@ -73,18 +74,22 @@ inline Result<size_t> FindArchitecture(std::span<const NamedArchitecture> known,
 // fields with both values.
 template <ModelConfig... Configs>
 Result<size_t> FindConfig(ConfigList<Configs...>, const Architecture& model) {
-  const std::vector<internal::NamedArchitecture> known = {{Configs::kName, DescribeConfig<Configs>()}...};
-  return internal::FindArchitecture(known, model);
+  return NoThrow("the list of Configs", [&] {
+    const std::vector<internal::NamedArchitecture> known = {{Configs::kName, DescribeConfig<Configs>()}...};
+    return internal::FindArchitecture(known, model);
+  });
 }
 
 // The same for the text of a checkpoint's config.json. Fails also as ParseConfigJson does.
 template <ModelConfig... Configs>
 Result<size_t> IdentifyConfig(ConfigList<Configs...> list, std::string_view config_json) {
-  const Result<Architecture> model = ParseConfigJson(config_json);
-  if (!model) return Failure(model.error());
-  const Result<size_t> index = FindConfig(list, *model);
-  if (!index) return Annotate("config.json", index);
-  return index;
+  return NoThrow("config.json", [&]() -> Result<size_t> {
+    const Result<Architecture> model = ParseConfigJson(config_json);
+    if (!model) return Failure(model.error());
+    const Result<size_t> index = FindConfig(list, *model);
+    if (!index) return Annotate("config.json", index);
+    return index;
+  });
 }
 
 }  // namespace skald

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/json_tree.h"
+
 namespace skald::internal {
 
 // Returns `text` with the words Infinity, -Infinity and NaN that stand outside of strings made strings.
@@ -39,10 +41,10 @@ inline std::string QuoteBareNumbers(std::string_view text) {
   return quoted;
 }
 
-// Returns what the text holds, with the words above as strings of the same letters, which is no number to whoever asks
-// for one; a discarded value if the text is not well-formed.
-inline nlohmann::json ParsePythonJson(std::string_view text) {
-  return nlohmann::json::parse(QuoteBareNumbers(text), nullptr, /*allow_exceptions=*/false);
+// Parses the text into `root`, which its caller guards, with the words above as strings of the same letters, which is
+// no number to whoever asks for one. Returns false if the text is not well-formed.
+inline bool ParsePythonJson(std::string_view text, nlohmann::json& root) {
+  return ParseJson(QuoteBareNumbers(text), root);
 }
 
 }  // namespace skald::internal

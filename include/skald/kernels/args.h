@@ -32,7 +32,7 @@ template <class T>
 struct PrepareArgs {
   const float* input;  // [rows, cols]
   size_t input_stride;
-  Prepared<T> output;  // [rows, PaddedK<T>(cols)], in the order of PreparedIndex or QuantizedRows
+  Prepared<T> output;  // [rows, PaddedK<T>(cols)], in the order of PreparedIndex or QuantizedRows, in PreparedBytes
   size_t rows, cols;
   size_t row_begin, row_end;
 };

@@ -25,6 +25,7 @@
 #include "skald/kernels/lanes-inl.h"
 #include "skald/kernels/matmul_amx-inl.h"
 #include "skald/kernels/outputs-inl.h"
+#include "skald/kernels/prepare-inl.h"
 #include "skald/kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -134,9 +135,13 @@ void MatMulOnVectors(const MatMulArgs<T>& args) {
 // full ones, and codes are widened for it.
 template <class T>
 inline constexpr size_t kRowsForAmx = kIsGrouped<T> ? 9 : 5;
+static_assert(QuantizedRows::Height(kRowsForAmx<Q8_0>) == kLanes, "a group of rows is one AMX tile");
 
 template <class T>
 void MatMul(const MatMulArgs<T>& args) {
+  if (args.prepared_output != nullptr && args.row_end == args.rows && args.panel_begin == 0) {
+    ClearTail(args.prepared_output, args.rows, args.n / 2);
+  }
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
   if constexpr (!std::is_same_v<T, float>) {
     if (args.rows >= kRowsForAmx<T> && HaveAmx()) return MatMulAmx(args);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Copies activations to the type that a matmul multiplies by: rounded to bfloat16, unchanged, or quantised; rows padded
-// with zeros to whole tiles.
+// with zeros to whole tiles. Zeros follow the last row, as far as a matmul reads.
 
 #if defined(SKALD_KERNELS_PREPARE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_PREPARE_INL_TOGGLE
@@ -33,6 +33,12 @@ HWY_INLINE void PrepareTile(const float* input, size_t size, T* output) {
   }
 }
 
+// Writes zeros behind `rows` rows in the order of PreparedIndex, as far as a matmul reads.
+template <class T>
+HWY_INLINE void ClearTail(T* prepared, size_t rows, size_t padded_k) {
+  hwy::ZeroBytes(prepared + rows * padded_k, PreparedTail(rows) * sizeof(T));
+}
+
 template <class T>
 void Prepare(const PrepareArgs<T>& args) {
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
@@ -44,6 +50,12 @@ void Prepare(const PrepareArgs<T>& args) {
       const size_t height = RowBlockHeight(args.rows, row);
       for (size_t k = 0; k < args.cols; k += kTile) PrepareTile(input + k, args.cols - k, output + k * height);
     }
+  }
+  if (args.row_end != args.rows) return;
+  if constexpr (kIsGrouped<T>) {
+    for (size_t row = args.rows; row % args.output.height != 0; ++row) ClearRow(args.output, row);
+  } else {
+    ClearTail(args.output, args.rows, PaddedK<T>(args.cols));
   }
 }
 

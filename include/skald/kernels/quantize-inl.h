@@ -82,6 +82,16 @@ inline void QuantizeRow(const float* input, size_t cols, const QuantizedRows& ou
   }
 }
 
+// Writes a row of zeros.
+inline void ClearRow(const QuantizedRows& output, size_t row) {
+  const size_t height = output.height, padded_k = output.padded_k;
+  int8_t* const codes = output.CodesAt(row, 0);
+  int32_t* const sums = output.SumAt(row, 0);
+  for (size_t k = 0; k < padded_k; k += kActivationGroup) hwy::ZeroBytes<kActivationGroup>(codes + k * height);
+  for (size_t i = 0; i < padded_k / kActivationSum; ++i) sums[i * height] = 0;
+  for (size_t k = 0; k < padded_k; k += kActivationBlock) *output.ScaleAt(row, k) = 0.0f;
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace skald
 HWY_AFTER_NAMESPACE();

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -68,8 +69,11 @@ class BufferSink {
 
   Result<void> Write(std::span<const std::byte> bytes) {
     if (bytes.size() > rest_.size()) {
-      return Fail(ErrorCode::kResourceExhausted, "the buffer has room for " + std::to_string(rest_.size()) +
-                                                     " more bytes, expected at least " + std::to_string(bytes.size()));
+      return NoThrow("the buffer", [&]() -> Result<void> {
+        return Fail(ErrorCode::kResourceExhausted, "the buffer has room for " + std::to_string(rest_.size()) +
+                                                       " more bytes, expected at least " +
+                                                       std::to_string(bytes.size()));
+      });
     }
     if (!bytes.empty()) std::memcpy(rest_.data(), bytes.data(), bytes.size());
     rest_ = rest_.subspan(bytes.size());
@@ -108,8 +112,10 @@ class BufferSource {
   // The next bytes themselves, where a copy is not needed. Error as Read.
   Result<std::span<const std::byte>> Take(uint64_t count) {
     if (count > rest_.size()) {
-      return Fail(ErrorCode::kDataLoss, "the bytes end where " + std::to_string(count) +
-                                            " more are expected; there are " + std::to_string(rest_.size()));
+      return NoThrow("the bytes", [&]() -> Result<std::span<const std::byte>> {
+        return Fail(ErrorCode::kDataLoss, "the bytes end where " + std::to_string(count) +
+                                              " more are expected; there are " + std::to_string(rest_.size()));
+      });
     }
     const auto taken = rest_.first(static_cast<size_t>(count));
     rest_ = rest_.subspan(taken.size());

@@ -52,6 +52,7 @@ inline void AppendSplit(std::span<const std::byte> content, size_t element_bytes
 }
 
 inline std::string ReadSplit(std::span<const std::byte> payload, size_t element_bytes, std::span<std::byte> content) {
+  if (element_bytes == 1) return Unpack(payload, {&content, 1});  // there is nothing to join
   ChunkBytes planes(content.size());
   std::string complaint = Unpack(payload, EqualParts<std::byte>(planes, element_bytes).all());
   if (complaint.empty()) JoinPlanes(planes, element_bytes, content);
@@ -81,25 +82,31 @@ inline Result<void> DecodePayload(const ChunkHeader& header, std::span<const std
 // of elements, or what the lossy codec has no form for (bytes, infinities, NaN); kResourceExhausted.
 inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& format,
                                       std::span<const std::byte> content) {
-  if (content.size() > kMaxChunkContent) {
-    return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
-                                                 " bytes, the format allows " + std::to_string(kMaxChunkContent));
-  }
-  const size_t element_bytes = SizeOf(format.element);
-  if (content.size() % element_bytes != 0) {
-    return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
-                                                 " bytes, expected a whole number of elements of " +
-                                                 std::to_string(element_bytes));
-  }
   return NoThrow("encoding a chunk", [&]() -> Result<ChunkBytes> {
+    if (content.size() > kMaxChunkContent) {
+      return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
+                                                   " bytes, the format allows " + std::to_string(kMaxChunkContent));
+    }
+    const size_t element_bytes = SizeOf(format.element);
+    if (content.size() % element_bytes != 0) {
+      return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
+                                                   " bytes, expected a whole number of elements of " +
+                                                   std::to_string(element_bytes));
+    }
     ChunkBytes chunk;
     chunk.reserve(kChunkHeaderBytes + element_bytes * sizeof(uint64_t) + content.size());
     chunk.resize(kChunkHeaderBytes);
     std::string complaint;
     switch (format.codec) {
-      case ChunkCodec::kNone: chunk.insert(chunk.end(), content.begin(), content.end()); break;
-      case ChunkCodec::kSplitZstd: internal::AppendSplit(content, element_bytes, chunk); break;
-      case ChunkCodec::kInt8Zstd: complaint = internal::AppendInt8(content, format.element, chunk); break;
+      case ChunkCodec::kNone:
+        chunk.insert(chunk.end(), content.begin(), content.end());
+        break;
+      case ChunkCodec::kSplitZstd:
+        internal::AppendSplit(content, element_bytes, chunk);
+        break;
+      case ChunkCodec::kInt8Zstd:
+        complaint = internal::AppendInt8(content, format.element, chunk);
+        break;
     }
     if (!complaint.empty()) return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + ": " + complaint);
     internal::WriteChunkHeader(key, format, content.size(), chunk);
@@ -140,18 +147,23 @@ inline Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const 
 }
 
 // The same without a copy where there is nothing to decode: returns the chunk's `content_bytes` bytes, which stand in
-// `chunk` itself or in `decoded`.
+// `chunk` itself or in `decoded`. kDataLoss for a chunk of any other length.
 inline Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, std::span<const std::byte> chunk,
                                                     uint64_t content_bytes, ChunkBytes& decoded) {
-  const auto header = ReadChunkHeader(key, chunk, content_bytes);
-  if (!header) return Failure(header.error());
-  if (header->content_bytes == content_bytes && header->payload_bytes == content_bytes &&
-      header->format.codec == ChunkCodec::kNone) {
-    return chunk.subspan(kChunkHeaderBytes);
-  }
-  decoded.resize(static_cast<size_t>(content_bytes));
-  if (auto done = DecodeChunkInto(key, chunk, decoded); !done) return Failure(done.error());
-  return decoded;
+  return NoThrow("decoding a chunk", [&]() -> Result<std::span<const std::byte>> {
+    const auto header = ReadChunkHeader(key, chunk);
+    if (!header) return Failure(header.error());
+    if (header->content_bytes != content_bytes) {
+      return internal::DamagedChunk(key,
+                                    internal::ExpectedFound("bytes of content", content_bytes, header->content_bytes));
+    }
+    if (header->payload_bytes == content_bytes && header->format.codec == ChunkCodec::kNone) {
+      return chunk.subspan(kChunkHeaderBytes);
+    }
+    decoded.resize(static_cast<size_t>(content_bytes));
+    if (auto done = DecodeChunkInto(key, chunk, decoded); !done) return Failure(done.error());
+    return decoded;
+  });
 }
 
 // DecodeChunkInto for a reader who does not know the chunk's length, with a limit to it.

@@ -6,6 +6,7 @@
 #ifndef SKALD_STORE_CHUNK_FOLDER_H_
 #define SKALD_STORE_CHUNK_FOLDER_H_
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,12 +22,13 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "skald/base/fd_io.h"
+#include "skald/base/folders.h"
 #include "skald/base/result.h"
+#include "skald/base/system_call.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/chunk_store.h"
 
@@ -79,21 +81,30 @@ class ChunkFolder {
   // Reads the first `most` bytes of a chunk, or all where there are fewer. Leaves the time of its last use as it is or,
   // with `use`, sets it to now, where the medium allows.
   Result<ChunkBytes> Read(const ChunkKey& key, bool use, uint64_t most = kMaxChunkBytes) const {
+    auto front = ReadFront(key, use, most);
+    if (!front) return Failure(front.error());
+    if (front->bytes > kMaxChunkBytes) {
+      return NoChunk(PathOf(key), "larger than " + std::to_string(kMaxChunkBytes) + " bytes");
+    }
+    return std::move(front->front);
+  }
+
+  // The same with the chunk's length, whatever that is.
+  Result<ChunkFront> ReadFront(const ChunkKey& key, bool use, uint64_t most) const {
     const std::string name = PathOf(key);
     // Without O_NONBLOCK a pipe that someone put there would keep us waiting.
-    const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    const Descriptor file = OpenFile(name.c_str(), O_RDONLY | O_NONBLOCK);
     if (file.get() < 0 && errno == ENOENT) return ChunkNotFound(key);
     struct stat status;
     if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return SystemFailure(name);
     if (!S_ISREG(status.st_mode)) return NoChunk(name, "no regular file");
-    const auto size = static_cast<uint64_t>(status.st_size);
-    if (size > kMaxChunkBytes) return NoChunk(name, "larger than " + std::to_string(kMaxChunkBytes) + " bytes");
-    ChunkBytes bytes(static_cast<size_t>(std::min(size, most)));
-    if (auto read = FdStream(file.get(), name).Read(bytes); !read) return Failure(read.error());
+    ChunkFront front{static_cast<uint64_t>(status.st_size), {}};
+    front.front.resize(static_cast<size_t>(std::min({front.bytes, most, kMaxChunkBytes})));
+    if (auto read = ReadAll(file.get(), name, front.front); !read) return Failure(read.error());
     // By itself a file system notes some reads and not others.
     const timespec times[2] = {AccessTime(use ? FileTime::Now() : FileTime::Of(status.st_atim)), kUnchanged};
     ::futimens(file.get(), times);
-    return bytes;
+    return front;
   }
 
   // Writes a file that is there as a whole or not at all. One that is there already is replaced by the same bytes.
@@ -114,12 +125,13 @@ class ChunkFolder {
   // All chunks; foreign files and unfinished ones are none.
   Result<std::vector<ChunkKey>> List() const {
     std::vector<ChunkKey> keys;
-    const auto walked = ForEachFile([&keys](const std::filesystem::directory_entry& file, const std::string& name) {
-      std::error_code error;
-      const auto key = ChunkKey::FromHex(name);
-      if (key && file.is_regular_file(error)) keys.push_back(*key);
+    const auto listed = ForEachSubfolder([&keys](const std::filesystem::path& subfolder) {
+      return ForEachEntry(subfolder, [&](const dirent& file) {
+        const auto key = ChunkKey::FromHex(file.d_name);
+        if (key && IsRegularFile(subfolder, file)) keys.push_back(*key);
+      });
     });
-    if (!walked) return Failure(walked.error());
+    if (!listed) return Failure(listed.error());
     return keys;
   }
 
@@ -141,14 +153,11 @@ class ChunkFolder {
     return chunks;
   }
 
-  // Removes unfinished files that nobody has written to since `before`. What cannot be removed stays.
-  Result<void> RemoveUnfinished(const FileTime& before) const {
-    return ForEachFile([&before](const std::filesystem::directory_entry& file, const std::string& name) {
-      struct stat status;
-      const bool is_ours = name.size() > ChunkKey::kHexDigits && name[ChunkKey::kHexDigits] == '.' &&
-                           ChunkKey::FromHex(std::string_view(name).substr(0, ChunkKey::kHexDigits));
-      if (!is_ours || ::lstat(file.path().c_str(), &status) != 0) return;
-      if (FileTime::Of(status.st_mtim) < before) ::unlink(file.path().c_str());
+  // Removes the unfinished files of killed writers that are old. What cannot be removed stays.
+  Result<void> RemoveUnfinished() const {
+    return ForEachSubfolder([](const std::filesystem::path& subfolder) {
+      return RemoveUnfinishedFiles(subfolder,
+                                   [](std::string_view finished) { return ChunkKey::FromHex(finished).has_value(); });
     });
   }
 
@@ -157,6 +166,13 @@ class ChunkFolder {
 
   static timespec AccessTime(const FileTime& time) {
     return {.tv_sec = static_cast<time_t>(time.seconds), .tv_nsec = static_cast<long>(time.nanoseconds)};
+  }
+
+  // Most file systems tell the kind along with the name.
+  static bool IsRegularFile(const std::filesystem::path& folder, const dirent& entry) {
+    if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return entry.d_type == DT_REG;
+    struct stat status;
+    return ::stat((folder / entry.d_name).c_str(), &status) == 0 && S_ISREG(status.st_mode);
   }
 
   static Failure NoChunk(const std::string& file, const std::string& why) {
@@ -170,31 +186,20 @@ class ChunkFolder {
 
   // Makes the folders that are missing, so that a store whose folder was cleared away goes on.
   Result<FileSink> CreateFile(const std::filesystem::path& file, SyncPolicy sync) const {
-    auto sink = FileSink::Create(file);
+    const auto create = [&file] { return FileSink::CreateAnew(file, kPrivateFile, FileSink::Unfinished::kNamed); };
+    auto sink = create();
     if (sink || sink.error().code != ErrorCode::kNotFound) return sink;
-    std::error_code error;
-    std::filesystem::create_directories(file.parent_path(), error);
-    if (error) return Fail(ErrorCode::kFailedPrecondition, file.parent_path().string() + ": " + error.message());
-    if (sync == SyncPolicy::kDataAndFolder) {
-      if (auto synced = SyncFolder(path_); !synced) return Failure(synced.error());
-    }
-    return FileSink::Create(file);
+    if (auto made = MakeFolder(file.parent_path(), kPrivateFolder, sync); !made) return Failure(made.error());
+    return create();
   }
 
-  // Calls visit(directory_entry, name) for whatever lies in the subfolders. What goes meanwhile may be left out.
+  // Calls visit(path), which returns a Result<void>, for every subfolder that there may be.
   template <class Visit>
-  Result<void> ForEachFile(Visit visit) const {
+  Result<void> ForEachSubfolder(Visit visit) const {
     constexpr std::string_view kDigits = "0123456789abcdef";
     for (const char high : kDigits) {
       for (const char low : kDigits) {
-        const std::filesystem::path subfolder = path_ / std::string{high, low};
-        std::error_code error;
-        std::filesystem::directory_iterator file(subfolder, error);
-        for (; !error && file != std::filesystem::directory_iterator(); file.increment(error)) {
-          visit(*file, file->path().filename().string());
-        }
-        const bool is_none = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
-        if (error && !is_none) return Fail(ErrorCode::kFailedPrecondition, subfolder.string() + ": " + error.message());
+        if (auto visited = visit(path_ / std::string{high, low}); !visited) return visited;
       }
     }
     return {};

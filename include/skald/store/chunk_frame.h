@@ -19,6 +19,7 @@
 #include <string>
 #include <type_traits>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_key.h"
@@ -171,11 +172,13 @@ inline void WriteChunkHeader(const ChunkKey& key, const ChunkFormat& format, uin
 // Reads the header alone, from the first kChunkHeaderBytes bytes of a stored chunk, to tell what the chunk claims to
 // be. Damage is noticed only where it makes no sense. Errors as ReadChunkHeader.
 inline Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const std::byte> front) {
-  auto header = internal::LoadChunkHeader(key, front);
-  if (!header) return header;
-  if (header->key != key) return internal::DamagedChunk(key, "it holds chunk " + header->key.ToHex());
-  if (auto valid = internal::CheckChunkFields(*header, front, key); !valid) return Failure(valid.error());
-  return header;
+  return NoThrow("a chunk", [&]() -> Result<ChunkHeader> {
+    auto header = internal::LoadChunkHeader(key, front);
+    if (!header) return header;
+    if (header->key != key) return internal::DamagedChunk(key, "it holds chunk " + header->key.ToHex());
+    if (auto valid = internal::CheckChunkFields(*header, front, key); !valid) return Failure(valid.error());
+    return header;
+  });
 }
 
 // Reads and checks the frame of a whole stored chunk, the payload's checksum included. After it, the payload is what
@@ -185,21 +188,23 @@ inline Result<ChunkHeader> PeekChunkHeader(const ChunkKey& key, std::span<const 
 inline Result<ChunkHeader> ReadChunkHeader(const ChunkKey& key, std::span<const std::byte> chunk,
                                            uint64_t max_content_bytes = kMaxChunkContent) {
   using namespace internal;  // NOLINT: the offsets
-  auto loaded = LoadChunkHeader(key, chunk);
-  if (!loaded) return loaded;
-  const ChunkHeader& header = *loaded;
-  if (const uint64_t follows = chunk.size() - kChunkHeaderBytes; header.payload_bytes != follows) {
-    return DamagedChunk(key, ExpectedFound("bytes after the header", header.payload_bytes, follows));
-  }
-  const uint64_t expected = LoadAt<uint64_t>(chunk, kChecksumAt), found = ChunkChecksum(chunk);
-  if (expected != found) return DamagedChunk(key, ExpectedFound("checksum", expected, found));
-  if (header.key != key) return DamagedChunk(key, "it holds chunk " + header.key.ToHex());
-  if (auto valid = CheckChunkFields(header, chunk, key); !valid) return Failure(valid.error());
-  if (header.content_bytes > max_content_bytes) {
-    return Fail(ErrorCode::kOutOfRange, "chunk " + key.ToHex() + " has " + std::to_string(header.content_bytes) +
-                                            " bytes of content, the limit is " + std::to_string(max_content_bytes));
-  }
-  return loaded;
+  return NoThrow("a chunk", [&]() -> Result<ChunkHeader> {
+    auto loaded = LoadChunkHeader(key, chunk);
+    if (!loaded) return loaded;
+    const ChunkHeader& header = *loaded;
+    if (const uint64_t follows = chunk.size() - kChunkHeaderBytes; header.payload_bytes != follows) {
+      return DamagedChunk(key, ExpectedFound("bytes after the header", header.payload_bytes, follows));
+    }
+    const uint64_t expected = LoadAt<uint64_t>(chunk, kChecksumAt), found = ChunkChecksum(chunk);
+    if (expected != found) return DamagedChunk(key, ExpectedFound("checksum", expected, found));
+    if (header.key != key) return DamagedChunk(key, "it holds chunk " + header.key.ToHex());
+    if (auto valid = CheckChunkFields(header, chunk, key); !valid) return Failure(valid.error());
+    if (header.content_bytes > max_content_bytes) {
+      return Fail(ErrorCode::kOutOfRange, "chunk " + key.ToHex() + " has " + std::to_string(header.content_bytes) +
+                                              " bytes of content, the limit is " + std::to_string(max_content_bytes));
+    }
+    return loaded;
+  });
 }
 
 }  // namespace skald

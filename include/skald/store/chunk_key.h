@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -27,16 +28,20 @@ struct ChunkKey {
   // Error: kInvalidArgument, unless `hex` is 64 digits of 0-9 and a-f.
   static Result<ChunkKey> FromHex(std::string_view hex) {
     if (hex.size() != kHexDigits) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "a chunk key has " + std::to_string(kHexDigits) + " digits, found " + std::to_string(hex.size()));
+      return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
+        return Fail(ErrorCode::kInvalidArgument,
+                    "a chunk key has " + std::to_string(kHexDigits) + " digits, found " + std::to_string(hex.size()));
+      });
     }
     ChunkKey key;
     for (size_t i = 0; i < kBytes; ++i) {
       const size_t high = kDigits.find(hex[2 * i]), low = kDigits.find(hex[2 * i + 1]);
       if (high == kDigits.npos || low == kDigits.npos) {
-        return Fail(ErrorCode::kInvalidArgument, "a chunk key is written with the digits 0-9 and a-f; digits " +
-                                                     std::to_string(2 * i) + " and " + std::to_string(2 * i + 1) +
-                                                     " are not both of them");
+        return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
+          return Fail(ErrorCode::kInvalidArgument, "a chunk key is written with the digits 0-9 and a-f; digits " +
+                                                       std::to_string(2 * i) + " and " + std::to_string(2 * i + 1) +
+                                                       " are not both of them");
+        });
       }
       key.bytes[i] = static_cast<std::byte>(high * 16 + low);
     }

@@ -12,8 +12,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/store/chunk_key.h"
 
@@ -23,6 +25,12 @@ namespace skald {
 inline constexpr uint64_t kMaxChunkBytes = uint64_t{512} << 20;
 
 using ChunkBytes = std::vector<std::byte>;
+
+// The length of a value, and its first bytes.
+struct ChunkFront {
+  uint64_t bytes = 0;
+  ChunkBytes front;
+};
 
 // Every call may come from any thread at any time, and either does all it says or fails and leaves the store intact.
 //   Has(key)         whether Get would find it
@@ -42,6 +50,13 @@ concept ChunkStore = requires(S& store, const ChunkKey& key, std::span<const std
   { store.List() } -> std::same_as<Result<std::vector<ChunkKey>>>;
 };
 
+// A store may offer one call more, and then what is damaged in it is found when it is met, before it is relied upon:
+//   Front(key, most)  the value's length and its first `most` bytes; kNotFound where there is none. A use, as Has is
+template <class S>
+concept HasChunkFront = requires(S& store, const ChunkKey& key, uint64_t most) {
+  { store.Front(key, most) } -> std::same_as<Result<ChunkFront>>;
+};
+
 // A ChunkStore that someone else owns, without its type: what is compiled against it is compiled once. A pair of
 // pointers, to be passed by value; the store must outlive it.
 class ChunkStoreRef {
@@ -59,6 +74,10 @@ class ChunkStoreRef {
   Result<void> Drop(const ChunkKey& key) const { return calls_->drop(store_, key); }
   Result<std::vector<ChunkKey>> List() const { return calls_->list(store_); }
 
+  // Front is there to be called where this is true.
+  bool has_front() const { return calls_->front != nullptr; }
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const { return calls_->front(store_, key, most); }
+
  private:
   struct Calls {
     Result<bool> (*has)(void*, const ChunkKey&);
@@ -66,7 +85,18 @@ class ChunkStoreRef {
     Result<void> (*put)(void*, const ChunkKey&, std::span<const std::byte>);
     Result<void> (*drop)(void*, const ChunkKey&);
     Result<std::vector<ChunkKey>> (*list)(void*);
+    Result<ChunkFront> (*front)(void*, const ChunkKey&, uint64_t) = nullptr;
   };
+  using FrontCall = decltype(Calls::front);
+
+  template <class S>
+  static constexpr FrontCall FrontOf() {
+    if constexpr (HasChunkFront<S>) {
+      return [](void* store, const ChunkKey& key, uint64_t most) { return static_cast<S*>(store)->Front(key, most); };
+    } else {
+      return nullptr;
+    }
+  }
 
   template <class S>
   static constexpr Calls kCalls = {
@@ -77,6 +107,7 @@ class ChunkStoreRef {
       },
       [](void* store, const ChunkKey& key) { return static_cast<S*>(store)->Drop(key); },
       [](void* store) { return static_cast<S*>(store)->List(); },
+      FrontOf<S>(),
   };
 
   void* store_;
@@ -85,13 +116,17 @@ class ChunkStoreRef {
 
 // The errors that every store gives for the same reason.
 inline Failure ChunkNotFound(const ChunkKey& key) {
-  return Fail(ErrorCode::kNotFound, "there is no chunk " + key.ToHex());
+  auto failed = NoThrow(
+      "a chunk", [&]() -> Result<void> { return Fail(ErrorCode::kNotFound, "there is no chunk " + key.ToHex()); });
+  return Failure(std::move(failed.error()));
 }
 
 inline Result<void> CheckChunkSize(const ChunkKey& key, uint64_t bytes) {
   if (bytes <= kMaxChunkBytes) return {};
-  return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + " has " + std::to_string(bytes) +
-                                               " bytes, a store takes at most " + std::to_string(kMaxChunkBytes));
+  return NoThrow("a chunk", [&]() -> Result<void> {
+    return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + " has " + std::to_string(bytes) +
+                                                 " bytes, a store takes at most " + std::to_string(kMaxChunkBytes));
+  });
 }
 
 }  // namespace skald

@@ -8,9 +8,12 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -19,14 +22,15 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "skald/base/fd_io.h"
+#include "skald/base/folders.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/system_call.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/store/chunk_folder.h"
 #include "skald/store/chunk_store.h"
@@ -39,6 +43,8 @@ struct DirectoryStoreOptions {
   uint64_t max_bytes = kUnlimited;
   // What a chunk survives whose Put has returned.
   SyncPolicy sync = SyncPolicy::kData;
+  // The longest that another process that makes room is waited for. After it, whoever holds the lock is in trouble.
+  std::chrono::milliseconds lock_timeout{30'000};
 };
 
 // Chunks, and their bytes.
@@ -47,27 +53,21 @@ struct ChunkCount {
 };
 
 // A ChunkStore. Reading and writing take no lock on the folder; removing the least recently used ones does (an advisory
-// one on its file "lock"). Errors name the file; kFailedPrecondition stands for whatever the file system refuses, and
-// kResourceExhausted for a full disk too. Of a folder that may only be read, chunks can be read.
+// one on its file "lock"), and waits for it no longer than the options say. Errors name the file; kFailedPrecondition
+// stands for whatever the file system refuses, and kResourceExhausted for a full disk too. Of a folder that may only be
+// read, chunks can be read. What the store makes is its owner's alone: folders of mode 0700, files of 0600.
 class DirectoryStore {
  public:
   // Unfinished files of processes that died are removed on Open when they are that old.
-  static constexpr int64_t kStaleSeconds = 600;
+  static constexpr int64_t kStaleSeconds = skald::kStaleSeconds;
 
   // Makes the folder if there is none.
   static Result<std::unique_ptr<DirectoryStore>> Open(const std::filesystem::path& path,
                                                       const DirectoryStoreOptions& options = {}) {
     return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
-      std::error_code error;
-      std::filesystem::create_directories(path, error);
-      if (!error && !std::filesystem::is_directory(path, error) && !error) {
-        error = std::make_error_code(std::errc::not_a_directory);
-      }
-      if (error) return Fail(ErrorCode::kFailedPrecondition, path.string() + ": " + error.message());
+      if (auto made = MakeFolder(path, kPrivateFolder, options.sync); !made) return Failure(made.error());
       std::unique_ptr<DirectoryStore> store(new DirectoryStore(path, options));
-      FileTime before = FileTime::Now();
-      before.seconds -= kStaleSeconds;
-      if (auto cleared = store->folder_.RemoveUnfinished(before); !cleared) return Failure(cleared.error());
+      if (auto cleared = store->folder_.RemoveUnfinished(); !cleared) return Failure(cleared.error());
       return store;
     });
   }
@@ -85,7 +85,12 @@ class DirectoryStore {
     return NoThrow("the directory store", [&] { return folder_.Read(key, /*use=*/true); });
   }
 
-  // The same, of the first `most` bytes, without being a use.
+  // The chunk's length and its first `most` bytes. Counts as a use.
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const {
+    return NoThrow("the directory store", [&] { return folder_.ReadFront(key, /*use=*/true, most); });
+  }
+
+  // The first `most` bytes of a chunk, without being a use.
   Result<ChunkBytes> Peek(const ChunkKey& key, uint64_t most = kMaxChunkBytes) const {
     return NoThrow("the directory store", [&] { return folder_.Read(key, /*use=*/false, most); });
   }
@@ -240,13 +245,24 @@ class DirectoryStore {
                                                    std::to_string(most));
   }
 
-  // So that two processes do not drop twice what one of them lacks.
+  // So that two processes do not drop twice what one of them lacks. Whoever may open the file could hold the lock and
+  // keep all others waiting: nobody but its owner may, and nobody is waited for without end.
   Result<internal::Descriptor> LockFolder() const {
     const std::string name = (path() / "lock").string();
-    internal::Descriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (file.get() < 0) return internal::SystemFailure(name);
-    while (::flock(file.get(), LOCK_EX) != 0) {
-      if (errno != EINTR) return internal::SystemFailure(name);
+    internal::Descriptor file = internal::OpenFile(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, kPrivateFile);
+    struct stat status;
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
+    if (status.st_uid == ::geteuid() && (status.st_mode & 0777) != kPrivateFile) {
+      ::fchmod(file.get(), kPrivateFile);  // of an earlier release; where that fails, it is still bounded
+    }
+    const auto give_up = std::chrono::steady_clock::now() + options_.lock_timeout;
+    while (internal::Uninterrupted([&file] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {
+      if (errno != EWOULDBLOCK) return internal::SystemFailure(name);
+      if (std::chrono::steady_clock::now() >= give_up) {
+        return Fail(ErrorCode::kFailedPrecondition, name + ": another process has held this lock for " +
+                                                        std::to_string(options_.lock_timeout.count()) + " ms");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return file;
   }

@@ -7,6 +7,9 @@
 #ifndef SKALD_STORE_IDENTITY_H_
 #define SKALD_STORE_IDENTITY_H_
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -15,12 +18,15 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "skald/base/fd_io.h"
+#include "skald/base/model_files.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
+#include "skald/base/small_file.h"
+#include "skald/base/system_call.h"
 #include "skald/store/chunk_frame.h"
 #include "skald/store/chunk_key.h"
 #include "skald/store/sha256.h"
@@ -65,6 +71,12 @@ struct IdentityDigests {
 
   // Refuses state of another identity, and says what differs.
   Result<void> Check(const IdentityDigests& expected) const {
+    if (*this == expected) return {};
+    return NoThrow("the snapshot's identity", [&] { return Compare(expected); });
+  }
+
+ private:
+  Result<void> Compare(const IdentityDigests& expected) const {
     const auto hex = [](const Sha256Digest& digest) { return ChunkKey{digest}.ToHex().substr(0, 16); };
     const auto differs = [&](const char* what, const Sha256Digest& found, const Sha256Digest& wanted) {
       return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what +
@@ -82,52 +94,44 @@ struct IdentityDigests {
   }
 };
 
-// Returns the digest of a file's content. Reads all of it.
+// Returns the digest of a file's content. Reads all of it. Errors: those of opening and reading it; kInvalidArgument
+// for what is no regular file.
 inline Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path) {
-  std::error_code error;
-  uint64_t rest = std::filesystem::file_size(path, error);
-  if (error) return Fail(ErrorCode::kNotFound, path.string() + ": " + error.message());
-  auto file = FileSource::Open(path);
-  if (!file) return Failure(file.error());
-  Sha256 hash;
-  std::vector<std::byte> buffer(size_t{1} << 20);
-  while (rest > 0) {
-    const std::span<std::byte> part = std::span(buffer).first(std::min<uint64_t>(rest, buffer.size()));
-    if (auto read = file->Read(part); !read) return Failure(read.error());
-    hash.Update(part);
-    rest -= part.size();
-  }
-  return hash.Finish();
+  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
+    const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
+    struct stat status;
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
+    if (auto regular = internal::CheckRegular(status, path.native()); !regular) return Failure(regular.error());
+    Sha256 hash;
+    std::vector<std::byte> buffer(size_t{1} << 20);
+    for (auto rest = static_cast<uint64_t>(status.st_size); rest > 0;) {
+      const std::span<std::byte> part = std::span(buffer).first(std::min<uint64_t>(rest, buffer.size()));
+      if (auto read = internal::ReadAll(file.get(), path.native(), part); !read) return Failure(read.error());
+      hash.Update(part);
+      rest -= part.size();
+    }
+    return hash.Finish();
+  });
 }
 
-// Returns the files of a checkpoint, `path` itself or the .safetensors files of the folder that it names, in the order
-// of their names; at least one.
-inline Result<std::vector<std::filesystem::path>> WeightFiles(const std::filesystem::path& path) {
-  std::error_code error;
-  std::vector<std::filesystem::path> files;
-  if (!std::filesystem::is_directory(path, error)) return std::vector{path};
-  for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == ".safetensors") files.push_back(entry->path());
-  }
-  if (error) return Fail(ErrorCode::kFailedPrecondition, path.string() + ": " + error.message());
-  if (files.empty()) return Fail(ErrorCode::kNotFound, path.string() + ": there is no .safetensors file");
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-// Returns the digest of a checkpoint: of its files' contents in the order of their names. Reads all of them;
-// cached_digest.h does so once.
+// Returns the digest of the model at `path`, which is that of its parameters' file, and of several the digest of their
+// digests in the order of their names. So a model has one identity, by whichever of its paths it is opened: the folder,
+// the index, or the one file that is in it. The index itself is not hashed: it says which files are shards, and of
+// those every parameter is taken, so nothing else in it can change a number. Reads all; cached_digest.h does so once.
+// Errors: those of ModelFilesAt and DigestOfFile.
 inline Result<Sha256Digest> DigestOfWeights(const std::filesystem::path& path) {
-  const auto files = WeightFiles(path);
-  if (!files) return Failure(files.error());
-  if (files->size() == 1) return DigestOfFile(files->front());
-  Sha256 hash;
-  for (const auto& file : *files) {
-    const auto digest = DigestOfFile(file);
-    if (!digest) return digest;
-    hash.Update(*digest);
-  }
-  return hash.Finish();
+  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
+    const auto files = ModelFilesAt(path);
+    if (!files) return Failure(files.error());
+    if (files->weights.size() == 1) return DigestOfFile(files->weights.front());
+    Sha256 hash;
+    for (const auto& file : files->weights) {
+      const auto digest = DigestOfFile(file);
+      if (!digest) return digest;
+      hash.Update(*digest);
+    }
+    return hash.Finish();
+  });
 }
 
 }  // namespace skald

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Manifest: a snapshot's table of contents: what state it is, its tokens, which chunks hold it, and what else the
-// caller keeps with it. FORMAT.md describes its bytes. Reading one checks everything that can be checked without the
-// chunks.
+// caller keeps with it. SNAPSHOT_FORMAT.md describes its bytes. Reading one checks everything that can be checked
+// without the chunks, and takes no memory for a number before it is checked.
 
 #ifndef SKALD_STORE_MANIFEST_H_
 #define SKALD_STORE_MANIFEST_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "skald/base/byte_codec.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_table.h"
 #include "skald/cache/layout.h"
@@ -76,7 +78,7 @@ struct Manifest {
 
 namespace internal {
 
-inline constexpr uint32_t kManifestVersion = 1;
+inline constexpr uint32_t kManifestVersion = 2;
 
 inline void WriteTable(const SavedTable& table, ByteWriter& writer) {
   writer.Put(table.tokens);
@@ -86,18 +88,6 @@ inline void WriteTable(const SavedTable& table, ByteWriter& writer) {
     writer.Put(group.first_token);
     writer.PutList(std::span<const ChunkKey>(group.chunks));
   }
-}
-
-inline SavedTable ReadTable(ByteReader& reader) {
-  SavedTable table;
-  table.tokens = reader.Get<uint32_t>();
-  table.edits = reader.GetList<Segment>();
-  table.groups.resize(reader.GetCount(sizeof(uint32_t) + sizeof(uint64_t)));
-  for (SavedGroup& group : table.groups) {
-    group.first_token = reader.Get<uint32_t>();
-    group.chunks = reader.GetList<ChunkKey>();
-  }
-  return table;
 }
 
 inline void WriteSampler(const SavedSampler& sampler, ByteWriter& writer) {
@@ -137,46 +127,114 @@ inline Failure BadManifest(const std::string& what) {
   return Fail(ErrorCode::kDataLoss, "the snapshot's manifest contradicts itself: " + what);
 }
 
-// Checks that a group can be what its table says, and that a token after it would find all that it sees. The numbers
-// are known to be read whole, and nothing else. `is_shared`: its chunks are those of another table.
-inline Result<void> CheckGroup(const SavedTable& table, const SavedGroup& saved, const CacheGroup& group,
-                               const std::string& name, bool is_shared) {
-  const uint32_t end = group.is_recurrent() ? table.tokens : table.StoredTokens(), first = saved.first_token;
-  const std::string begins = name + " begins at token " + std::to_string(first) + " of " + std::to_string(end);
-  size_t expected = 0;
-  if (group.is_recurrent()) {
-    if (first > end || (first == 0) != (end == 0)) return BadManifest(begins);
-    if (end > 0) expected = end - first + size_t{1};
-  } else {
-    const uint32_t retained = FirstRetained({table.tokens, {}, table.edits}, first);
-    if (first > end || retained > group.FirstVisible(table.tokens)) return BadManifest(begins);
-    if (first < end) expected = (end + kChunkTokens - 1) / kChunkTokens - first / kChunkTokens;
+// Checks that edits are an order of `tokens` tokens, each stored at one position that no other token has. They are read
+// whole, and nothing else is known of them.
+inline Result<void> CheckEdits(Segments edits, uint32_t tokens) {
+  uint64_t total = 0, stored = 0;
+  std::sort(edits.begin(), edits.end(), [](const Segment& a, const Segment& b) { return a.source < b.source; });
+  for (const Segment& run : edits) {
+    if (run.length == 0 || run.source < stored) return BadManifest("edits that take a token twice");
+    stored = uint64_t{run.source} + run.length;
+    total += run.length;
+    if (stored > kMaxTokens) return BadManifest("an impossible edit");
   }
-  if (is_shared || saved.chunks.size() == expected) return {};
-  return BadManifest(name + " has " + std::to_string(saved.chunks.size()) + " chunks, expected " +
-                     std::to_string(expected));
+  if (edits.empty() || total == tokens) return {};
+  return BadManifest("edits of " + std::to_string(total) + " tokens, expected " + std::to_string(tokens));
 }
 
-inline Result<void> CheckTable(const SavedTable& table, const CacheLayout& layout, bool is_checkpoint) {
-  if (table.groups.size() != layout.groups().size()) {
-    return BadManifest(std::to_string(table.groups.size()) + " groups, expected " +
-                       std::to_string(layout.groups().size()));
-  }
-  uint64_t total = 0;
-  for (const Segment& run : table.edits) {
-    if (run.length == 0 || run.source > kMaxTokens || run.length > kMaxTokens) return BadManifest("an impossible edit");
-    total += run.length;
-  }
-  if (!table.edits.empty() && (total != table.tokens || is_checkpoint || layout.has_recurrence())) {
-    return BadManifest("edits that no cache can have");
-  }
-  for (size_t g = 0; g < table.groups.size(); ++g) {
-    const bool is_shared = is_checkpoint && !layout.groups()[g].is_recurrent() && table.groups[g].chunks.empty();
-    const std::string name = "group " + std::to_string(g);
-    if (auto valid = CheckGroup(table, table.groups[g], layout.groups()[g], name, is_shared); !valid) return valid;
-  }
-  return {};
+// The positions from 0 on at which `table` stores the tokens of just these positions.
+inline uint32_t TokensInPlace(const SavedTable& table) {
+  if (table.edits.empty()) return table.tokens;
+  return table.edits.front().source == 0 ? table.edits.front().length : 0;
 }
+
+// Returns how many chunks a group lists that begins at token `first`; an error where, beginning there, it would lack
+// what a token after the table's sees.
+inline Result<size_t> CountChunks(const SavedTable& table, uint32_t first, const CacheGroup& group,
+                                  const std::string& name) {
+  const uint32_t end = group.is_recurrent() ? table.tokens : table.StoredTokens();
+  const auto refused = [&] {
+    return BadManifest(name + " begins at token " + std::to_string(first) + " of " + std::to_string(end));
+  };
+  if (group.is_recurrent()) {
+    if (first > end || (first == 0) != (end == 0)) return refused();
+    return end > 0 ? end - first + size_t{1} : 0;
+  }
+  const uint32_t retained = FirstRetained({table.tokens, {}, table.edits}, first);
+  if (first > end || retained > group.FirstVisible(table.tokens)) return refused();
+  return first < end ? (end + kChunkTokens - 1) / kChunkTokens - first / kChunkTokens : 0;
+}
+
+// Reads the tables of a manifest, checking each number before it is relied upon.
+class TableReader {
+ public:
+  TableReader(ByteReader& reader, const CacheLayout& layout) : reader_(reader), layout_(layout) {}
+
+  // The conversation's own table.
+  Result<SavedTable> Read(uint32_t tokens) { return ReadTable(tokens, tokens, nullptr); }
+
+  // That of a checkpoint of at least `least` tokens, which may borrow from `main`.
+  Result<SavedTable> ReadCheckpoint(uint32_t least, const SavedTable& main) {
+    return ReadTable(least, main.tokens, &main);
+  }
+
+  // The fewest bytes that a table takes.
+  size_t LeastBytes() const { return kFront + layout_.groups().size() * (sizeof(uint32_t) + sizeof(uint64_t)); }
+
+ private:
+  static constexpr size_t kFront = sizeof(uint32_t) + 2 * sizeof(uint64_t);  // tokens, number of edits, of groups
+
+  static Failure CutShort() { return BadManifest("its length does not fit its content"); }
+
+  Result<SavedTable> ReadTable(uint32_t least, uint32_t most, const SavedTable* main) {
+    SavedTable table;
+    table.tokens = reader_.Get<uint32_t>();
+    const size_t edits = reader_.GetCount(sizeof(Segment));
+    if (!reader_.ok()) return CutShort();
+    if (table.tokens < least || table.tokens > most) {
+      return BadManifest("a table of " + std::to_string(table.tokens) + " tokens, expected " + std::to_string(least) +
+                         " to " + std::to_string(most));
+    }
+    if (edits > (main != nullptr || layout_.has_recurrence() ? 0 : table.tokens)) {
+      return BadManifest("edits that no cache can have");
+    }
+    table.edits = reader_.GetElements<Segment>(edits);
+    if (auto valid = CheckEdits(table.edits, table.tokens); !valid) return Failure(valid.error());
+    const auto groups = reader_.Get<uint64_t>();
+    if (groups != layout_.groups().size()) {
+      return BadManifest(std::to_string(groups) + " groups, expected " + std::to_string(layout_.groups().size()));
+    }
+    for (size_t g = 0; g < groups; ++g) {
+      auto group = ReadGroup(table, g, main);
+      if (!group) return Failure(group.error());
+      table.groups.push_back(std::move(*group));
+    }
+    return table;
+  }
+
+  Result<SavedGroup> ReadGroup(const SavedTable& table, size_t g, const SavedTable* main) {
+    const CacheGroup& group = layout_.groups()[g];
+    const std::string name = "group " + std::to_string(g);
+    SavedGroup saved{reader_.Get<uint32_t>(), {}};
+    const size_t chunks = reader_.GetCount(sizeof(ChunkKey));
+    if (!reader_.ok()) return CutShort();
+    const auto expected = CountChunks(table, saved.first_token, group, name);
+    if (!expected) return Failure(expected.error());
+    if (chunks == 0 && *expected > 0 && main != nullptr && !group.is_recurrent()) {
+      // Its tokens are those of the conversation's own table, as far as that holds them where they were.
+      if (saved.first_token >= main->groups[g].first_token && table.tokens <= TokensInPlace(*main)) return saved;
+      return BadManifest("a checkpoint relies on tokens that the snapshot does not hold");
+    }
+    if (chunks != *expected) {
+      return BadManifest(name + " has " + std::to_string(chunks) + " chunks, expected " + std::to_string(*expected));
+    }
+    saved.chunks = reader_.GetElements<ChunkKey>(chunks);
+    return saved;
+  }
+
+  ByteReader& reader_;
+  const CacheLayout& layout_;
+};
 
 }  // namespace internal
 
@@ -232,57 +290,79 @@ inline std::vector<std::byte> EncodeManifest(const Manifest& manifest) {
   return writer.bytes();
 }
 
-// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
-// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
-// naming what differs.
-inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StateKind& expected,
-                                       const CacheLayout& layout) {
-  ByteReader reader(bytes);
+namespace internal {
+
+// Reads what says whose state it is. Errors as DecodeManifest.
+inline Result<void> ReadKind(ByteReader& reader, const StateKind& expected, Manifest& manifest) {
   const auto version = reader.Get<uint32_t>();
-  if (reader.ok() && version != internal::kManifestVersion) {
-    return Fail(ErrorCode::kUnsupported, "the snapshot's manifest has version " + std::to_string(version) +
-                                             ", this Skald reads version " +
-                                             std::to_string(internal::kManifestVersion));
+  if (reader.ok() && version == 1) {
+    return Fail(ErrorCode::kUnsupported,
+                "the snapshot is of an earlier release, which did not write down all facts of the model that it was "
+                "computed with: its manifest has version 1, this Skald reads version " +
+                    std::to_string(kManifestVersion) + ". Compute the conversation anew");
   }
-  Manifest manifest;
+  if (reader.ok() && version != kManifestVersion) {
+    return Fail(ErrorCode::kUnsupported, "the snapshot's manifest has version " + std::to_string(version) +
+                                             ", this Skald reads version " + std::to_string(kManifestVersion));
+  }
   const auto element = reader.Get<uint32_t>();
   manifest.kind.identity = reader.Get<IdentityDigests>();
   manifest.kind.layout_fingerprint = reader.Get<uint64_t>();
-  const auto lossy = reader.Get<uint32_t>();
-  manifest.exact_tokens = reader.Get<uint32_t>();
-  if (!reader.ok()) return internal::BadManifest("it is cut short");
-
-  if (auto same = manifest.kind.identity.Check(expected.identity); !same) return Failure(same.error());
+  manifest.kind.lossy = reader.Get<uint32_t>() != 0;
+  manifest.kind.kv_type = expected.kv_type;
+  if (!reader.ok()) return BadManifest("it is cut short");
+  if (auto same = manifest.kind.identity.Check(expected.identity); !same) return same;
   if (manifest.kind.layout_fingerprint != expected.layout_fingerprint) {
-    return Fail(ErrorCode::kFailedPrecondition, "the snapshot is of a cache of another layout, so of another Config");
+    return Fail(ErrorCode::kFailedPrecondition,
+                "the snapshot was computed with another Config: its cache has another layout, or the model another "
+                "number anywhere");
   }
   if (element != static_cast<uint32_t>(ChunkElementOf(expected.kv_type))) {
     return Fail(ErrorCode::kFailedPrecondition, "the snapshot has another RuntimeConfig::kv_type than the pool's " +
                                                     std::string(NameOf(expected.kv_type)));
   }
-  manifest.kind.kv_type = expected.kv_type;
-  manifest.kind.lossy = lossy != 0;
+  return {};
+}
 
-  manifest.tokens = reader.GetList<int32_t>();
-  manifest.table = internal::ReadTable(reader);
-  manifest.checkpoints.resize(reader.GetCount(sizeof(uint32_t) + 2 * sizeof(uint64_t)));
-  for (SavedTable& checkpoint : manifest.checkpoints) checkpoint = internal::ReadTable(reader);
-  if (reader.Get<uint32_t>() != 0) manifest.notes.sampler = internal::ReadSampler(reader);
+inline Result<Manifest> ReadManifest(std::span<const std::byte> bytes, const StateKind& expected,
+                                     const CacheLayout& layout, uint32_t max_tokens) {
+  ByteReader reader(bytes);
+  Manifest manifest;
+  if (auto ours = ReadKind(reader, expected, manifest); !ours) return Failure(ours.error());
+  manifest.exact_tokens = reader.Get<uint32_t>();
+  const size_t tokens = reader.GetCount(sizeof(int32_t));
+  if (tokens > max_tokens) {
+    return Fail(ErrorCode::kOutOfRange, "the snapshot holds " + std::to_string(tokens) + " tokens, the pool allows " +
+                                            std::to_string(max_tokens) + " (RuntimeConfig::max_tokens)");
+  }
+  manifest.tokens = reader.GetElements<int32_t>(tokens);
+  TableReader tables(reader, layout);
+  auto table = tables.Read(static_cast<uint32_t>(tokens));
+  if (!table) return Failure(table.error());
+  manifest.table = std::move(*table);
+  uint32_t least = 0;
+  for (size_t checkpoints = reader.GetCount(tables.LeastBytes()); checkpoints > 0; --checkpoints) {
+    table = tables.ReadCheckpoint(least, manifest.table);
+    if (!table) return Failure(table.error());
+    least = table->tokens;
+    manifest.checkpoints.push_back(std::move(*table));
+  }
+  if (reader.Get<uint32_t>() != 0) manifest.notes.sampler = ReadSampler(reader);
   manifest.notes.logits = reader.GetList<float>();
   manifest.notes.user = reader.GetList<std::byte>();
-  if (!reader.Finished()) return internal::BadManifest("its length does not fit its content");
-
-  if (manifest.table.tokens != manifest.tokens.size()) return internal::BadManifest("two numbers of tokens");
-  if (auto valid = internal::CheckTable(manifest.table, layout, false); !valid) return Failure(valid.error());
-  uint32_t before = 0;
-  for (const SavedTable& checkpoint : manifest.checkpoints) {
-    if (checkpoint.tokens < before || checkpoint.tokens > manifest.table.tokens) {
-      return internal::BadManifest("checkpoints out of order");
-    }
-    before = checkpoint.tokens;
-    if (auto valid = internal::CheckTable(checkpoint, layout, true); !valid) return Failure(valid.error());
-  }
+  if (!reader.Finished()) return BadManifest("its length does not fit its content");
   return manifest;
+}
+
+}  // namespace internal
+
+// Reads a manifest whose state must be of kind `expected`, lossy or not, and fit `layout`. Errors: kDataLoss for
+// damaged bytes or contradictions, kUnsupported for another version, kFailedPrecondition for state of another kind,
+// naming what differs; kOutOfRange for more than `max_tokens` tokens.
+inline Result<Manifest> DecodeManifest(std::span<const std::byte> bytes, const StateKind& expected,
+                                       const CacheLayout& layout, uint32_t max_tokens = kMaxTokens) {
+  return NoThrow("the snapshot's manifest",
+                 [&] { return internal::ReadManifest(bytes, expected, layout, max_tokens); });
 }
 
 }  // namespace skald

@@ -5,6 +5,7 @@
 #ifndef SKALD_STORE_MEMORY_STORE_H_
 #define SKALD_STORE_MEMORY_STORE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -13,6 +14,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "skald/base/no_throw.h"
@@ -43,6 +45,13 @@ class MemoryStore {
 
   // Counts as a use.
   Result<ChunkBytes> Get(const ChunkKey& key) {
+    auto front = Front(key, kMaxChunkBytes);
+    if (!front) return Failure(std::move(front.error()));
+    return std::move(front->front);
+  }
+
+  // The length of a value and its first `most` bytes. Counts as a use.
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) {
     std::shared_ptr<const ChunkBytes> value;
     {
       const std::lock_guard lock(mutex_);
@@ -52,30 +61,33 @@ class MemoryStore {
       value = found->second->value;
     }
     // Copied outside of the lock, so that many threads can read at once.
-    return NoThrow("the memory store", [&]() -> Result<ChunkBytes> { return *value; });
+    return NoThrow("the memory store", [&]() -> Result<ChunkFront> {
+      const auto end = value->begin() + static_cast<ptrdiff_t>(std::min<uint64_t>(most, value->size()));
+      return ChunkFront{value->size(), ChunkBytes(value->begin(), end)};
+    });
   }
 
   // Counts as a use, whether or not the key is new. Drops what was used longest ago until there is room.
   // Error: kResourceExhausted for a value that does not fit into the whole store.
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
     if (auto size = CheckChunkSize(key, value.size()); !size) return size;
-    const uint64_t needed = value.size() + kEntryBytes;
-    if (needed > max_bytes_) {
-      return Fail(ErrorCode::kResourceExhausted, "chunk " + key.ToHex() + " takes " + std::to_string(needed) +
-                                                     " bytes, the memory store's limit is " +
-                                                     std::to_string(max_bytes_));
-    }
     return NoThrow("the memory store", [&]() -> Result<void> {
+      const uint64_t needed = value.size() + kEntryBytes;
+      if (needed > max_bytes_) {
+        return Fail(ErrorCode::kResourceExhausted, "chunk " + key.ToHex() + " takes " + std::to_string(needed) +
+                                                       " bytes, the memory store's limit is " +
+                                                       std::to_string(max_bytes_));
+      }
       const std::lock_guard lock(mutex_);
       if (const auto found = entries_.find(key); found != entries_.end()) {
         MarkUsed(found->second);
         return {};
       }
-      while (used_bytes_ + needed > max_bytes_) Remove(ChunkKey(by_use_.back().key));
-      // What may fail comes first and is undone by itself; linking it in cannot fail.
+      // What may fail comes first and is undone by itself; making room and linking it in cannot fail.
       EntryList entry;
       entry.push_front({key, std::make_shared<const ChunkBytes>(value.begin(), value.end())});
       entries_.emplace(key, entry.begin());
+      while (used_bytes_ + needed > max_bytes_) Remove(ChunkKey(by_use_.back().key));
       by_use_.splice(by_use_.begin(), entry);
       used_bytes_ += needed;
       return {};
@@ -89,11 +101,13 @@ class MemoryStore {
   }
 
   Result<std::vector<ChunkKey>> List() const {
-    const std::lock_guard lock(mutex_);
-    std::vector<ChunkKey> keys;
-    keys.reserve(by_use_.size());
-    for (const Entry& entry : by_use_) keys.push_back(entry.key);
-    return keys;
+    return NoThrow("the memory store", [&]() -> Result<std::vector<ChunkKey>> {
+      const std::lock_guard lock(mutex_);
+      std::vector<ChunkKey> keys;
+      keys.reserve(by_use_.size());
+      for (const Entry& entry : by_use_) keys.push_back(entry.key);
+      return keys;
+    });
   }
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RedisConnection: one connection to a Redis server, over which commands go one at a time. The one header that needs
-// hiredis, whose own sending is not used: a server that went away would end the process with a signal.
+// RedisConnection: one connection to a Redis server, over which commands go one at a time. hiredis connects, writes
+// commands down and reads answers (redis_reader.h); sending and receiving, with their time limits, are ours: with
+// hiredis a server that went away would end the process with a signal.
 
 #ifndef SKALD_STORE_REDIS_CONNECTION_H_
 #define SKALD_STORE_REDIS_CONNECTION_H_
@@ -11,9 +12,11 @@
 #include <sys/time.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -23,8 +26,11 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/fd_io.h"
+#include "skald/base/printable.h"
 #include "skald/base/result.h"
+#include "skald/base/system_call.h"
+#include "skald/store/redis_reader.h"
+#include "skald/store/timed_socket.h"
 
 namespace skald {
 
@@ -35,6 +41,9 @@ struct RedisOptions {
   // and answered.
   std::chrono::milliseconds connect_timeout{1000};
   std::chrono::milliseconds answer_timeout{5000};
+  // For all of a call, however many commands it takes: for a server that is never silent and never done. List walks
+  // through all keys of the server, which of a hundred million takes a minute or two.
+  std::chrono::milliseconds call_timeout{120'000};
   // Before each key, so that one server can be shared. Stores with different prefixes see nothing of each other, unless
   // one prefix begins with the other.
   std::string key_prefix = "skald:";
@@ -44,17 +53,19 @@ struct RedisOptions {
 
 namespace internal {
 
-struct FreeRedisReply {
-  void operator()(redisReply* reply) const { freeReplyObject(reply); }
-};
-using RedisReply = std::unique_ptr<redisReply, FreeRedisReply>;
-
 class RedisConnection {
  public:
-  // Connects, authenticates and makes sure that it is a Redis server which answers.
-  static Result<RedisConnection> Open(const RedisOptions& options) {
-    RedisConnection connection(options);
-    if (auto connected = connection.Connect(); !connected) return Failure(connected.error());
+  using Clock = TimedSocket::Clock;
+
+  // Bytes of an answer that holds no value: a number, a word, an error.
+  static constexpr uint64_t kShortAnswer = 1 << 16;
+
+  // Connects, authenticates and makes sure that it is a Redis server which answers, all before `deadline`.
+  static Result<RedisConnection> Open(const RedisOptions& options, Clock::time_point deadline) {
+    auto socket = Connect(options);
+    if (!socket) return Failure(socket.error());
+    RedisConnection connection(std::move(*socket), NameOf(options), options.answer_timeout);
+    connection.SetDeadline(deadline);
     if (!options.password.empty()) {
       if (auto done = connection.Call({"AUTH", options.password}, {REDIS_REPLY_STATUS}); !done) {
         return Failure(done.error());
@@ -64,25 +75,37 @@ class RedisConnection {
     return connection;
   }
 
-  // False once a command went wrong in a way after which answers might belong to other commands.
+  // Talks over a socket that is connected. `name` stands in errors.
+  RedisConnection(Descriptor socket, std::string name, std::chrono::milliseconds answer_timeout)
+      : name_(std::move(name)), answer_timeout_(answer_timeout), socket_(std::move(socket), answer_timeout) {}
+
+  // When all calls from now on must be done.
+  void SetDeadline(Clock::time_point deadline) { socket_.SetDeadline(deadline); }
+
+  // False once a command went wrong in a way after which answers might belong to other commands. Calls are refused
+  // then.
   bool is_usable() const { return is_usable_; }
   // True if that was the server's closing the connection: a new one may do better.
   bool is_lost() const { return is_lost_; }
 
-  // Sends a command and returns its answer, which is of one of the given hiredis types. Errors name the server and the
-  // command: kResourceExhausted where it has no memory left; kDataLoss for an answer of another type and for a key that
-  // holds another type; kFailedPrecondition for all else that it refuses, and where it is out of reach.
-  Result<RedisReply> Call(std::initializer_list<std::string_view> arguments, std::initializer_list<int> types) {
+  // Sends a command and returns its answer, which is of one of the given hiredis types and takes at most `most_bytes`.
+  // Errors name the server and the command: kResourceExhausted where it has no memory left; kDataLoss for an answer of
+  // another type, a longer one, and for a key that holds another type; kFailedPrecondition for all else that it
+  // refuses, and where it is out of reach or takes too long.
+  Result<RedisReply> Call(std::initializer_list<std::string_view> arguments, std::initializer_list<int> types,
+                          uint64_t most_bytes = kShortAnswer) {
     const std::string_view command = *arguments.begin();
+    if (!is_usable_) return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection broke before");
     // Also while an exception flies by.
     is_usable_ = false;
+    // What comes unasked would be taken for the answer. (The first command may find the server's refusal to serve us.)
+    if (has_answered_ && !socket_.IsQuiet()) return NotQuiet(command);
     if (auto sent = Send(arguments); !sent) return Failure(sent.error());
-    void* answer = nullptr;
-    if (redisGetReply(context_.get(), &answer) != REDIS_OK) return NoAnswer(command, errno);
-    RedisReply reply(static_cast<redisReply*>(answer));
-    is_usable_ = true;
-    if (reply->type == REDIS_REPLY_ERROR) return Refusal(command, {reply->str, reply->len});
-    if (std::find(types.begin(), types.end(), reply->type) == types.end()) return Nonsense(command);
+    auto reply = Receive(command, most_bytes);
+    if (!reply) return reply;
+    has_answered_ = is_usable_ = true;
+    if ((*reply)->type == REDIS_REPLY_ERROR) return Refusal(command, {(*reply)->str, (*reply)->len});
+    if (std::find(types.begin(), types.end(), (*reply)->type) == types.end()) return Nonsense(command);
     return reply;
   }
 
@@ -93,6 +116,8 @@ class RedisConnection {
   }
 
  private:
+  using Outcome = TimedSocket::Outcome;
+
   struct FreeContext {
     void operator()(redisContext* context) const { redisFree(context); }
   };
@@ -100,12 +125,9 @@ class RedisConnection {
     void operator()(char* command) const { redisFreeCommand(command); }
   };
 
-  explicit RedisConnection(const RedisOptions& options)
-      : host_(options.host),
-        port_(options.port),
-        connect_timeout_(options.connect_timeout),
-        answer_timeout_(options.answer_timeout),
-        name_("Redis server " + options.host + ":" + std::to_string(options.port)) {}
+  static std::string NameOf(const RedisOptions& options) {
+    return "Redis server " + options.host + ":" + std::to_string(options.port);
+  }
 
   static timeval ToTimeval(std::chrono::milliseconds time) {
     timeval value{};
@@ -114,17 +136,17 @@ class RedisConnection {
     return value;
   }
 
-  Result<void> Connect() {
-    context_.reset(redisConnectWithTimeout(host_.c_str(), port_, ToTimeval(connect_timeout_)));
-    if (context_ == nullptr) return OutOfMemory();
-    if (context_->err != 0) {
-      return Fail(ErrorCode::kFailedPrecondition, name_ + ": cannot connect: " + context_->errstr);
+  static Result<Descriptor> Connect(const RedisOptions& options) {
+    const std::unique_ptr<redisContext, FreeContext> context(
+        redisConnectWithTimeout(options.host.c_str(), options.port, ToTimeval(options.connect_timeout)));
+    const std::string name = NameOf(options);
+    if (context == nullptr) return OutOfMemory(name);
+    if (context->err != 0) {
+      return Fail(ErrorCode::kFailedPrecondition, name + ": cannot connect: " + context->errstr);
     }
-    ::fcntl(context_->fd, F_SETFD, FD_CLOEXEC);
-    if (redisSetTimeout(context_.get(), ToTimeval(answer_timeout_)) != REDIS_OK) {
-      return Fail(ErrorCode::kFailedPrecondition, name_ + ": cannot set a timeout: " + context_->errstr);
-    }
-    return {};
+    Descriptor socket(::fcntl(context->fd, F_DUPFD_CLOEXEC, 0));
+    if (socket.get() < 0) return SystemFailure(name);
+    return socket;
   }
 
   Result<void> Send(std::initializer_list<std::string_view> arguments) {
@@ -137,57 +159,72 @@ class RedisConnection {
     char* formatted = nullptr;
     const auto length =
         redisFormatCommandArgv(&formatted, static_cast<int>(texts.size()), texts.data(), lengths.data());
-    if (length < 0) return OutOfMemory();
+    if (length < 0) return OutOfMemory(name_);
     const std::unique_ptr<char, FreeCommand> command(formatted);
-    const auto bytes = std::as_bytes(std::span(formatted, static_cast<size_t>(length)));
-    if (FdStream(context_->fd, name_).Write(bytes)) return {};
-    return Broken(*arguments.begin(), errno);
+    const Outcome sent = socket_.Send(std::as_bytes(std::span(formatted, static_cast<size_t>(length))));
+    if (sent != Outcome::kDone) return NoAnswer(*arguments.begin(), sent, errno);
+    return {};
+  }
+
+  Result<RedisReply> Receive(std::string_view command, uint64_t most_bytes) {
+    std::array<std::byte, 1 << 14> buffer;
+    for (uint64_t bytes = 0;;) {
+      auto reply = reader_.Next();
+      if (!reply) return Fail(reply.error().code, About(command) + reply.error().message);
+      if (*reply != nullptr && !reader_.IsEmpty()) return Nonsense(command);
+      if (*reply != nullptr) return reply;
+      if (bytes > most_bytes) {
+        return Fail(ErrorCode::kDataLoss, About(command) + "the answer is not what Redis answers: it has more than " +
+                                              std::to_string(most_bytes) + " bytes");
+      }
+      std::span<std::byte> received(buffer);
+      if (const Outcome got = socket_.Receive(received); got != Outcome::kDone) return NoAnswer(command, got, errno);
+      if (!reader_.Feed({reinterpret_cast<const char*>(received.data()), received.size()})) return OutOfMemory(name_);
+      bytes += received.size();
+    }
   }
 
   std::string About(std::string_view command) const { return name_ + ": " + std::string(command) + ": "; }
 
-  Failure OutOfMemory() const {
-    return Fail(ErrorCode::kResourceExhausted, name_ + ": hiredis has not enough memory");
+  static Failure OutOfMemory(const std::string& name) {
+    return Fail(ErrorCode::kResourceExhausted, name + ": hiredis has not enough memory");
   }
 
-  // No answer to a command came, as the connection's context says; `code` is the system's error where it is one.
-  Failure NoAnswer(std::string_view command, int code) {
-    if (context_->err == REDIS_ERR_IO) return Broken(command, code);
-    if (context_->err == REDIS_ERR_OOM) return OutOfMemory();
-    if (context_->err == REDIS_ERR_EOF) {
-      is_lost_ = true;
-      return Fail(ErrorCode::kFailedPrecondition, About(command) + "the server closed the connection");
-    }
-    const bool is_nonsense = context_->err == REDIS_ERR_PROTOCOL;
-    return Fail(is_nonsense ? ErrorCode::kDataLoss : ErrorCode::kFailedPrecondition,
-                About(command) + (is_nonsense ? "the answer is not what Redis answers: " : "") + context_->errstr);
-  }
-
-  // A system call on the connection failed.
-  Failure Broken(std::string_view command, int code) {
-    if (code == EAGAIN || code == EWOULDBLOCK) {
-      return Fail(ErrorCode::kFailedPrecondition, About(command) + "silence for " +
-                                                      std::to_string(answer_timeout_.count()) + " ms");
-    }
+  // Bytes came, or the connection ended, before anything was asked.
+  Failure NotQuiet(std::string_view command) {
     is_lost_ = true;
-    return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection broke: " +
-                                                    std::generic_category().message(code));
+    return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection was not quiet, or closed");
+  }
+
+  // No answer to a command came; `code` is the system's error where it is one.
+  Failure NoAnswer(std::string_view command, Outcome outcome, int code) {
+    std::string why;
+    if (outcome == Outcome::kSilent) {
+      why = "silence for " + std::to_string(answer_timeout_.count()) + " ms";
+    } else if (outcome == Outcome::kLate) {
+      why = "no whole answer in the time for a call";
+    } else {
+      is_lost_ = true;
+      why = outcome == Outcome::kClosed ? "the server closed the connection"
+                                        : "the connection broke: " + std::generic_category().message(code);
+    }
+    return Fail(ErrorCode::kFailedPrecondition, About(command) + why);
   }
 
   // The server's own word for what is wrong. It begins with a code in capitals.
   Failure Refusal(std::string_view command, std::string_view text) const {
+    constexpr size_t kMostShown = 500;
     const ErrorCode code = text.starts_with("OOM ")         ? ErrorCode::kResourceExhausted
                            : text.starts_with("WRONGTYPE ") ? ErrorCode::kDataLoss
                                                             : ErrorCode::kFailedPrecondition;
-    return Fail(code, About(command) + std::string(text));
+    return Fail(code, About(command) + Printable(text.substr(0, kMostShown)));
   }
 
-  std::string host_;
-  int port_;
-  std::chrono::milliseconds connect_timeout_, answer_timeout_;
   std::string name_;  // in errors
-  std::unique_ptr<redisContext, FreeContext> context_;
-  bool is_usable_ = false, is_lost_ = false;
+  std::chrono::milliseconds answer_timeout_;
+  TimedSocket socket_;
+  RedisReader reader_;
+  bool has_answered_ = false, is_usable_ = true, is_lost_ = false;
 };
 
 }  // namespace internal

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,28 @@
 #include "skald/store/redis_connection.h"
 
 namespace skald {
+namespace internal {
+
+// Reads an answer to SCAN: the next cursor, and keys behind `prefix` of which some may be others'. Returns false if it
+// is not one.
+inline bool TakePage(const redisReply& page, std::string_view prefix, std::string& cursor,
+                     std::vector<ChunkKey>& keys) {
+  if (page.type != REDIS_REPLY_ARRAY || page.elements != 2) return false;
+  const redisReply &next = *page.element[0], &names = *page.element[1];
+  if (next.type != REDIS_REPLY_STRING || names.type != REDIS_REPLY_ARRAY) return false;
+  constexpr size_t kMostDigits = 20;
+  if (next.len == 0 || next.len > kMostDigits) return false;
+  cursor.assign(next.str, next.len);
+  for (const redisReply* name : std::span(names.element, names.elements)) {
+    if (name->type != REDIS_REPLY_STRING) return false;
+    const std::string_view text(name->str, name->len);
+    if (!text.starts_with(prefix)) continue;
+    if (const auto key = ChunkKey::FromHex(text.substr(prefix.size()))) keys.push_back(*key);
+  }
+  return true;
+}
+
+}  // namespace internal
 
 // A ChunkStore over one connection, which calls from several threads share one after the other; for more, make more
 // stores. A lost connection is replaced, once for each call. Move-only. Not for both sides of a fork().
@@ -33,17 +56,17 @@ class RedisStore {
   // Errors: kInvalidArgument for options that can never work; kFailedPrecondition where no such server is in reach or
   // it refuses; kDataLoss where something else than Redis answers.
   static Result<RedisStore> Connect(const RedisOptions& options = {}) {
-    if (options.port < 1 || options.port > 65535) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "RedisOptions::port is " + std::to_string(options.port) + ", expected 1 to 65535");
-    }
-    for (const auto timeout : {options.connect_timeout, options.answer_timeout}) {
-      if (timeout >= std::chrono::milliseconds(1) && timeout <= std::chrono::hours(1)) continue;
-      return Fail(ErrorCode::kInvalidArgument, "RedisOptions: a timeout is " + std::to_string(timeout.count()) +
-                                                   " ms, expected 1 ms to 1 hour");
-    }
     return NoThrow("connecting to Redis", [&]() -> Result<RedisStore> {
-      auto connection = internal::RedisConnection::Open(options);
+      if (options.port < 1 || options.port > 65535) {
+        return Fail(ErrorCode::kInvalidArgument,
+                    "RedisOptions::port is " + std::to_string(options.port) + ", expected 1 to 65535");
+      }
+      for (const auto timeout : {options.connect_timeout, options.answer_timeout, options.call_timeout}) {
+        if (timeout >= std::chrono::milliseconds(1) && timeout <= std::chrono::hours(1)) continue;
+        return Fail(ErrorCode::kInvalidArgument,
+                    "RedisOptions: a timeout is " + std::to_string(timeout.count()) + " ms, expected 1 ms to 1 hour");
+      }
+      auto connection = internal::RedisConnection::Open(options, DeadlineOf(options));
       if (!connection) return Failure(connection.error());
       return RedisStore(options, std::move(*connection));
     });
@@ -56,7 +79,8 @@ class RedisStore {
 
   Result<ChunkBytes> Get(const ChunkKey& key) const {
     return Run<ChunkBytes>([&](internal::RedisConnection& server) -> Result<ChunkBytes> {
-      const auto reply = server.Call({"GET", NameOf(key)}, {REDIS_REPLY_STRING, REDIS_REPLY_NIL});
+      const auto reply = server.Call({"GET", NameOf(key)}, {REDIS_REPLY_STRING, REDIS_REPLY_NIL},
+                                     kMaxChunkBytes + internal::RedisConnection::kShortAnswer);
       if (!reply) return Failure(reply.error());
       if ((*reply)->type == REDIS_REPLY_NIL) return ChunkNotFound(key);
       const auto value = std::as_bytes(std::span((*reply)->str, (*reply)->len));
@@ -64,8 +88,26 @@ class RedisStore {
     });
   }
 
+  // The length of a value and its first `most` bytes.
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const {
+    return Run<ChunkFront>([&](internal::RedisConnection& server) -> Result<ChunkFront> {
+      const std::string last = std::to_string(std::clamp<uint64_t>(most, 1, kMaxChunkBytes) - 1);
+      const auto front = server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING});
+      if (!front) return Failure(front.error());
+      if ((*front)->len == 0) {  // an empty value, or none
+        const auto exists = Exists(server, key);
+        if (!exists) return Failure(exists.error());
+        return *exists ? Result<ChunkFront>(ChunkFront{}) : ChunkNotFound(key);
+      }
+      const auto length = server.Call({"STRLEN", NameOf(key)}, {REDIS_REPLY_INTEGER});
+      if (!length) return Failure(length.error());
+      const auto bytes = std::as_bytes(std::span((*front)->str, (*front)->len));
+      return ChunkFront{static_cast<uint64_t>((*length)->integer), ChunkBytes(bytes.begin(), bytes.end())};
+    });
+  }
+
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const {
-    if (auto size = CheckChunkSize(key, value.size()); !size) return size;
+    if (auto size = NoThrow("a chunk", [&] { return CheckChunkSize(key, value.size()); }); !size) return size;
     return Run<void>([&](internal::RedisConnection& server) -> Result<void> {
       if (value.size() > kAskFirst) {
         const auto exists = Exists(server, key);
@@ -87,11 +129,15 @@ class RedisStore {
   Result<std::vector<ChunkKey>> List() const {
     return Run<std::vector<ChunkKey>>([&](internal::RedisConnection& server) -> Result<std::vector<ChunkKey>> {
       std::vector<ChunkKey> keys;
+      // A scan never comes by a cursor twice, however many keys come and go meanwhile.
+      std::unordered_set<std::string> cursors;
       std::string cursor = "0";
       do {
-        const auto reply = server.Call({"SCAN", cursor, "MATCH", pattern_, "COUNT", "1000"}, {REDIS_REPLY_ARRAY});
+        const auto reply =
+            server.Call({"SCAN", cursor, "MATCH", pattern_, "COUNT", "1000"}, {REDIS_REPLY_ARRAY}, kMaxPage);
         if (!reply) return Failure(reply.error());
-        if (!TakePage(**reply, cursor, keys)) return server.Nonsense("SCAN");
+        if (!internal::TakePage(**reply, options_.key_prefix, cursor, keys) || !cursors.insert(cursor).second)
+          return server.Nonsense("SCAN");
       } while (cursor != "0");
       // A scan may come by a key twice.
       std::sort(keys.begin(), keys.end());
@@ -103,6 +149,8 @@ class RedisStore {
  private:
   // Bytes from which on asking whether a value is there already is cheaper than sending it.
   static constexpr size_t kAskFirst = 4096;
+  // Bytes of an answer to SCAN: about a thousand names, of which some may be long and not ours.
+  static constexpr uint64_t kMaxPage = uint64_t{64} << 20;
 
   struct Shared {
     std::mutex mutex;
@@ -112,6 +160,10 @@ class RedisStore {
   RedisStore(const RedisOptions& options, internal::RedisConnection connection)
       : options_(options), pattern_(PatternOf(options.key_prefix)), shared_(std::make_unique<Shared>()) {
     shared_->connection = std::move(connection);
+  }
+
+  static internal::RedisConnection::Clock::time_point DeadlineOf(const RedisOptions& options) {
+    return internal::RedisConnection::Clock::now() + options.call_timeout;
   }
 
   std::string NameOf(const ChunkKey& key) const { return options_.key_prefix + key.ToHex(); }
@@ -137,21 +189,6 @@ class RedisStore {
     return (*reply)->integer != 0;
   }
 
-  // Reads an answer to SCAN: the next cursor, and keys of which some may be others'. Returns false if it is not one.
-  bool TakePage(const redisReply& page, std::string& cursor, std::vector<ChunkKey>& keys) const {
-    if (page.elements != 2) return false;
-    const redisReply &next = *page.element[0], &names = *page.element[1];
-    if (next.type != REDIS_REPLY_STRING || names.type != REDIS_REPLY_ARRAY) return false;
-    cursor.assign(next.str, next.len);
-    for (const redisReply* name : std::span(names.element, names.elements)) {
-      if (name->type != REDIS_REPLY_STRING) return false;
-      const std::string_view text(name->str, name->len);
-      if (!text.starts_with(options_.key_prefix)) continue;
-      if (const auto key = ChunkKey::FromHex(text.substr(options_.key_prefix.size()))) keys.push_back(*key);
-    }
-    return true;
-  }
-
   // Returns function(connection). Where the connection turns out to be lost, as it is after the server was restarted or
   // closed it for idleness, does it once more on a new one: all that is done here may be done twice.
   template <class T, class Function>
@@ -159,11 +196,13 @@ class RedisStore {
     return NoThrow("RedisStore", [&]() -> Result<T> {
       const std::lock_guard lock(shared_->mutex);
       std::optional<internal::RedisConnection>& connection = shared_->connection;
+      const auto deadline = DeadlineOf(options_);
       const bool was_open = connection && connection->is_usable();
+      if (was_open) connection->SetDeadline(deadline);
       for (bool is_retry = false;; is_retry = true) {
         if (!was_open || is_retry) {
           connection.reset();  // first, for servers with little room for connections
-          auto opened = internal::RedisConnection::Open(options_);
+          auto opened = internal::RedisConnection::Open(options_, deadline);
           if (!opened) return Failure(opened.error());
           connection = std::move(*opened);
         }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -42,7 +43,7 @@ class Sha256 {
     good_ = good_ && EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1;
     begun_ = false;
     if (!good_ || size != digest.size()) {
-      return Fail(ErrorCode::kResourceExhausted, "libcrypto could not compute a SHA-256 digest");
+      return internal::FailAbout(ErrorCode::kResourceExhausted, "libcrypto", "it could not compute a SHA-256 digest");
     }
     return digest;
   }

@@ -27,6 +27,7 @@
 #include "skald/store/byte_io.h"
 #include "skald/store/chunk_codec.h"
 #include "skald/store/chunk_key.h"
+#include "skald/store/chunk_repair.h"
 #include "skald/store/chunk_store.h"
 #include "skald/store/identity.h"
 #include "skald/store/manifest.h"
@@ -49,9 +50,9 @@ namespace internal {
 
 inline constexpr uint64_t kStreamMagic = 0x706E'5364'6C61'6B53;  // "SkaldSnp"
 inline constexpr uint32_t kStreamVersion = 1;
-inline constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 30;
 // Bytes by which a stored chunk may exceed its content: the header, and lengths of compressed parts.
 inline constexpr uint64_t kMaxChunkOverhead = kChunkHeaderBytes + 1024;
+inline constexpr uint64_t kMaxManifestBytes = kMaxChunkContent + kMaxChunkOverhead;
 
 // What opens a snapshot in one piece; then come the manifest and the chunks, each after its length.
 struct StreamHeader {
@@ -73,8 +74,18 @@ inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
   return ChunkKey{*digest};
 }
 
-// Hands the manifest, then every chunk to `emit(key, encode)`, where encode() returns the chunk's stored bytes, valid
-// until the next call; manifest last if `manifest_last`. Returns the manifest's key.
+// The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
+// file makes a reader take much memory. A manifest that compresses to less is stored as it is.
+constexpr uint64_t MaxManifestContent(uint64_t stored_bytes) { return (uint64_t{256} << 10) + 64 * stored_bytes; }
+
+inline Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest) {
+  auto chunk = EncodeChunk(key, {ChunkKind::kManifest}, manifest);
+  if (!chunk || manifest.size() <= MaxManifestContent(chunk->size())) return chunk;
+  return EncodeChunk(key, {ChunkKind::kManifest, ChunkElement::kBytes, ChunkCodec::kNone}, manifest);
+}
+
+// Hands the manifest, then every chunk to `emit(key, content bytes, encode)`, where encode() returns the chunk's stored
+// bytes, valid until the next call; manifest last if `manifest_last`. Returns the manifest's key.
 template <class Emit>
 Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Emit emit) {
@@ -88,19 +99,20 @@ Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, co
   const auto key = ManifestKey(manifest);
   if (!key) return key;
   const auto emit_manifest = [&] {
-    return emit(*key, [&] { return EncodeChunk(*key, {ChunkKind::kManifest}, manifest); });
+    return emit(*key, manifest.size(), [&] { return EncodeManifestChunk(*key, manifest); });
   };
   if (!manifest_last) {
     if (auto done = emit_manifest(); !done) return Failure(done.error());
   }
   ChunkBytes room, encoded;  // used again, as most chunks have the same size
   for (const PlannedChunk& chunk : plan->chunks()) {
+    const uint64_t content_bytes = plan->ContentBytes(chunk);
     const auto encode = [&] {
-      room.resize(kChunkHeaderBytes + static_cast<size_t>(plan->ContentBytes(chunk)));
+      room.resize(kChunkHeaderBytes + static_cast<size_t>(content_bytes));
       plan->ReadContent(chunk, room.data() + kChunkHeaderBytes);
       return EncodeChunkInPlace(chunk.key, chunk.format, room, encoded);
     };
-    if (auto done = emit(chunk.key, encode); !done) return Failure(done.error());
+    if (auto done = emit(chunk.key, content_bytes, encode); !done) return Failure(done.error());
   }
   if (manifest_last) {
     if (auto done = emit_manifest(); !done) return Failure(done.error());
@@ -112,19 +124,15 @@ inline Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const std::b
                                      const BlockPool& pool) {
   const auto kind = StateKindOf(pool, identity, ChunkCodec::kNone);
   if (!kind) return Failure(kind.error());
-  auto chunk = DecodeChunk(key, stored);
+  auto chunk = DecodeChunk(key, stored, MaxManifestContent(stored.size()));
+  if (!chunk && chunk.error().code == ErrorCode::kOutOfRange) {
+    return Fail(ErrorCode::kDataLoss, "the snapshot's manifest: " + chunk.error().message);
+  }
   if (!chunk) return Annotate("the snapshot's manifest", chunk);
   if (chunk->header.format.kind != ChunkKind::kManifest) {
     return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + " is not a snapshot's manifest");
   }
-  auto manifest = DecodeManifest(chunk->content, *kind, pool.layout());
-  if (!manifest) return manifest;
-  if (manifest->tokens.size() > pool.runtime().max_tokens) {
-    return Fail(ErrorCode::kOutOfRange, "the snapshot holds " + std::to_string(manifest->tokens.size()) +
-                                            " tokens, the pool allows " + std::to_string(pool.runtime().max_tokens) +
-                                            " (RuntimeConfig::max_tokens)");
-  }
-  return manifest;
+  return DecodeManifest(chunk->content, *kind, pool.layout(), pool.runtime().max_tokens);
 }
 
 template <class Fetch>
@@ -145,7 +153,7 @@ class SourceReader {
   Result<std::span<const std::byte>> Take(uint64_t count) {
     uint64_t taken = 0;
     while (taken < count) {
-      const uint64_t part = std::min(count - taken, std::max(taken, uint64_t{4} << 20));
+      const uint64_t part = std::min(count - taken, std::max(taken, uint64_t{1} << 20));
       if (buffer_.size() < taken + part) buffer_.resize(static_cast<size_t>(taken + part));
       if (auto read = source_.Read(std::span(buffer_).subspan(taken, part)); !read) return Failure(read.error());
       taken += part;
@@ -193,16 +201,17 @@ Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::sha
 
 }  // namespace internal
 
-// Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load.
-// Errors: the store's; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's chunks to
-// take the others.
+// Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load. What
+// the store has is looked at, and written again where its length or header is not that of the chunk. Errors: the
+// store's; kFailedPrecondition for a cache that was moved from; kResourceExhausted, also where a store with a limit had
+// to drop some of the snapshot's chunks to take the others.
 inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                      ChunkStoreRef store, const SnapshotOptions& options = {}) {
   return NoThrow("SaveSnapshot", [&]() -> Result<ChunkKey> {
     std::vector<ChunkKey> keys;
-    const auto put = [&](const ChunkKey& key, auto encode) -> Result<void> {
+    const auto put = [&](const ChunkKey& key, uint64_t content_bytes, auto encode) -> Result<void> {
       keys.push_back(key);
-      const auto has = store.Has(key);
+      const auto has = internal::HasWholeChunk(store, key, content_bytes);
       if (!has) return Failure(has.error());
       if (*has) return {};
       const auto chunk = encode();
@@ -227,7 +236,7 @@ inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& ident
 inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                  ByteSinkRef sink, const SnapshotOptions& options = {}) {
   bool opened = false;
-  const auto write = [&](const ChunkKey& key, auto encode) -> Result<void> {
+  const auto write = [&](const ChunkKey& key, uint64_t /*content_bytes*/, auto encode) -> Result<void> {
     if (!std::exchange(opened, true)) {  // the manifest comes first
       const internal::StreamHeader header{.manifest = key};
       if (auto done = sink.Write(std::as_bytes(std::span(&header, 1))); !done) return done;
@@ -262,35 +271,74 @@ inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity,
   return SaveSnapshot(cache, identity, notes, ByteSinkRef(sink), options);
 }
 
+namespace internal {
+
+template <class Load>
+Result<Snapshot> LoadInto(const std::shared_ptr<BlockPool>& pool, Load load) {
+  if (pool == nullptr) return Fail(ErrorCode::kInvalidArgument, "LoadSnapshot: the pool is null");
+  return NoThrow("LoadSnapshot", load);
+}
+
+// The keys of all chunks that a manifest names.
+inline std::vector<ChunkKey> ChunksOf(const Manifest& manifest) {
+  std::vector<ChunkKey> keys;
+  const auto add = [&keys](const SavedTable& table) {
+    for (const SavedGroup& group : table.groups) keys.insert(keys.end(), group.chunks.begin(), group.chunks.end());
+  };
+  add(manifest.table);
+  for (const SavedTable& checkpoint : manifest.checkpoints) add(checkpoint);
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
+}
+
+// Reads the manifest `key` from a store, and returns load(manifest), which fetches chunks from there. Where one of them
+// is damaged, or the manifest is, all that are go, so that saving again heals the snapshot.
+template <class Load>
+auto LoadFromStore(ChunkStoreRef store, const ChunkKey& key, const Identity& identity, const BlockPool& pool, Load load)
+    -> decltype(load(std::declval<Manifest>())) {
+  const auto stored = store.Get(key);
+  if (!stored && stored.error().code != ErrorCode::kDataLoss) return Annotate("the snapshot's manifest", stored);
+  const auto manifest = stored ? OpenManifest(key, *stored, identity, pool)
+                               : Result<Manifest>(Annotate("the snapshot's manifest", stored));
+  if (!manifest) {
+    if (manifest.error().code == ErrorCode::kDataLoss) DropDamagedChunks(store, {&key, 1});
+    return Failure(manifest.error());
+  }
+  auto loaded = load(*manifest);
+  if (!loaded && loaded.error().code == ErrorCode::kDataLoss) DropDamagedChunks(store, ChunksOf(*manifest));
+  return loaded;
+}
+
+}  // namespace internal
+
 // Takes up the snapshot whose manifest has this key, in blocks of `pool`. Errors: kNotFound for a missing manifest or
 // chunk; kFailedPrecondition for another identity, Config or kv_type, naming which; kDataLoss, kUnsupported for bytes
-// that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits.
+// that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits; kInvalidArgument for a
+// null pool. Damaged chunks of the snapshot are dropped from the store: who has the conversation can save it again.
 inline Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, const Identity& identity,
                                      std::shared_ptr<BlockPool> pool) {
-  return NoThrow("LoadSnapshot", [&]() -> Result<Snapshot> {
-    const auto stored = store.Get(key);
-    if (!stored) return Annotate("the snapshot's manifest", stored);
-    auto manifest = internal::OpenManifest(key, *stored, identity, *pool);
-    if (!manifest) return Failure(manifest.error());
+  return internal::LoadInto(pool, [&]() -> Result<Snapshot> {
     const auto get = [&store](const ChunkKey& chunk, uint64_t) { return store.Get(chunk); };
-    return internal::BuildSnapshot(std::move(*manifest), std::move(pool), get);
+    const auto build = [&](const Manifest& manifest) { return internal::BuildSnapshot(manifest, pool, get); };
+    return internal::LoadFromStore(store, key, identity, *pool, build);
   });
 }
 
 // The same from a source, which is read to the snapshot's end and no further.
 inline Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& identity, std::shared_ptr<BlockPool> pool) {
-  return NoThrow("LoadSnapshot", [&]() -> Result<Snapshot> {
+  return internal::LoadInto(pool, [&]() -> Result<Snapshot> {
     internal::SourceReader reader(source);
-    return internal::ReadSnapshot(reader, identity, std::move(pool));
+    return internal::ReadSnapshot(reader, identity, pool);
   });
 }
 
 // The same from bytes in memory.
 inline Result<Snapshot> LoadSnapshot(std::span<const std::byte> bytes, const Identity& identity,
                                      std::shared_ptr<BlockPool> pool) {
-  return NoThrow("LoadSnapshot", [&]() -> Result<Snapshot> {
+  return internal::LoadInto(pool, [&]() -> Result<Snapshot> {
     BufferSource reader(bytes);
-    return internal::ReadSnapshot(reader, identity, std::move(pool));
+    return internal::ReadSnapshot(reader, identity, pool);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,8 @@ namespace skald {
 
 // Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order
 // of SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>>
-// that is valid until the next call.
+// that is valid until the next call. Throws std::bad_alloc where there is no memory; LoadSnapshot and PromptCache make
+// an error of it.
 template <class Fetch>
 class SnapshotLoader {
  public:
@@ -44,15 +46,10 @@ class SnapshotLoader {
     auto lease = LoadTable(manifest.table);
     if (!lease) return Failure(lease.error());
     contents.lease = std::move(*lease);
-    bool has_room = true;
     for (auto saved = manifest.checkpoints.rbegin(); saved != manifest.checkpoints.rend(); ++saved) {
-      if (!has_room) {
-        if (auto skipped = SkipTable(*saved); !skipped) return Failure(skipped.error());
-        continue;
-      }
-      auto checkpoint = LoadCheckpoint(*saved, contents.lease, has_room);
+      auto checkpoint = LoadCheckpoint(*saved, contents.lease);
       if (!checkpoint) return Failure(checkpoint.error());
-      if (!has_room) continue;
+      if (is_full_) continue;
       contents.checkpoints.insert(contents.checkpoints.begin(), std::move(*checkpoint));
     }
     return KVCache(std::move(contents));
@@ -66,12 +63,10 @@ class SnapshotLoader {
     for (size_t g = 0; g < source.groups.size(); ++g) {
       const bool listed = group(g).is_recurrent() || !source.groups[g].chunks.empty();
       const SavedTable& from = listed ? source : manifest.table;
-      table.groups.push_back({std::min(tokens, from.groups[g].first_token), {}});
-      if (group(g).is_recurrent()) {
-        if (auto loaded = LoadState(from, g, tokens, lease, table.groups[g]); !loaded) return Failure(loaded.error());
-      } else if (auto loaded = LoadTokens(from, g, tokens, lease, table.groups[g]); !loaded) {
-        return Failure(loaded.error());
-      }
+      GroupTable& loading = table.groups.emplace_back();
+      const auto loaded = group(g).is_recurrent() ? LoadStateAfter(from, g, tokens, lease, loading)
+                                                  : LoadTokensBefore(from, g, tokens, lease, loading);
+      if (!loaded) return Failure(loaded.error());
     }
     const auto end = manifest.tokens.begin() + tokens;
     return KVCache({lease.Share(std::move(table)), {manifest.tokens.begin(), end}, {}, ExactTokens(manifest)});
@@ -96,24 +91,29 @@ class SnapshotLoader {
     return lease.Share(std::move(table));
   }
 
-  // A checkpoint refers to the blocks of `main` where those hold its tokens too. `has_room` becomes false where the
-  // pool is full; the result means nothing then.
-  Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main, bool& has_room) {
+  // A checkpoint refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full its
+  // chunks are read past, since a stream must go on behind them; the result means nothing then.
+  Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main) {
     TableLease lease(pool_), shared = main.Share();
     BlockTable table = Skeleton(saved);
     for (size_t g = 0; g < saved.groups.size(); ++g) {
-      const bool listed = !saved.groups[g].chunks.empty();
-      if (!listed && !group(g).is_recurrent()) {
+      if (saved.groups[g].chunks.empty() && !group(g).is_recurrent()) {
         if (auto borrowed = BorrowBlocks(saved, main.table(), g, table.groups[g]); !borrowed) {
           return Failure(borrowed.error());
         }
         continue;
       }
-      const auto loaded = has_room ? LoadGroup(saved, g, lease, table.groups[g]) : SkipGroup(saved, g);
-      if (!loaded && loaded.error().code != ErrorCode::kResourceExhausted) return Failure(loaded.error());
-      has_room = has_room && loaded.has_value();
+      chunks_read_ = 0;
+      if (!is_full_) {
+        if (auto loaded = LoadGroup(saved, g, lease, table.groups[g]); !loaded && !is_full_) {
+          return Failure(loaded.error());
+        }
+      }
+      if (is_full_) {
+        if (auto skipped = SkipRest(saved, g); !skipped) return Failure(skipped.error());
+      }
     }
-    if (!has_room) return TableLease(pool_);
+    if (is_full_) return TableLease(pool_);
     return lease.Share(std::move(table));
   }
 
@@ -123,79 +123,85 @@ class SnapshotLoader {
     return table;
   }
 
-  // Fills `table` with fresh blocks, of which `lease` keeps a reference.
+  // Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when a chunk has come that
+  // goes into it: what a manifest claims takes no memory before it is there.
   Result<void> LoadGroup(const SavedTable& saved, size_t g, TableLease& lease, GroupTable& table) {
     if (!group(g).is_recurrent()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
-    const std::vector<ChunkKey>& keys = saved.groups[g].chunks;
-    if (auto allocated = AllocateBlocks(saved, g, keys.size(), lease, table); !allocated) return allocated;
-    const std::vector<std::byte*> blocks = pool_->Resolve(g, table.blocks);
-    for (size_t i = 0; i < keys.size(); ++i) {
-      const auto copy = [&](std::span<const std::byte> state) { std::memcpy(blocks[i], state.data(), state.size()); };
-      if (auto loaded = WithContent(keys[i], ContentBytes(saved, g, i), copy); !loaded) return loaded;
+    for (size_t i = 0; i < saved.groups[g].chunks.size(); ++i) {
+      if (auto loaded = LoadState(saved, g, i, lease, table); !loaded) return loaded;
     }
     return {};
   }
 
-  // The same for an attention group, up to token `end`.
-  Result<void> LoadTokens(const SavedTable& saved, size_t g, uint32_t end, TableLease& lease, GroupTable& table) {
-    const std::vector<ChunkKey>& keys = saved.groups[g].chunks;
-    if (table.first_token >= end) return {};
-    const size_t count = (end + block_tokens() - 1) / block_tokens() - table.first_token / block_tokens();
-    if (auto allocated = AllocateBlocks(saved, g, count, lease, table); !allocated) return allocated;
-    const std::vector<std::byte*> blocks = pool_->Resolve(g, table.blocks);
-    ClearUncovered(saved, g, end, blocks);
-    for (size_t i = 0; i < keys.size() && TokensOf(saved, g, i).first < end; ++i) {
-      const auto write = [&](std::span<const std::byte> tiles) { WriteTokens(saved, g, i, end, tiles, blocks); };
-      if (auto loaded = WithContent(keys[i], ContentBytes(saved, g, i), write); !loaded) return loaded;
-    }
-    return {};
-  }
-
-  Result<void> AllocateBlocks(const SavedTable& saved, size_t g, size_t count, TableLease& lease, GroupTable& table) {
-    for (size_t i = 0; i < count; ++i) {
-      const auto id = lease.Take(g);
-      if (!id) {
-        // A stream must go on behind this group whatever becomes of it.
-        if (auto skipped = SkipGroup(saved, g); !skipped) return skipped;
-        return Failure(id.error());
-      }
-      table.blocks.push_back(*id);
-    }
-    return {};
-  }
-
-  // The one state of a recurrent group after `tokens` tokens.
-  Result<void> LoadState(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease, GroupTable& table) {
+  // Of a recurrent group only the state after `tokens` tokens.
+  Result<void> LoadStateAfter(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
+                              GroupTable& table) {
+    const SavedGroup& states = saved.groups[g];
     table.first_token = tokens;
     if (tokens == 0) return {};
-    const auto id = lease.Take(g);
-    if (!id) return Failure(id.error());
-    table.blocks.push_back(*id);
-    std::byte* const block = pool_->Resolve(g, {*id})[0];
-    const auto copy = [&](std::span<const std::byte> state) { std::memcpy(block, state.data(), state.size()); };
-    const ChunkKey& key = saved.groups[g].chunks[tokens - saved.groups[g].first_token];
-    return WithContent(key, pool_->geometry(g).block_bytes(), copy);
+    if (tokens < states.first_token || tokens - states.first_token >= states.chunks.size()) {
+      return internal::BadManifest("it relies on a state that the snapshot does not hold");
+    }
+    return LoadState(saved, g, tokens - states.first_token, lease, table);
   }
 
-  // Calls use(content) with a chunk's content, which is gone afterwards.
-  template <class Use>
-  Result<void> WithContent(const ChunkKey& key, uint64_t size, Use use) {
-    const auto stored = fetch_(key, size);
-    if (!stored) return Failure(stored.error());
-    const auto content = ViewChunk(key, *stored, size, decoded_);
-    if (!content) return Failure(content.error());
-    use(*content);
+  // Of an attention group only what is stored of the first `tokens` tokens.
+  Result<void> LoadTokensBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
+                                GroupTable& table) {
+    table.first_token = std::min(tokens, saved.groups[g].first_token);
+    return LoadTokens(saved, g, tokens, lease, table);
+  }
+
+  // Appends state `i` of a recurrent group.
+  Result<void> LoadState(const SavedTable& saved, size_t g, size_t i, TableLease& lease, GroupTable& table) {
+    const auto state = Content(saved, g, i);
+    if (!state) return Failure(state.error());
+    if (auto taken = TakeBlock(g, lease, table); !taken) return taken;
+    std::memcpy(pool_->Resolve(g, {table.blocks.back()})[0], state->data(), state->size());
     return {};
   }
 
-  // Clears the blocks that tiles before token `end` will not fill to the last byte: the first and the last, if any.
-  void ClearUncovered(const SavedTable& saved, size_t g, uint32_t end, const std::vector<std::byte*>& blocks) const {
-    const size_t first_token = saved.groups[g].first_token, covered_end = RoundUp(end, kTile);
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      const size_t begin = (first_token / block_tokens() + i) * block_tokens();
-      const bool covered = begin >= first_token / kTile * kTile && begin + block_tokens() <= covered_end;
-      if (!covered) std::memset(blocks[i], 0, pool_->geometry(g).block_bytes());
+  // Loads an attention group up to token `end`.
+  Result<void> LoadTokens(const SavedTable& saved, size_t g, uint32_t end, TableLease& lease, GroupTable& table) {
+    const size_t chunks = saved.groups[g].chunks.size();
+    if (table.first_token >= end) return {};
+    if (end > saved.StoredTokens() || chunks < ChunksBefore(end) - saved.groups[g].first_token / kChunkTokens) {
+      return internal::BadManifest("it relies on tokens that the snapshot does not hold");
     }
+    const uint32_t first_block = table.first_token / block_tokens();
+    for (size_t i = 0; i < chunks && TokensOf(saved, g, i).first < end; ++i) {
+      const auto tiles = Content(saved, g, i);
+      if (!tiles) return Failure(tiles.error());
+      const uint32_t chunk_end = std::min(end, TokensOf(saved, g, i).second);
+      while ((first_block + table.blocks.size()) * block_tokens() < chunk_end) {
+        if (auto taken = TakeBlock(g, lease, table); !taken) return taken;
+      }
+      WriteTokens(saved, g, i, end, *tiles, first_block, table);
+    }
+    return {};
+  }
+
+  static size_t ChunksBefore(uint32_t token) { return (token + kChunkTokens - 1) / kChunkTokens; }
+
+  // Takes a block for what chunks hold next; where they do not fill it there are zeros.
+  Result<void> TakeBlock(size_t g, TableLease& lease, GroupTable& table) {
+    const auto id = lease.Take(g);
+    if (!id) {
+      is_full_ = true;
+      return Failure(id.error());
+    }
+    table.blocks.push_back(*id);
+    return {};
+  }
+
+  // The content of chunk `i` of a group, valid until the next call.
+  Result<std::span<const std::byte>> Content(const SavedTable& saved, size_t g, size_t i) {
+    const ChunkKey& key = saved.groups[g].chunks[i];
+    const uint64_t bytes = ContentBytes(saved, g, i);
+    stored_ = fetch_(key, bytes);
+    chunks_read_ = i + 1;
+    if (!stored_) return Failure(stored_.error());
+    return ViewChunk(key, *stored_, bytes, decoded_);
   }
 
   // Tokens [begin, end) that chunk `i` of an attention group holds.
@@ -212,17 +218,20 @@ class SnapshotLoader {
     return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
   }
 
-  // Writes what chunk `i` holds of tokens before `limit`.
+  // Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`, whose first one is the sequence's
+  // block number `first_block`.
   void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, std::span<const std::byte> content,
-                   const std::vector<std::byte*>& blocks) const {
+                   uint32_t first_block, const GroupTable& table) const {
     const DType type = pool_->runtime().kv_type;
     const BlockGeometry tile = TileGeometry(group(g), type);
-    const uint32_t first_block = saved.groups[g].first_token / block_tokens();
-    const auto [begin, end] = TokensOf(saved, g, i);
-    for (uint32_t token = begin; token < std::min(end, limit); token += kTile) {
+    const auto [begin, chunk_end] = TokensOf(saved, g, i);
+    const uint32_t end = std::min(chunk_end, limit), from = begin / block_tokens();
+    const auto ids = table.blocks.begin() + (from - first_block);
+    const std::vector<std::byte*> blocks =
+        pool_->Resolve(g, {ids, ids + ((end + block_tokens() - 1) / block_tokens() - from)});
+    for (uint32_t token = begin; token < end; token += kTile) {
       WriteTile(pool_->geometry(g), tile, type, token % block_tokens(),
-                content.data() + (token - begin) / kTile * tile.block_bytes(),
-                blocks[token / block_tokens() - first_block]);
+                content.data() + (token - begin) / kTile * tile.block_bytes(), blocks[token / block_tokens() - from]);
     }
   }
 
@@ -239,9 +248,9 @@ class SnapshotLoader {
     return {};
   }
 
-  // Reads past the chunks of a group.
-  Result<void> SkipGroup(const SavedTable& saved, size_t g) {
-    for (size_t i = 0; i < saved.groups[g].chunks.size(); ++i) {
+  // Reads past the chunks of a group that were not read yet.
+  Result<void> SkipRest(const SavedTable& saved, size_t g) {
+    for (size_t i = chunks_read_; i < saved.groups[g].chunks.size(); ++i) {
       if (auto stored = fetch_(saved.groups[g].chunks[i], ContentBytes(saved, g, i)); !stored) {
         return Failure(stored.error());
       }
@@ -249,16 +258,13 @@ class SnapshotLoader {
     return {};
   }
 
-  Result<void> SkipTable(const SavedTable& saved) {
-    for (size_t g = 0; g < saved.groups.size(); ++g) {
-      if (auto skipped = SkipGroup(saved, g); !skipped) return skipped;
-    }
-    return {};
-  }
-
   std::shared_ptr<BlockPool> pool_;
   Fetch fetch_;
-  ChunkBytes decoded_;  // used again for every chunk
+  bool is_full_ = false;    // the pool, as far as checkpoints are concerned
+  size_t chunks_read_ = 0;  // of the group that is being loaded
+  // Of the last chunk, used again for every one.
+  std::invoke_result_t<Fetch&, const ChunkKey&, uint64_t> stored_;
+  ChunkBytes decoded_;
 };
 
 }  // namespace skald

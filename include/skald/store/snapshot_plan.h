@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SnapshotPlan: what it takes to write a cache down: the manifest, and for each chunk its key and where its content is.
-// Nothing is read from the blocks until it is asked for, except to name state that no tokens determine.
+// Nothing is read from the blocks until it is asked for, except to name state that no tokens determine. Throws
+// std::bad_alloc where there is no memory; SaveSnapshot makes an error of it.
 
 #ifndef SKALD_STORE_SNAPSHOT_PLAN_H_
 #define SKALD_STORE_SNAPSHOT_PLAN_H_

@@ -17,10 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunk_codec.h"
+#include "skald/store/chunk_repair.h"
 #include "skald/store/chunk_store.h"
 #include "skald/store/manifest.h"
 #include "skald/store/sha256.h"
@@ -65,30 +67,34 @@ class StoredPrompts {
   // Keeps a conversation and its last logits, and pointers to it that are not there yet.
   Result<void> Insert(const KVCache& cache, const Identity& identity, const TokenChain& chain,
                       std::vector<float> logits) const {
-    const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
-    if (!manifest) return Failure(manifest.error());
-    const auto points = cache.ResumePoints();
-    if (!points) return Failure(points.error());
-    for (const ResumeRange& range : *points) {
-      for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
-        if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+    return NoThrow("StoredPrompts::Insert", [&]() -> Result<void> {
+      const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
+      if (!manifest) return Failure(manifest.error());
+      const auto points = cache.ResumePoints();
+      if (!points) return Failure(points.error());
+      for (const ResumeRange& range : *points) {
+        for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
+          if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+        }
       }
-    }
-    return {};
+      return {};
+    });
   }
 
   // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
-  // nothing where there is none. What cannot be read counts as absent, and is forgotten. Errors: the store's, the
-  // pool's.
+  // nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks, so
+  // that whoever computes the prompt writes them again. Errors: the store's, the pool's.
   Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
                                            const std::shared_ptr<BlockPool>& pool) const {
-    const auto size = static_cast<uint32_t>(chain.tokens().size());
-    for (uint32_t border = size / kChunkTokens;; --border) {
-      if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
-      auto found = FindAt(chain, border, identity, better_than, pool);
-      if (!found || *found) return found;
-      if (border == 0) return std::nullopt;
-    }
+    return NoThrow("StoredPrompts::Find", [&]() -> Result<std::optional<PromptPrefix>> {
+      const auto size = static_cast<uint32_t>(chain.tokens().size());
+      for (uint32_t border = size / kChunkTokens;; --border) {
+        if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
+        auto found = FindAt(chain, border, identity, better_than, pool);
+        if (!found || *found) return found;
+        if (border == 0) return std::nullopt;
+      }
+    });
   }
 
  private:
@@ -103,6 +109,9 @@ class StoredPrompts {
   Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const {
     const auto key = PointerKey(chain, border);
     if (!key) return Failure(key.error());
+    const auto has = internal::HasWholeChunk(store_, *key, manifest.bytes.size());
+    if (!has) return Failure(has.error());
+    if (*has) return {};
     const auto chunk =
         EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
     if (!chunk) return Failure(chunk.error());
@@ -116,38 +125,45 @@ class StoredPrompts {
     if (!pointer) return Failure(pointer.error());
     const auto stored = store_.Get(*pointer);
     if (!stored && stored.error().code == ErrorCode::kNotFound) return std::nullopt;
-    if (!stored) return Failure(stored.error());
+    if (!stored && stored.error().code != ErrorCode::kDataLoss) return Failure(stored.error());
     ChunkKey key;
-    auto found = DecodeChunkInto(*pointer, *stored, key.bytes)
+    auto found = stored && DecodeChunkInto(*pointer, *stored, key.bytes)
                      ? FindIn(chain, key, identity, better_than, pool)
                      : Result<std::optional<PromptPrefix>>(Fail(ErrorCode::kDataLoss, "a damaged pointer"));
-    const bool is_gone = !found && (found.error().code == ErrorCode::kNotFound ||
-                                    found.error().code == ErrorCode::kDataLoss ||
-                                    found.error().code == ErrorCode::kUnsupported);
-    if (!is_gone) return found;
+    if (found) return found;
+    switch (found.error().code) {
+      case ErrorCode::kOutOfRange:
+        return std::nullopt;  // a prompt that is too long for this pool, not for others
+      case ErrorCode::kNotFound:
+      case ErrorCode::kDataLoss:
+      case ErrorCode::kUnsupported:
+      case ErrorCode::kInvalidArgument:
+        break;  // it leads nowhere, and is forgotten
+      default:
+        return found;
+    }
     if (auto dropped = store_.Drop(*pointer); !dropped) return Failure(dropped.error());
     return std::nullopt;
   }
 
   Result<std::optional<PromptPrefix>> FindIn(const TokenChain& chain, const ChunkKey& key, const Identity& identity,
                                              uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
-    const auto stored = store_.Get(key);
-    if (!stored) return Failure(stored.error());
-    auto manifest = internal::OpenManifest(key, *stored, identity, *pool);
-    if (!manifest) return Failure(manifest.error());
-    const std::span<const int32_t> tokens = chain.tokens();
-    const uint32_t matched = internal::CommonPrefix(tokens, manifest->tokens);
-    const bool knows_next = matched == manifest->tokens.size() && !manifest->notes.logits.empty();
-    const uint32_t limit = internal::MostReusable(tokens, matched, knows_next);
-    const SavedTable* source;
-    const uint32_t reused = FindResumePoint(*manifest, pool->layout(), limit, source);
-    if (reused <= better_than) return std::nullopt;
-    const auto get = [this](const ChunkKey& chunk, uint64_t) { return store_.Get(chunk); };
-    auto cache = SnapshotLoader(pool, get).LoadPrefix(*manifest, *source, reused);
-    if (!cache) return Failure(cache.error());
-    PromptPrefix prefix{std::move(*cache), matched, {}};
-    if (reused == tokens.size()) prefix.logits = std::move(manifest->notes.logits);
-    return std::optional(std::move(prefix));
+    const auto load = [&](const Manifest& manifest) -> Result<std::optional<PromptPrefix>> {
+      const std::span<const int32_t> tokens = chain.tokens();
+      const uint32_t matched = internal::CommonPrefix(tokens, manifest.tokens);
+      const bool knows_next = matched == manifest.tokens.size() && !manifest.notes.logits.empty();
+      const uint32_t limit = internal::MostReusable(tokens, matched, knows_next);
+      const SavedTable* source;
+      const uint32_t reused = FindResumePoint(manifest, pool->layout(), limit, source);
+      if (reused <= better_than) return std::nullopt;
+      const auto get = [this](const ChunkKey& chunk, uint64_t) { return store_.Get(chunk); };
+      auto cache = SnapshotLoader(pool, get).LoadPrefix(manifest, *source, reused);
+      if (!cache) return Failure(cache.error());
+      PromptPrefix prefix{std::move(*cache), matched, {}};
+      if (reused == tokens.size()) prefix.logits = manifest.notes.logits;
+      return std::optional(std::move(prefix));
+    };
+    return internal::LoadFromStore(store_, key, identity, *pool, load);
   }
 
   ChunkStoreRef store_;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
@@ -43,6 +44,28 @@ class TokenChain {
  public:
   // `tokens` must outlive the chain.
   static Result<TokenChain> Of(const StateKind& kind, std::span<const int32_t> tokens) {
+    return NoThrow("the token chain", [&] { return Make(kind, tokens); });
+  }
+
+  std::span<const int32_t> tokens() const { return tokens_; }
+
+  // The digest of the first `count` tokens.
+  Result<Sha256Digest> At(size_t count) const {
+    const size_t whole = count / kChunkTokens, rest = count % kChunkTokens;
+    if (rest == 0) return links_[whole];
+    return Link(hash_, links_[whole], tokens_.subspan(whole * kChunkTokens, rest));
+  }
+
+  // The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
+  Result<ChunkKey> TokensKey(size_t group, size_t begin, size_t end) const { return Key("tokens", group, begin, end); }
+
+  // The key of recurrent group `group`'s state after `count` tokens.
+  Result<ChunkKey> StateKey(size_t group, size_t count) const { return Key("state", group, count, count); }
+
+ private:
+  explicit TokenChain(std::span<const int32_t> tokens) : tokens_(tokens) {}
+
+  static Result<TokenChain> Make(const StateKind& kind, std::span<const int32_t> tokens) {
     Sha256 hash;
     hash.Update("skald token chain 1");
     for (const Sha256Digest* digest :
@@ -63,24 +86,6 @@ class TokenChain {
     }
     return chain;
   }
-
-  std::span<const int32_t> tokens() const { return tokens_; }
-
-  // The digest of the first `count` tokens.
-  Result<Sha256Digest> At(size_t count) const {
-    const size_t whole = count / kChunkTokens, rest = count % kChunkTokens;
-    if (rest == 0) return links_[whole];
-    return Link(hash_, links_[whole], tokens_.subspan(whole * kChunkTokens, rest));
-  }
-
-  // The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
-  Result<ChunkKey> TokensKey(size_t group, size_t begin, size_t end) const { return Key("tokens", group, begin, end); }
-
-  // The key of recurrent group `group`'s state after `count` tokens.
-  Result<ChunkKey> StateKey(size_t group, size_t count) const { return Key("state", group, count, count); }
-
- private:
-  explicit TokenChain(std::span<const int32_t> tokens) : tokens_(tokens) {}
 
   static Result<Sha256Digest> Link(Sha256& hash, const Sha256Digest& before, std::span<const int32_t> tokens) {
     return hash.Update(before).Update(std::as_bytes(tokens)).Finish();

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/prompt_writer.h"
 #include "skald/text/tokenizer.h"
@@ -54,13 +55,15 @@ inline constexpr std::array<std::pair<std::string_view, ChatTemplate>, 6> kChatT
 
 // Returns the template of that name. The error lists all names.
 inline Result<ChatTemplate> ChatTemplateFromName(std::string_view name) {
-  std::string known;
-  for (const auto& [known_name, chat_template] : kChatTemplateNames) {
-    if (name == known_name) return chat_template;
-    known.append(known.empty() ? "" : ", ").append(known_name);
-  }
-  return Fail(ErrorCode::kInvalidArgument,
-              "there is no chat template \"" + std::string(name) + "\", expected one of: " + known);
+  return NoThrow("the chat template", [&]() -> Result<ChatTemplate> {
+    std::string known;
+    for (const auto& [known_name, chat_template] : kChatTemplateNames) {
+      if (name == known_name) return chat_template;
+      known.append(known.empty() ? "" : ", ").append(known_name);
+    }
+    return Fail(ErrorCode::kInvalidArgument,
+                "there is no chat template \"" + std::string(name) + "\", expected one of: " + known);
+  });
 }
 
 inline std::string_view NameOf(ChatTemplate chat_template) {
@@ -251,48 +254,50 @@ inline Result<void> CheckRoles(ChatTemplate chat_template, std::span<const Messa
 inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
                                                ChatTemplate chat_template,
                                                std::span<const Message> messages) {
-  std::string_view system;
-  std::span<const Message> turns = messages;
-  if (!messages.empty() && messages[0].role == Role::kSystem) {
-    system = messages[0].content;
-    turns = messages.subspan(1);
-  }
-  if (chat_template == ChatTemplate::kNone && messages.size() > 1) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "without a chat template there can be only one message, a user's");
-  }
-  Result<void> valid = internal::CheckRoles(chat_template, turns);
-  if (!valid) return Failure(valid.error());
-  for (const Message& message : messages) {
-    if (message.role == Role::kAssistant) continue;
-    valid = internal::CheckContent(chat_template, message.content);
-    if (!valid) return Failure(valid.error());
-  }
-
-  internal::PromptWriter out(tokenizer, NameOf(chat_template));
-  internal::WriteStart(chat_template, out);
-  for (size_t i = 0; i < turns.size(); ++i) {
-    if (turns[i].role == Role::kUser) {
-      internal::WriteUser(chat_template, i == 0 ? system : std::string_view(), turns[i].content,
-                          out);
-    } else {
-      internal::WriteAssistant(chat_template, turns[i].content, out);
-      internal::WriteEndOfAssistant(chat_template, out);
+  return NoThrow("encoding a chat", [&]() -> Result<std::vector<int32_t>> {
+    std::string_view system;
+    std::span<const Message> turns = messages;
+    if (!messages.empty() && messages[0].role == Role::kSystem) {
+      system = messages[0].content;
+      turns = messages.subspan(1);
     }
-  }
-  return std::move(out).Finish();
+    if (chat_template == ChatTemplate::kNone && messages.size() > 1) {
+      return Fail(ErrorCode::kInvalidArgument, "without a chat template there can be only one message, a user's");
+    }
+    Result<void> valid = internal::CheckRoles(chat_template, turns);
+    if (!valid) return Failure(valid.error());
+    for (const Message& message : messages) {
+      if (message.role == Role::kAssistant) continue;
+      valid = internal::CheckContent(chat_template, message.content);
+      if (!valid) return Failure(valid.error());
+    }
+
+    internal::PromptWriter out(tokenizer, NameOf(chat_template));
+    internal::WriteStart(chat_template, out);
+    for (size_t i = 0; i < turns.size(); ++i) {
+      if (turns[i].role == Role::kUser) {
+        internal::WriteUser(chat_template, i == 0 ? system : std::string_view(), turns[i].content, out);
+      } else {
+        internal::WriteAssistant(chat_template, turns[i].content, out);
+        internal::WriteEndOfAssistant(chat_template, out);
+      }
+    }
+    return std::move(out).Finish();
+  });
 }
 
 inline Result<std::vector<int32_t>> EncodeNextTurn(const Tokenizer& tokenizer,
                                                    ChatTemplate chat_template,
                                                    std::string_view user_text) {
-  if (Result<void> valid = internal::CheckContent(chat_template, user_text); !valid) {
-    return Failure(valid.error());
-  }
-  internal::PromptWriter out(tokenizer, NameOf(chat_template));
-  internal::WriteEndOfAssistant(chat_template, out);
-  internal::WriteUser(chat_template, {}, user_text, out);
-  return std::move(out).Finish();
+  return NoThrow("encoding a turn", [&]() -> Result<std::vector<int32_t>> {
+    if (Result<void> valid = internal::CheckContent(chat_template, user_text); !valid) {
+      return Failure(valid.error());
+    }
+    internal::PromptWriter out(tokenizer, NameOf(chat_template));
+    internal::WriteEndOfAssistant(chat_template, out);
+    internal::WriteUser(chat_template, {}, user_text, out);
+    return std::move(out).Finish();
+  });
 }
 
 }  // namespace skald

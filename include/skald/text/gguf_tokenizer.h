@@ -14,31 +14,65 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "skald/base/json_fields.h"
+#include "skald/base/json_tree.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/sentencepiece_writer.h"
 #include "skald/text/tokenizer.h"
+#include "skald/weights/gguf_metadata.h"
 
 namespace skald {
 namespace internal {
 
-// Returns an array of `count` values that `is_right` accepts, or null and an error.
-template <class Predicate>
-const nlohmann::json* GgufArray(const JsonFields& fields, const char* name, size_t count, const char* expected,
-                                Predicate is_right) {
-  const nlohmann::json* array = fields.Find(name);
-  if (array == nullptr) {
-    fields.Missing(name);
-    return nullptr;
+// How the names of all that tells of the tokenizer begin.
+inline constexpr std::string_view kGgufTokenizer = "tokenizer.ggml.";
+
+// The arrays that tell of the pieces, one element for each.
+class GgufPieceArrays {
+ public:
+  GgufPieceArrays(const GgufMetadata& metadata, const JsonFields& fields) : metadata_(metadata), fields_(fields) {}
+
+  // The number of elements of an array; 0 for none.
+  size_t SizeOf(const char* name) const {
+    const GgufArray* const array = Find(name);
+    return array == nullptr ? 0 : static_cast<size_t>(array->size());
   }
-  bool right = array->is_array() && array->size() == count;
-  for (size_t i = 0; right && i < count; ++i) right = is_right((*array)[i]);
-  if (right) return array;
-  fields.WrongValue(name, *array, "an array of " + std::to_string(count) + " " + expected);
-  return nullptr;
-}
+
+  // Calls take(i, value) with each of `count` elements, as JSON. Notes an error for any other number of them, and where
+  // `take` returns false.
+  template <class Take>
+  void Read(const char* name, size_t count, const char* expected, Take take) const {
+    const std::string all = "an array of " + std::to_string(count) + " " + expected;
+    const GgufArray* const array = Find(name);
+    if (array == nullptr) {
+      const nlohmann::json* const value = fields_.Find(name);
+      return value == nullptr ? fields_.Missing(name) : fields_.WrongValue(name, *value, all);
+    }
+    size_t taken = 0;
+    if (array->size() == count) {
+      array->ForEach([&](const GgufValue& element) {
+        const auto* const value = std::get_if<nlohmann::json>(&element);
+        const bool is_right = value != nullptr && take(taken, *value);
+        taken += is_right;
+        return is_right;
+      });
+    }
+    if (taken != count || array->size() != count) {
+      fields_.WrongValue(name, "an array of " + std::to_string(array->size()), all);
+    }
+  }
+
+ private:
+  const GgufArray* Find(const char* name) const { return metadata_.Array(std::string(kGgufTokenizer) + name); }
+
+  const GgufMetadata& metadata_;
+  const JsonFields& fields_;
+};
 
 // Converters write spaces in user-defined pieces as they are; SentencePiece never does.
 inline std::string WithSpaceSymbols(const std::string& text) {
@@ -53,26 +87,28 @@ inline std::string WithSpaceSymbols(const std::string& text) {
   return replaced;
 }
 
-inline void ReadGgufPieces(const JsonFields& fields, NewSentencePieceModel& model) {
+inline void ReadGgufPieces(const GgufPieceArrays& arrays, NewSentencePieceModel& model) {
   constexpr const char *kTokens = "tokens", *kScores = "scores", *kTypes = "token_type";
-  const nlohmann::json* listed = fields.Find(kTokens);
-  const size_t count = listed != nullptr && listed->is_array() ? listed->size() : 0;
-  const auto is_string = [](const nlohmann::json& value) { return value.is_string(); };
-  const auto is_number = [](const nlohmann::json& value) { return value.is_number(); };
-  const auto is_type = [](const nlohmann::json& value) {
-    return value.is_number_integer() && value >= static_cast<int>(PieceType::kNormal) &&
-           value <= static_cast<int>(PieceType::kByte);
-  };
-  const nlohmann::json* tokens = GgufArray(fields, kTokens, count, "strings", is_string);
-  const nlohmann::json* scores = GgufArray(fields, kScores, count, "numbers, one for each token", is_number);
-  const nlohmann::json* types = GgufArray(fields, kTypes, count, "numbers from 1 to 6, one for each token", is_type);
-  if (tokens == nullptr || scores == nullptr || types == nullptr) return;
-  for (size_t i = 0; i < count; ++i) {
-    const auto& text = (*tokens)[i].get_ref<const std::string&>();
-    const auto type = static_cast<PieceType>((*types)[i].get<int>());
-    const bool spaced = type == PieceType::kUserDefined;
-    model.pieces.push_back({spaced ? WithSpaceSymbols(text) : text, (*scores)[i].get<float>(), type});
+  std::vector<NewPiece> pieces(arrays.SizeOf(kTokens));
+  arrays.Read(kTokens, pieces.size(), "strings", [&](size_t i, const nlohmann::json& text) {
+    if (text.is_string()) pieces[i].text = text.get_ref<const std::string&>();
+    return text.is_string();
+  });
+  arrays.Read(kScores, pieces.size(), "numbers, one for each token", [&](size_t i, const nlohmann::json& score) {
+    if (score.is_number()) pieces[i].score = score.get<float>();
+    return score.is_number();
+  });
+  arrays.Read(kTypes, pieces.size(), "numbers from 1 to 6, one for each token",
+              [&](size_t i, const nlohmann::json& type) {
+                const bool is_type = type.is_number_integer() && type >= static_cast<int>(PieceType::kNormal) &&
+                                     type <= static_cast<int>(PieceType::kByte);
+                if (is_type) pieces[i].type = static_cast<PieceType>(type.get<int>());
+                return is_type;
+              });
+  for (NewPiece& piece : pieces) {
+    if (piece.type == PieceType::kUserDefined) piece.text = WithSpaceSymbols(piece.text);
   }
+  model.pieces = std::move(pieces);
 }
 
 inline std::optional<size_t> GgufTokenId(const JsonFields& fields, const char* name, size_t count) {
@@ -82,54 +118,59 @@ inline std::optional<size_t> GgufTokenId(const JsonFields& fields, const char* n
 
 }  // namespace internal
 
-// Returns the SentencePiece model, as the content of its file, that `metadata`, an object of names like
-// "tokenizer.ggml.tokens", describe. Errors: kNotFound where there is none; kUnsupported for one of another kind, above
+// Returns the SentencePiece model, as the content of its file, that values of names like "tokenizer.ggml.tokens" in
+// `metadata` describe. Errors: kNotFound where there is none; kUnsupported for one of another kind, above
 // all the byte-level "gpt2" of Llama 3 and Qwen; kDataLoss for values that cannot be right.
-inline Result<std::string> SentencePieceFromGguf(const nlohmann::json& metadata) {
-  nlohmann::json values = nlohmann::json::object();
-  const std::string prefix = "tokenizer.ggml.";
-  for (const auto& [name, value] : metadata.items()) {
-    if (name.starts_with(prefix)) values[name.substr(prefix.size())] = value;
-  }
-  std::optional<Error> error;
-  const internal::JsonFields fields(&values, nullptr, prefix, &error);
-  const std::string kind = fields.String("model");
-  if (!error && kind != "llama") {
-    fields.Unsupported("model", kind, R"("llama", the kind with scores; run the model on token ids instead)");
-  }
-  internal::NewSentencePieceModel model;
-  if (!error) internal::ReadGgufPieces(fields, model);
-  const size_t count = model.pieces.size();
-  if (fields.Flag("add_bos_token", true)) model.bos = internal::GgufTokenId(fields, "bos_token_id", count);
-  model.eos = internal::GgufTokenId(fields, "eos_token_id", count);
-  model.unk = internal::GgufTokenId(fields, "unknown_token_id", count);
-  model.pad = internal::GgufTokenId(fields, "padding_token_id", count);
-  model.add_dummy_prefix = fields.Flag("add_space_prefix", true);
-  model.remove_extra_whitespaces = fields.Flag("remove_extra_whitespaces", false);
-  if (error) return Fail(error->code, "metadata: " + error->message);
-  return internal::WriteSentencePieceModel(model);
+inline Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
+  return NoThrow("the metadata", [&]() -> Result<std::string> {
+    const std::string prefix(internal::kGgufTokenizer);
+    nlohmann::json values = nlohmann::json::object();
+    const internal::JsonGuard guard(values);
+    for (const auto& [name, value] : metadata.values.items()) {
+      if (name.starts_with(prefix)) values[name.substr(prefix.size())] = value;
+    }
+    std::optional<Error> error;
+    const internal::JsonFields fields(&values, nullptr, prefix, &error);
+    const std::string kind = fields.String("model");
+    if (!error && kind != "llama") {
+      fields.Unsupported("model", kind, R"("llama", the kind with scores; run the model on token ids instead)");
+    }
+    internal::NewSentencePieceModel model;
+    if (!error) internal::ReadGgufPieces({metadata, fields}, model);
+    const size_t count = model.pieces.size();
+    if (fields.Flag("add_bos_token", true)) model.bos = internal::GgufTokenId(fields, "bos_token_id", count);
+    model.eos = internal::GgufTokenId(fields, "eos_token_id", count);
+    model.unk = internal::GgufTokenId(fields, "unknown_token_id", count);
+    model.pad = internal::GgufTokenId(fields, "padding_token_id", count);
+    model.add_dummy_prefix = fields.Flag("add_space_prefix", true);
+    model.remove_extra_whitespaces = fields.Flag("remove_extra_whitespaces", false);
+    if (error) return Fail(error->code, "metadata: " + error->message);
+    return internal::WriteSentencePieceModel(model);
+  });
 }
 
 // Returns the tokenizer that `metadata` describe. Errors: those of SentencePieceFromGguf, and of Tokenizer::Parse where
 // the pieces make none.
-inline Result<Tokenizer> TokenizerFromGguf(const nlohmann::json& metadata) {
-  const Result<std::string> model = SentencePieceFromGguf(metadata);
-  if (!model) return Failure(model.error());
-  Result<Tokenizer> tokenizer = Tokenizer::Parse(*model);
-  if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
-  return tokenizer;
+inline Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
+  return NoThrow("the tokenizer in the metadata", [&]() -> Result<Tokenizer> {
+    const Result<std::string> model = SentencePieceFromGguf(metadata);
+    if (!model) return Failure(model.error());
+    Result<Tokenizer> tokenizer = Tokenizer::Parse(*model);
+    if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
+    return tokenizer;
+  });
 }
 
 // Returns the chat template's program in the Jinja language from `metadata`, which must outlive it; empty if there is
 // none.
-inline std::string_view JinjaFromGguf(const nlohmann::json& metadata) {
-  const auto jinja = metadata.find("tokenizer.chat_template");
-  if (jinja == metadata.end() || !jinja->is_string()) return {};
+inline std::string_view JinjaFromGguf(const GgufMetadata& metadata) {
+  const auto jinja = metadata.values.find("tokenizer.chat_template");
+  if (jinja == metadata.values.end() || !jinja->is_string()) return {};
   return jinja->get_ref<const std::string&>();
 }
 
 // Returns the chat template that `metadata` tell of, or kNone.
-inline ChatTemplate ChatTemplateFromGguf(const nlohmann::json& metadata) {
+inline ChatTemplate ChatTemplateFromGguf(const GgufMetadata& metadata) {
   return ChatTemplateFromJinja(JinjaFromGguf(metadata));
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looks at the outline of a SentencePiece model file before the SentencePiece library parses it,
-// because that library accepts a file cut short between two fields and fills in defaults for the
-// rest. The file is a protocol buffer message ModelProto (sentencepiece_model.proto); only its
-// top-level fields are looked at. Pure; safe for concurrent calls.
+// Looks at the outline of a SentencePiece model file before the SentencePiece library parses it, because that library
+// accepts a file cut short between two fields and fills in defaults for the rest; and reads which pieces are
+// user-defined, which the library does not tell. The file is a protocol buffer message ModelProto
+// (sentencepiece_model.proto). Pure; safe for concurrent calls.
 // Source of the wire format: protobuf.dev/programming-guides/encoding.
 
 #ifndef SKALD_TEXT_SENTENCEPIECE_FILE_H_
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "skald/base/result.h"
 
@@ -61,6 +62,37 @@ inline std::optional<uint64_t> TakeField(std::string_view& bytes) {
   if (size > bytes.size()) return std::nullopt;
   bytes.remove_prefix(static_cast<size_t>(size));
   return *tag >> 3;
+}
+
+// Returns what a field that TakeField took off the front of `before`, leaving `rest`, holds: the content of one with a
+// length, or a number as it was taken for one.
+inline std::string_view ContentOfField(std::string_view before, std::string_view rest) {
+  std::string_view content = before.substr(0, before.size() - rest.size());
+  const uint64_t tag = TakeVarint(content).value_or(0);
+  if ((tag & 7) == 2) TakeVarint(content);
+  return content;
+}
+
+// Returns which of the pieces in a whole model file are user-defined, in the order of their ids.
+inline std::vector<bool> FindUserDefined(std::string_view model) {
+  constexpr uint64_t kPieces = 1, kType = 3, kUserDefined = 4;
+  std::vector<bool> is_user_defined;
+  while (!model.empty()) {
+    const std::string_view before = model;
+    const std::optional<uint64_t> field = TakeField(model);
+    if (!field) break;
+    if (*field != kPieces) continue;
+    bool is_one = false;  // a message in which a field is there twice has the last value
+    for (std::string_view piece = ContentOfField(before, model); !piece.empty();) {
+      const std::string_view in_piece = piece;
+      const std::optional<uint64_t> part = TakeField(piece);
+      if (!part) break;
+      std::string_view value = ContentOfField(in_piece, piece);
+      if (*part == kType) is_one = TakeVarint(value) == kUserDefined;
+    }
+    is_user_defined.push_back(is_one);
+  }
+  return is_user_defined;
 }
 
 // Checks that `bytes` are a sequence of whole fields: pieces, and the two specifications that

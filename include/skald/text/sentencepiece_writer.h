@@ -53,8 +53,8 @@ enum class PieceType : int { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefin
 
 struct NewPiece {
   std::string text;
-  float score;
-  PieceType type;
+  float score = 0;
+  PieceType type = PieceType::kNormal;
 };
 
 // What a model of merges (byte-pair encoding) consists of.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The pieces of a vocabulary that steer a model instead of standing for text: control pieces (<s>,
-// </s>) and the markers of chat turns. A list built once by the tokenizer; immutable afterwards,
-// safe for concurrent calls.
+// The pieces of a vocabulary that steer a model instead of standing for text: control pieces (<s>, </s>) and markers,
+// of chat turns above all. A list built once by the tokenizer; immutable afterwards, safe for concurrent calls.
 
 #ifndef SKALD_TEXT_SPECIAL_PIECES_H_
 #define SKALD_TEXT_SPECIAL_PIECES_H_
@@ -12,20 +11,35 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace skald {
 
-// Markers that published models define in one of two ways: as control pieces, which SentencePiece
-// never finds in a text (Mistral v0.3), or as user-defined pieces, which it finds in any text
-// (Gemma).
+// Markers that published models define in one of three ways: as control pieces, which SentencePiece never finds in a
+// text (Mistral v0.3); as user-defined pieces, which it finds in any text (Gemma); or as pieces like any others.
 inline constexpr std::array<std::string_view, 12> kTurnMarkers = {
     "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>",
     "<|im_start|>",    "<|im_end|>",    "<|system|>",       "<|user|>",
     "<|assistant|>",   "<|end|>",       "[INST]",           "[/INST]"};
+
+// Returns whether a user-defined piece of this name is a marker. All that stands in brackets counts as one, known or
+// not, but the tags of HTML that Gemma has for formatted text.
+constexpr bool IsMarkerName(std::string_view name) {
+  constexpr std::string_view kTags[] = {"table", "caption", "thead", "tbody", "tfoot", "tr",  "th",   "td",
+                                        "h1",    "h2",      "h3",    "h4",    "h5",    "h6",  "code", "blockquote",
+                                        "b",     "i",       "u",     "s",     "sub",   "sup", "em",   "strong"};
+  const bool is_square = name.size() >= 2 && name.front() == '[' && name.back() == ']';
+  const bool is_angled = name.size() >= 2 && name.front() == '<' && name.back() == '>';
+  if (!is_angled) return is_square;
+  std::string_view tag = name.substr(1, name.size() - 2);
+  if (tag.starts_with('/')) tag.remove_prefix(1);
+  return std::find(std::begin(kTags), std::end(kTags), tag) == std::end(kTags);
+}
 
 struct SpecialPiece {
   std::string name;
@@ -37,44 +51,63 @@ struct SpecialPiece {
 
 class SpecialPieces {
  public:
-  void Add(SpecialPiece piece) {
-    starts_piece_.set(static_cast<unsigned char>(piece.name[0]));
-    any_to_spell_out_ |= !piece.spelled_out.empty();
-    const auto shorter = [&](const SpecialPiece& other) {
-      return other.name.size() < piece.name.size();
-    };
-    pieces_.insert(std::find_if(pieces_.begin(), pieces_.end(), shorter), std::move(piece));
+  SpecialPieces() = default;
+
+  // Pieces without a name are left out. Takes time in proportion to the names' letters, but for sorting.
+  explicit SpecialPieces(std::vector<SpecialPiece> pieces) : pieces_(std::move(pieces)) {
+    std::erase_if(pieces_, [](const SpecialPiece& piece) { return piece.name.empty(); });
+    std::sort(pieces_.begin(), pieces_.end(),
+              [](const SpecialPiece& a, const SpecialPiece& b) { return a.name < b.name; });
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const SpecialPiece& piece = pieces_[i];
+      starts_piece_.set(static_cast<unsigned char>(piece.name[0]));
+      if (!piece.spelled_out.empty()) to_spell_out_.emplace(piece.id, i);
+      size_t shorter = i == 0 ? kNone : i - 1;
+      while (shorter != kNone && !piece.name.starts_with(pieces_[shorter].name)) shorter = shorter_[shorter];
+      shorter_.push_back(shorter);
+    }
   }
 
   // Returns the longest piece whose name `text` starts with, or null.
   const SpecialPiece* AtStartOf(std::string_view text) const {
     if (text.empty() || !starts_piece_.test(static_cast<unsigned char>(text[0]))) return nullptr;
-    return FirstWith([text](const SpecialPiece& piece) { return text.starts_with(piece.name); });
+    // All names that `text` starts with are also what the last name up to `text` starts with.
+    size_t found = FirstAfter(text);
+    if (found == 0) return nullptr;
+    --found;
+    const std::string& last = pieces_[found].name;
+    const auto [end, ignored] = std::mismatch(last.begin(), last.end(), text.begin(), text.end());
+    const auto same = static_cast<size_t>(end - last.begin());
+    while (found != kNone && pieces_[found].name.size() > same) found = shorter_[found];
+    return found == kNone ? nullptr : &pieces_[found];
   }
 
   // Returns the piece of that name, or null.
   const SpecialPiece* Named(std::string_view name) const {
-    return FirstWith([name](const SpecialPiece& piece) { return piece.name == name; });
+    const size_t after = FirstAfter(name);
+    return after == 0 || pieces_[after - 1].name != name ? nullptr : &pieces_[after - 1];
   }
 
   // Returns the piece of that id if it has to be spelled out in text from users, or null.
   const SpecialPiece* ToSpellOut(int32_t id) const {
-    // Spares models with hundreds of control pieces a search for each id.
-    if (!any_to_spell_out_) return nullptr;
-    return FirstWith(
-        [id](const SpecialPiece& piece) { return piece.id == id && !piece.spelled_out.empty(); });
+    const auto found = to_spell_out_.find(id);
+    return found == to_spell_out_.end() ? nullptr : &pieces_[found->second];
   }
 
  private:
-  template <class Predicate>
-  const SpecialPiece* FirstWith(Predicate predicate) const {
-    const auto found = std::find_if(pieces_.begin(), pieces_.end(), predicate);
-    return found == pieces_.end() ? nullptr : &*found;
+  static constexpr size_t kNone = ~size_t{0};
+
+  // The index of the first piece whose name comes after `text`.
+  size_t FirstAfter(std::string_view text) const {
+    const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), text,
+                                        [](std::string_view t, const SpecialPiece& piece) { return t < piece.name; });
+    return static_cast<size_t>(after - pieces_.begin());
   }
 
-  std::vector<SpecialPiece> pieces_;  // longest name first
+  std::vector<SpecialPiece> pieces_;  // sorted by name
+  std::vector<size_t> shorter_;       // for each, the longest one that its name starts with, or kNone
   std::bitset<256> starts_piece_;     // by the first byte of a name
-  bool any_to_spell_out_ = false;
+  std::unordered_map<int32_t, size_t> to_spell_out_;
 };
 
 }  // namespace skald

@@ -14,10 +14,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/utf8.h"
 #include "skald/text/tokenizer.h"
-#include "skald/text/utf8.h"
 
 namespace skald {
 
@@ -34,6 +36,20 @@ class StreamDecoder {
   Result<std::string> Push(int32_t id) {
     const Result<std::string_view> piece = tokenizer_->IdToPiece(id);
     if (!piece) return Failure(piece.error());
+    return NoThrow("decoding an id", [&]() -> Result<std::string> {
+      StreamDecoder next = *this;
+      std::string text = next.Append(id, *piece);
+      *this = std::move(next);
+      return text;
+    });
+  }
+
+  // Returns what is left at the end of the text: a character of which bytes are missing, as U+FFFD for each byte. So
+  // short a text needs no memory.
+  std::string Flush() noexcept { return Emit(TakeCharacters(AtIncomplete::kReplace)); }
+
+ private:
+  std::string Append(int32_t id, std::string_view piece) {
     const PieceKind kind = tokenizer_->KindOf(id);
     if (kind == PieceKind::kByte) {
       bytes_ += static_cast<char>(tokenizer_->ByteOf(id));
@@ -41,15 +57,10 @@ class StreamDecoder {
     }
     std::string text = Flush();
     if (kind == PieceKind::kUnknown) text += Emit(tokenizer_->unknown_text());
-    if (kind == PieceKind::kText) text += Emit(Spell(*piece));
+    if (kind == PieceKind::kText) text += Emit(Spell(piece));
     return text;
   }
 
-  // Returns what is left at the end of the text: a character of which bytes are missing, as U+FFFD
-  // for each byte.
-  std::string Flush() { return Emit(TakeCharacters(AtIncomplete::kReplace)); }
-
- private:
   std::string Emit(std::string text) {
     if (!text.empty()) at_start_ = false;
     return text;

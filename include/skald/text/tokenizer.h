@@ -18,19 +18,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "skald/base/no_throw.h"
+#include "skald/base/printable.h"
 #include "skald/base/result.h"
+#include "skald/base/small_file.h"
 #include "skald/text/sentencepiece_file.h"
 #include "skald/text/special_pieces.h"
 
@@ -54,18 +55,21 @@ enum class LeadingSpace { kKeep, kDropOne, kDropAll };
 // How pieces spell a space: U+2581.
 inline constexpr std::string_view kSpaceSymbol = "\xE2\x96\x81";
 
+// Most bytes of a file with a SentencePiece model. The largest published, of 262,144 pieces, has 5 MB.
+inline constexpr uint64_t kMaxTokenizerFile = uint64_t{256} << 20;
+
 class Tokenizer {
  public:
-  // Reads a SentencePiece model file. The error names the file.
+  // Reads a SentencePiece model file of at most kMaxTokenizerFile bytes. The error names the file.
   static Result<Tokenizer> Load(const std::filesystem::path& path);
 
   // Makes a tokenizer of the bytes of a SentencePiece model file, which are copied.
   static Result<Tokenizer> Parse(std::string_view bytes);
 
-  // Returns the ids of `text`, without BOS or EOS. Any bytes are allowed: each one that is not part
-  // of valid UTF-8 counts as U+FFFD. With ParseSpecial::kYes each stretch of text between special
-  // pieces is encoded on its own, and so starts with the space that some models put before every
-  // text.
+  // Returns the ids of `text`, without BOS or EOS, and without any control piece or marker: text from users cannot
+  // steer the model. Any bytes are allowed: each one that is not part of valid UTF-8 counts as U+FFFD. With
+  // ParseSpecial::kYes each stretch of text between special pieces is encoded on its own, and so starts with the space
+  // that some models put before every text.
   Result<std::vector<int32_t>> Encode(std::string_view text,
                                       ParseSpecial parse_special = ParseSpecial::kNo) const;
 
@@ -111,13 +115,15 @@ class Tokenizer {
   }
 
   Result<void> CheckId(int32_t id) const;
+  std::optional<int32_t> FindPiece(PieceKind kind, std::string_view beginning = {}) const;
   int32_t SameSpelling(int32_t id) const {
     return processor_->PieceToId(processor_->IdToPiece(id));
   }
   Result<std::vector<int32_t>> EncodeAsLibraryDoes(std::string_view text) const;
   Result<std::vector<int32_t>> EncodePlain(std::string_view text) const;
   Result<std::vector<int32_t>> SpellOut(std::string_view name, int32_t id) const;
-  Result<void> FindSpecialPieces();
+  Result<std::vector<SpecialPiece>> FindMarkers(const std::vector<bool>& is_user_defined) const;
+  Result<void> FindSpecialPieces(const std::vector<bool>& is_user_defined);
   Result<void> FindDecodingRules();
 
   std::unique_ptr<const sentencepiece::SentencePieceProcessor> processor_;
@@ -138,74 +144,74 @@ inline Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t model_voc
   const bool padded = model_vocab_size > pieces && model_vocab_size - pieces <= kMaxPadding &&
                       model_vocab_size % kPaddedTo == 0;
   if (padded) return {};
-  return Fail(ErrorCode::kInvalidArgument, "the tokenizer has " + std::to_string(pieces) +
-                                               " pieces, but the model has a vocabulary of " +
-                                               std::to_string(model_vocab_size) +
-                                               ": they do not belong together");
+  return NoThrow("the vocabulary", [&]() -> Result<void> {
+    return Fail(ErrorCode::kInvalidArgument, "the tokenizer has " + std::to_string(pieces) +
+                                                 " pieces, but the model has a vocabulary of " +
+                                                 std::to_string(model_vocab_size) + ": they do not belong together");
+  });
 }
 
 // Implementation.
 
 inline Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    return Fail(ErrorCode::kNotFound,
-                path.string() + ": no such file, expected a SentencePiece model");
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.is_open() || file.bad()) {
-    return Fail(ErrorCode::kNotFound, path.string() + ": cannot be read");
-  }
-  Result<Tokenizer> tokenizer = Parse(bytes);
-  if (!tokenizer) return Annotate(path.string(), tokenizer);
-  return tokenizer;
+  return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
+    const Result<std::string> bytes = ReadSmallFile(path, kMaxTokenizerFile);
+    if (!bytes) return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model");
+    Result<Tokenizer> tokenizer = Parse(*bytes);
+    if (!tokenizer) return Annotate(path.string(), tokenizer);
+    return tokenizer;
+  });
 }
 
 inline Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
-  if (Result<void> whole = internal::CheckSentencePieceOutline(bytes); !whole) {
-    return Failure(whole.error());
-  }
-  auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
-  if (const auto status = processor->LoadFromSerializedProto(std::string(bytes)); !status.ok()) {
-    return Fail(ErrorCode::kDataLoss,
-                std::string("not a usable SentencePiece model: ") + status.message());
-  }
-  Tokenizer tokenizer(std::move(processor));
-  if (Result<void> found = tokenizer.FindSpecialPieces(); !found) return Failure(found.error());
-  if (Result<void> found = tokenizer.FindDecodingRules(); !found) return Failure(found.error());
-  return tokenizer;
+  return NoThrow("the SentencePiece model", [&]() -> Result<Tokenizer> {
+    if (Result<void> whole = internal::CheckSentencePieceOutline(bytes); !whole) return Failure(whole.error());
+    auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
+    if (const auto status = processor->LoadFromSerializedProto(std::string(bytes)); !status.ok()) {
+      return Fail(ErrorCode::kDataLoss,
+                  Printable(std::string("not a usable SentencePiece model: ") + status.message()));
+    }
+    Tokenizer tokenizer(std::move(processor));
+    const std::vector<bool> is_user_defined = internal::FindUserDefined(bytes);
+    if (is_user_defined.size() != tokenizer.vocab_size()) {
+      return Fail(ErrorCode::kDataLoss, "not a usable SentencePiece model: it lists its pieces in an unknown manner");
+    }
+    if (Result<void> found = tokenizer.FindSpecialPieces(is_user_defined); !found) return Failure(found.error());
+    if (Result<void> found = tokenizer.FindDecodingRules(); !found) return Failure(found.error());
+    return tokenizer;
+  });
 }
 
-inline Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
-                                                      ParseSpecial parse_special) const {
-  if (parse_special == ParseSpecial::kNo) return EncodePlain(text);
-  std::vector<int32_t> ids;
-  while (!text.empty()) {
-    size_t length = 0;  // of the plain text before the next special piece
-    const SpecialPiece* special = nullptr;
-    while (length < text.size() && !(special = specials_.AtStartOf(text.substr(length)))) ++length;
-    const Result<std::vector<int32_t>> plain = EncodePlain(text.substr(0, length));
-    if (!plain) return plain;
-    ids.insert(ids.end(), plain->begin(), plain->end());
-    text.remove_prefix(length);
-    if (!special) break;
-    ids.push_back(special->id);
-    text.remove_prefix(special->name.size());
-  }
-  return ids;
+inline Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, ParseSpecial parse_special) const {
+  return NoThrow("encoding a text", [&]() -> Result<std::vector<int32_t>> {
+    if (parse_special == ParseSpecial::kNo) return EncodePlain(text);
+    std::vector<int32_t> ids;
+    for (std::string_view rest = text; !rest.empty();) {
+      size_t length = 0;  // of the plain text before the next special piece
+      const SpecialPiece* special = nullptr;
+      while (length < rest.size() && !(special = specials_.AtStartOf(rest.substr(length)))) ++length;
+      const Result<std::vector<int32_t>> plain = EncodePlain(rest.substr(0, length));
+      if (!plain) return plain;
+      ids.insert(ids.end(), plain->begin(), plain->end());
+      rest.remove_prefix(length);
+      if (!special) break;
+      ids.push_back(special->id);
+      rest.remove_prefix(special->name.size());
+    }
+    return ids;
+  });
 }
 
 inline Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids) const {
-  for (const int32_t id : ids) {
-    if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
-  }
-  std::string text;
-  const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
-  if (!status.ok()) {
-    return Fail(ErrorCode::kInvalidArgument, std::string("cannot decode: ") + status.message());
-  }
-  return text;
+  return NoThrow("decoding ids", [&]() -> Result<std::string> {
+    for (const int32_t id : ids) {
+      if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
+    }
+    std::string text;
+    const auto status = processor_->Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+    if (status.ok()) return text;
+    return Fail(ErrorCode::kInvalidArgument, Printable(std::string("cannot decode: ") + status.message()));
+  });
 }
 
 inline std::optional<int32_t> Tokenizer::PieceToId(std::string_view piece) const {
@@ -239,11 +245,21 @@ inline uint8_t Tokenizer::ByteOf(int32_t id) const {
   return byte;
 }
 
+// Returns the first piece of a kind that begins so. (unk_id() is that of a name, which need not be the unknown
+// piece's.)
+inline std::optional<int32_t> Tokenizer::FindPiece(PieceKind kind, std::string_view beginning) const {
+  for (int32_t id = 0; static_cast<size_t>(id) < vocab_size(); ++id) {
+    if (processor_->IdToPiece(id).starts_with(beginning) && KindOf(id) == kind) return id;
+  }
+  return std::nullopt;
+}
+
 inline Result<void> Tokenizer::CheckId(int32_t id) const {
   if (id >= 0 && static_cast<size_t>(id) < vocab_size()) return {};
-  return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) +
-                                               " is outside of the vocabulary of " +
-                                               std::to_string(vocab_size()) + " pieces");
+  return NoThrow("a token id", [&]() -> Result<void> {
+    return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) + " is outside of the vocabulary of " +
+                                                 std::to_string(vocab_size()) + " pieces");
+  });
 }
 
 // Encodes with turn markers matched wherever the library matches them.
@@ -258,7 +274,7 @@ inline Result<std::vector<int32_t>> Tokenizer::EncodeAsLibraryDoes(std::string_v
   std::vector<int32_t> ids;
   const auto status = processor_->Encode(text, &ids);
   if (!status.ok()) {
-    return Fail(ErrorCode::kInvalidArgument, std::string("cannot encode: ") + status.message());
+    return Fail(ErrorCode::kInvalidArgument, Printable(std::string("cannot encode: ") + status.message()));
   }
   return ids;
 }
@@ -280,49 +296,90 @@ inline Result<std::vector<int32_t>> Tokenizer::EncodePlain(std::string_view text
   return ids;
 }
 
-// Returns ids of other pieces for the name of a turn marker, or none if it is never found in a
-// text. Encodes the name in two parts, so that neither is the marker, each behind a whole marker,
-// so that no space is added.
+// Returns ids of other pieces for the name of a marker, or none if it is never found in a text. Encodes the name in two
+// parts, so that neither is the marker, each behind a whole marker, so that no space is added.
 inline Result<std::vector<int32_t>> Tokenizer::SpellOut(std::string_view name, int32_t id) const {
+  const auto ids_behind = [id](const std::vector<int32_t>& ids) {
+    const auto marker = std::find(ids.begin(), ids.end(), id);
+    return marker == ids.end() ? marker : marker + 1;
+  };
+  const Result<std::vector<int32_t>> whole = EncodeAsLibraryDoes(name);
+  if (!whole || std::find(whole->begin(), whole->end(), id) == whole->end()) {
+    return whole ? std::vector<int32_t>{} : whole;
+  }
   std::vector<int32_t> spelled_out;
   for (const std::string_view part : {name.substr(0, 1), name.substr(1)}) {
-    const Result<std::vector<int32_t>> ids = EncodeAsLibraryDoes(std::string(name).append(part));
+    Result<std::vector<int32_t>> ids = EncodeAsLibraryDoes(std::string(name).append(part));
     if (!ids) return ids;
-    const auto marker = std::find(ids->begin(), ids->end(), id);
-    if (marker == ids->end()) return std::vector<int32_t>{};
-    spelled_out.insert(spelled_out.end(), marker + 1, ids->end());
+    auto begin = ids_behind(*ids);
+    if (begin == ids->end() && !part.empty()) {  // another piece took the end of the marker
+      ids = EncodeAsLibraryDoes(part);
+      if (!ids) return ids;
+      begin = ids->begin();
+    }
+    spelled_out.insert(spelled_out.end(), begin, ids->cend());
   }
   return spelled_out;
 }
 
-inline Result<void> Tokenizer::FindSpecialPieces() {
-  for (int32_t id = 0; static_cast<size_t>(id) < vocab_size(); ++id) {
-    if (processor_->IsControl(id)) specials_.Add({processor_->IdToPiece(id), id, {}});
+// Returns the markers that are no control pieces, spelled out without any marker.
+inline Result<std::vector<SpecialPiece>> Tokenizer::FindMarkers(const std::vector<bool>& is_user_defined) const {
+  std::vector<SpecialPiece> markers;
+  std::unordered_map<int32_t, std::vector<int32_t>> spellings;
+  const auto add = [&](int32_t id) {
+    if (!processor_->IsControl(id) && spellings.try_emplace(id).second) {
+      markers.push_back({processor_->IdToPiece(id), id, {}});
+    }
+  };
+  for (size_t id = 0; id < is_user_defined.size(); ++id) {
+    const auto piece = static_cast<int32_t>(id);
+    if (is_user_defined[id] && IsMarkerName(processor_->IdToPiece(piece))) add(piece);
   }
   for (const std::string_view name : kTurnMarkers) {
-    const std::optional<int32_t> id = PieceToId(name);
-    if (!id || specials_.Named(name)) continue;
-    Result<std::vector<int32_t>> spelled_out = SpellOut(name, *id);
-    if (!spelled_out) return Failure(spelled_out.error());
-    specials_.Add({std::string(name), *id, *std::move(spelled_out)});
+    if (const std::optional<int32_t> id = PieceToId(name)) add(*id);
   }
+  const std::optional<int32_t> unknown = FindPiece(PieceKind::kUnknown);
+  // A marker's parts can hold shorter ones.
+  std::sort(markers.begin(), markers.end(),
+            [](const SpecialPiece& a, const SpecialPiece& b) { return a.name.size() < b.name.size(); });
+  for (SpecialPiece& marker : markers) {
+    const Result<std::vector<int32_t>> parts = SpellOut(marker.name, marker.id);
+    if (!parts) return Failure(parts.error());
+    for (const int32_t part : *parts) {
+      const auto shorter = spellings.find(part);
+      if (shorter == spellings.end()) {
+        marker.spelled_out.push_back(part);
+      } else {
+        marker.spelled_out.insert(marker.spelled_out.end(), shorter->second.begin(), shorter->second.end());
+      }
+    }
+    if (!parts->empty() && marker.spelled_out.empty() && unknown) marker.spelled_out.push_back(*unknown);
+    spellings[marker.id] = marker.spelled_out;
+  }
+  return markers;
+}
+
+inline Result<void> Tokenizer::FindSpecialPieces(const std::vector<bool>& is_user_defined) {
+  Result<std::vector<SpecialPiece>> pieces = FindMarkers(is_user_defined);
+  if (!pieces) return Failure(pieces.error());
+  for (int32_t id = 0; static_cast<size_t>(id) < vocab_size(); ++id) {
+    if (processor_->IsControl(id)) pieces->push_back({processor_->IdToPiece(id), id, {}});
+  }
+  specials_ = SpecialPieces(std::move(*pieces));
   return {};
 }
 
 // Asks the library how it decodes instead of reading its specifications, which it does not expose.
 inline Result<void> Tokenizer::FindDecodingRules() {
-  if (const std::optional<int32_t> unk = unk_id()) {
-    const Result<std::string> text = Decode(std::vector<int32_t>{*unk});
+  if (const std::optional<int32_t> unknown = FindPiece(PieceKind::kUnknown)) {
+    const Result<std::string> text = Decode(std::vector<int32_t>{*unknown});
     if (!text) return Failure(text.error());
     unknown_text_ = *text;
   }
   // Any piece with a leading space shows whether it is dropped. Whether a second one would be
   // dropped too only matters, and only shows, if there is a piece that is nothing but a space.
   std::optional<int32_t> spaced = PieceToId(kSpaceSymbol);
-  for (int32_t id = 0; !spaced && static_cast<size_t>(id) < vocab_size(); ++id) {
-    const bool starts_with_space = processor_->IdToPiece(id).starts_with(kSpaceSymbol);
-    if (starts_with_space && KindOf(id) == PieceKind::kText) spaced = id;
-  }
+  if (!spaced || KindOf(*spaced) != PieceKind::kText) spaced = FindPiece(PieceKind::kText, kSpaceSymbol);
   if (!spaced) return {};
   const Result<std::string> once = Decode(std::vector<int32_t>{*spaced});
   const Result<std::string> twice = Decode(std::vector<int32_t>{*spaced, *spaced});

@@ -16,12 +16,13 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/model_files.h"
+#include "skald/base/shard_index.h"
 #include "skald/weights/gguf.h"
-#include "skald/weights/message.h"
 #include "skald/weights/safetensors.h"
-#include "skald/weights/shard_index.h"
 #include "skald/weights/tensor_view.h"
 
 namespace skald {
@@ -72,20 +73,11 @@ class Checkpoint {
   }
 
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path) {
-    std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
-    if (!std::filesystem::is_directory(path, ignored)) {
-      if (IsGgufFile(path)) return OpenGguf(path);
-      return path.extension() == ".json" ? OpenSharded(path) : OpenSingle(path);
-    }
-    if (const auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored)) {
-      return OpenSingle(file);
-    }
-    const auto index = path / "model.safetensors.index.json";
-    if (std::filesystem::exists(index, ignored)) return OpenSharded(index);
-    return Fail(
-        ErrorCode::kNotFound,
-        Concat({path.string(),
-                ": expected model.safetensors or model.safetensors.index.json in this folder"}));
+    const Result<ModelFiles> files = ModelFilesAt(path);
+    if (!files) return Failure(files.error());
+    if (!files->index.empty()) return OpenSharded(*files);
+    const std::filesystem::path& file = files->weights.front();
+    return IsGgufFile(file) ? OpenGguf(file) : OpenSingle(file);
   }
 
   static bool NameLess(const TensorView& tensor, std::string_view name) {
@@ -106,12 +98,11 @@ class Checkpoint {
     return Checkpoint(path, std::move(*file));
   }
 
-  static Result<Checkpoint> OpenSharded(const std::filesystem::path& index) {
-    Result<ShardIndex> shards = ReadShardIndex(index);
-    if (!shards) return Failure(std::move(shards.error()));
+  static Result<Checkpoint> OpenSharded(const ModelFiles& model) {
+    const std::filesystem::path& index = model.index;
     std::vector<SafetensorsFile> files;
-    for (const auto& [name, promised] : *shards) {
-      Result<SafetensorsFile> file = SafetensorsFile::Open(index.parent_path() / name);
+    for (const std::filesystem::path& shard : model.weights) {
+      Result<SafetensorsFile> file = SafetensorsFile::Open(shard);
       if (!file) {
         return Annotate(index.string() + " lists a shard that cannot be read", file);
       }
@@ -126,7 +117,7 @@ class Checkpoint {
                   Concat({index.string(), ": tensor ", QuotedName(twice->name),
                           " is in two of the shards, expected one"}));
     }
-    if (Result<void> kept = CheckPromises(index, *shards, checkpoint.files_); !kept) {
+    if (Result<void> kept = CheckPromises(index, model.shards, checkpoint.files_); !kept) {
       return Failure(std::move(kept.error()));
     }
     return checkpoint;

@@ -10,13 +10,11 @@
 #define SKALD_WEIGHTS_GGUF_H_
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <limits>
 #include <span>
@@ -27,18 +25,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/small_file.h"
 #include "skald/weights/gguf_blocks.h"
 #include "skald/weights/gguf_cursor.h"
 #include "skald/weights/gguf_metadata.h"
 #include "skald/weights/gguf_types.h"
 #include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
 #include "skald/weights/tensor_view.h"
 
 namespace skald {
 
-// Most bytes before the tensors that are read: a limit on the memory that metadata take.
+// Most bytes before the tensors that are read. What is kept of them takes a few times as much memory at worst.
 inline constexpr size_t kMaxGgufHeader = 100'000'000;
 
 struct GgufTensor {
@@ -50,7 +50,7 @@ struct GgufTensor {
 
 // What a GGUF file says.
 struct GgufContents {
-  nlohmann::json metadata;          // an object: names like "llama.block_count"
+  GgufMetadata metadata;            // whose arrays lie in the file's image
   std::vector<GgufTensor> tensors;  // in the order of the file
 };
 
@@ -165,13 +165,13 @@ inline GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& curso
   GgufContents contents;
   ReadGgufVersion(cursor);
   constexpr uint64_t kLeastTensor = 8 + 4 + 8 + 4 + 8, kLeastValue = 8 + 4 + 1;  // bytes of an entry
-  const uint64_t num_tensors = cursor.Count("the number of tensors", kLeastTensor);
-  const uint64_t num_values = cursor.Count("the number of metadata values", kLeastValue);
+  const uint64_t num_tensors = cursor.Count("the number of ", "tensors", kLeastTensor);
+  const uint64_t num_values = cursor.Count("the number of ", "metadata values", kLeastValue);
   contents.metadata = ReadGgufMetadata(cursor, num_values);
   for (uint64_t i = 0; i < num_tensors && cursor.ok(); ++i) {
     contents.tensors.push_back(ReadGgufTensor(cursor, i));
   }
-  const uint64_t alignment = ReadGgufAlignment(contents.metadata, cursor);
+  const uint64_t alignment = ReadGgufAlignment(contents.metadata.values, cursor);
   if (cursor.ok()) CheckGgufNames(contents.tensors, cursor);
   if (cursor.ok()) PlaceGgufTensors(alignment, image.size(), contents.tensors, cursor);
   return contents;
@@ -180,41 +180,42 @@ inline GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& curso
 }  // namespace internal
 
 // Returns whether a file begins as GGUF files do.
-inline bool IsGgufFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::array<char, internal::kGgufMagic.size()> magic = {};
-  file.read(magic.data(), magic.size());
-  return file && std::string_view(magic.data(), magic.size()) == internal::kGgufMagic;
+inline bool IsGgufFile(const std::filesystem::path& path) noexcept {
+  return FileBeginsWith(path, internal::kGgufMagic);
 }
 
 // Parses and checks all but the tensors' elements of a file image. `file` names it in errors: kDataLoss, or
 // kUnsupported for a version or element type that is unknown here.
 inline Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image) {
-  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
-  if (!text.starts_with(internal::kGgufMagic)) {
-    return Fail(ErrorCode::kDataLoss, Concat({file, ": not a GGUF file: it does not begin with the letters GGUF"}));
-  }
-  internal::GgufCursor cursor(image.first(std::min(image.size(), kMaxGgufHeader)));
-  (void)cursor.Number<uint32_t>("the letters GGUF");
-  GgufContents contents = internal::ReadGguf(image, cursor);
-  if (cursor.ok()) return contents;
-  const bool limited = image.size() > kMaxGgufHeader;
-  return Fail(cursor.code(), Concat({file, ": ", cursor.complaint(),
-                                     limited ? " (only its first 100000000 bytes may be metadata)" : ""}));
+  return NoThrow(file, [&]() -> Result<GgufContents> {
+    const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+    if (!text.starts_with(internal::kGgufMagic)) {
+      return Fail(ErrorCode::kDataLoss, Concat({file, ": not a GGUF file: it does not begin with the letters GGUF"}));
+    }
+    internal::GgufCursor cursor(image.first(std::min(image.size(), kMaxGgufHeader)));
+    (void)cursor.Number<uint32_t>("the letters GGUF");
+    GgufContents contents = internal::ReadGguf(image, cursor);
+    if (cursor.ok()) return contents;
+    const bool limited = image.size() > kMaxGgufHeader;
+    return Fail(cursor.code(), Concat({file, ": ", cursor.complaint(),
+                                       limited ? " (only its first 100000000 bytes may be metadata)" : ""}));
+  });
 }
 
 // One mapped file and its tensors. Move-only; views stay valid when it moves.
 class GgufFile {
  public:
   static Result<GgufFile> Open(const std::filesystem::path& path) {
-    Result<MappedFile> map = MappedFile::Open(path);
-    if (!map) return Failure(std::move(map.error()));
-    Result<GgufContents> contents = ParseGguf(path.string(), map->bytes());
-    if (!contents) return Failure(std::move(contents.error()));
-    return GgufFile(std::move(*map), std::move(*contents));
+    return NoThrow(path.native(), [&]() -> Result<GgufFile> {
+      Result<MappedFile> map = MappedFile::Open(path);
+      if (!map) return Failure(std::move(map.error()));
+      Result<GgufContents> contents = ParseGguf(path.native(), map->bytes());
+      if (!contents) return Failure(std::move(contents.error()));
+      return GgufFile(std::move(*map), std::move(*contents));
+    });
   }
 
-  const nlohmann::json& metadata() const { return contents_.metadata; }
+  const GgufMetadata& metadata() const { return contents_.metadata; }
 
   size_t size() const { return contents_.tensors.size(); }
 
@@ -232,8 +233,9 @@ class GgufFile {
 
  private:
   GgufFile(MappedFile map, GgufContents contents) : map_(std::move(map)), contents_(std::move(contents)) {
-    const auto architecture = contents_.metadata.find("general.architecture");
-    is_llama_ = architecture != contents_.metadata.end() && *architecture == "llama";
+    const nlohmann::json& values = contents_.metadata.values;
+    const auto architecture = values.find("general.architecture");
+    is_llama_ = architecture != values.end() && *architecture == "llama";
   }
 
   static bool IsQueryOrKey(std::string_view name) {

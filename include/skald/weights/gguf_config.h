@@ -8,10 +8,14 @@
 #define SKALD_WEIGHTS_GGUF_CONFIG_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/config_gguf.h"
 #include "skald/configs/config_list.h"
@@ -23,6 +27,9 @@
 namespace skald {
 namespace internal {
 
+// Twice as many elements of a head are turned. Beyond every model there is.
+inline constexpr uint64_t kMaxRopeDivisors = 1 << 16;
+
 inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
   GgufTensorFacts facts;
   for (size_t i = 0; i < file.size(); ++i) {
@@ -33,6 +40,11 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     }
     if (tensor.name != "rope_freqs.weight") continue;
     if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, "rope_freqs.weight: expected type F32");
+    if (tensor.shape.size() != 1 || tensor.shape[0] > kMaxRopeDivisors) {
+      return Fail(ErrorCode::kUnsupported,
+                  Concat({"rope_freqs.weight: expected at most ", std::to_string(kMaxRopeDivisors),
+                          " numbers, found shape ", ShapeText(tensor.shape)}));
+    }
     AppendFloats(tensor.bytes.data(), DType::kF32, tensor.bytes.size() / sizeof(float), facts.rope_divisors);
   }
   return facts;
@@ -42,23 +54,27 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
 
 // Returns the architectures that the model in `file` can have, the likeliest first. Errors: see ParseConfigGguf.
 inline Result<std::vector<Architecture>> ArchitecturesOf(const GgufFile& file) {
-  const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
-  if (!facts) return Failure(facts.error());
-  Result<std::vector<Architecture>> models = ParseConfigGguf(file.metadata(), *facts);
-  if (!models || facts->vocab_size > 0) return models;
-  return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
+  return NoThrow("a GGUF file", [&]() -> Result<std::vector<Architecture>> {
+    const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
+    if (!facts) return Failure(facts.error());
+    Result<std::vector<Architecture>> models = ParseConfigGguf(file.metadata().values, *facts);
+    if (!models || facts->vocab_size > 0) return models;
+    return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
+  });
 }
 
 // Returns the index of the first Config of the list that the model in `file` is. Fails as FindConfig and
 // ParseConfigGguf do.
 template <ModelConfig... Configs>
 Result<size_t> IdentifyConfig(ConfigList<Configs...> list, const GgufFile& file) {
-  const Result<std::vector<Architecture>> models = ArchitecturesOf(file);
-  if (!models) return Failure(models.error());
-  for (const Architecture& model : *models) {
-    if (const Result<size_t> index = FindConfig(list, model)) return index;
-  }
-  return FindConfig(list, models->front());  // to say why not
+  return NoThrow("a GGUF file", [&]() -> Result<size_t> {
+    const Result<std::vector<Architecture>> models = ArchitecturesOf(file);
+    if (!models) return Failure(models.error());
+    for (const Architecture& model : *models) {
+      if (const Result<size_t> index = FindConfig(list, model)) return index;
+    }
+    return FindConfig(list, models->front());  // to say why not
+  });
 }
 
 }  // namespace skald

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/weights/message.h"
 
 namespace skald::internal {
 
@@ -37,35 +37,44 @@ class GgufCursor {
   }
 
   template <class T>
-  T Number(std::string_view what) {
+  T Number(std::string_view what, std::string_view which = {}) {
     T value = {};
-    if (Has(sizeof(T), what)) {
+    if (Has(sizeof(T), which, what)) {
       std::memcpy(&value, bytes_.data() + position_, sizeof(T));
       position_ += sizeof(T);
     }
     return value;
   }
 
-  // Reads how many things follow, each of which takes at least `bytes_each`. Returns 0 for more than can be there.
-  uint64_t Count(std::string_view what, uint64_t bytes_each) {
-    const auto count = Number<uint64_t>(what);
+  // Reads how many things follow, each of which takes at least `bytes_each`. Returns 0 for more than can be there. The
+  // number is called `which` and `what` in a row, so that a name needs to be put together only for a complaint.
+  uint64_t Count(std::string_view which, std::string_view what, uint64_t bytes_each) {
+    const auto count = Number<uint64_t>(what, which);
     if (count <= left() / bytes_each) return count;
-    Complain(Concat({what, " is ", std::to_string(count), ", but only ", std::to_string(left()), " bytes follow"}));
+    Complain(
+        Concat({which, what, " is ", std::to_string(count), ", but only ", std::to_string(left()), " bytes follow"}));
     return 0;
   }
 
   // Returns a string that lies in the bytes.
   std::string_view String(std::string_view what) {
-    const uint64_t length = Count(Concat({"the length of ", what}), 1);
-    const char* const begin = reinterpret_cast<const char*>(bytes_.data()) + position_;
-    position_ += static_cast<size_t>(length);
-    return {begin, static_cast<size_t>(length)};
+    const std::span<const std::byte> bytes = Skip(static_cast<size_t>(Count("the length of ", what, 1)));
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
+  // Passes by so many of the bytes that are left. Returns them.
+  std::span<const std::byte> Skip(size_t size) {
+    position_ += size;
+    return Since(position_ - size);
+  }
+
+  // Returns what was read since an earlier position.
+  std::span<const std::byte> Since(size_t begin) const { return bytes_.subspan(begin, position_ - begin); }
+
  private:
-  bool Has(size_t size, std::string_view what) {
+  bool Has(size_t size, std::string_view which, std::string_view what) {
     if (size > left()) {
-      Complain(Concat({"cut short: it ends at byte ", std::to_string(bytes_.size()), ", inside of ", what}));
+      Complain(Concat({"cut short: it ends at byte ", std::to_string(bytes_.size()), ", inside of ", which, what}));
     }
     return ok();
   }

@@ -15,37 +15,24 @@
 
 #include "skald/base/executor.h"
 #include "skald/base/float_environment.h"
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/thread_pool.h"
 #include "skald/configs/model_config.h"
 #include "skald/weights/checkpoint.h"
+#include "skald/weights/load_options.h"
 #include "skald/weights/load_plan.h"
-#include "skald/weights/message.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/packed_cache.h"
+#include "skald/weights/packed_check.h"
 #include "skald/weights/packed_file.h"
 #include "skald/weights/plan_layer.h"
 #include "skald/weights/tensor_names.h"
 #include "skald/weights/weight_shapes.h"
 
 namespace skald {
-
-struct LoadOptions {
-  // Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
-  // kQ4_0 at about a quarter of bf16's size (base/group_layout.h says what they are, benchmarks/README.md what they
-  // cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are). What a
-  // file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
-  DType dtype = DType::kBF16;
-  unsigned threads = 1;  // that pack; 1 to kMaxThreads
-  // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
-  // bytes_total.
-  std::function<void(const LoadProgress&)> progress = {};
-  // Folder for packed files (packed_cache.h): the first load of a checkpoint writes one there, later loads map it, in
-  // milliseconds. It is made if need be; empty for none. A file there takes as much of the disk as the weights do.
-  std::filesystem::path cache_folder = {};
-};
 
 namespace internal {
 
@@ -75,15 +62,8 @@ inline Result<void> PlanModel(const WeightShapes& shapes, const TensorNames& nam
 // it is a copy of the embedding.
 inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const WeightShapes& shapes,
                                         const LoadOptions& options = {}) {
-  if (options.dtype == DType::kF16) {
-    return Fail(ErrorCode::kUnsupported,
-                "LoadOptions::dtype: expected any type but kF16, which is a file format only");
-  }
-  if (options.threads == 0 || options.threads > kMaxThreads) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));
-  }
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
+    if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(std::move(valid.error()));
     const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
     ModelWeights weights;
     weights.dtype = options.dtype;
@@ -100,19 +80,25 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Weig
 // The same for the Config C.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return LoadWeights(checkpoint, WeightShapesOf<C>(), options);
+  return NoThrow(checkpoint.path().native(), [&] { return LoadWeights(checkpoint, WeightShapesOf<C>(), options); });
 }
 
 namespace internal {
 
 // LoadWeights of a packed file.
-inline Result<ModelWeights> LoadPacked(const std::filesystem::path& path, const WeightShapes& shapes, DType dtype) {
-  const auto file = PackedFile::Open(path);
+inline Result<ModelWeights> LoadPacked(const std::filesystem::path& path, const WeightShapes& shapes,
+                                       const LoadOptions& options) {
+  if (auto valid = CheckLoadOptions(options); !valid) return Failure(std::move(valid.error()));
+  const auto file = PackedFile::Open(path, UseOfPacked(options));
   if (!file) return Failure(file.error());
-  if ((*file)->table().dtype == dtype) return MapWeights(*file, shapes);
-  return Fail(ErrorCode::kInvalidArgument,
-              Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype), ", but LoadOptions::dtype is ",
-                      NameOf(dtype)}));
+  if ((*file)->table().dtype != options.dtype) {
+    return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype),
+                                                     ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
+  }
+  auto weights = MapWeights(*file, shapes);
+  if (!weights) return weights;
+  if (auto whole = CheckPackedWeights(**file, options); !whole) return Failure(std::move(whole.error()));
+  return weights;
 }
 
 // LoadWeights of any path.
@@ -122,18 +108,18 @@ inline Result<ModelWeights> LoadPath(const CachedCheckpoint& source, const LoadO
     if (!checkpoint) return Failure(checkpoint.error());
     return LoadWeights(*checkpoint, source.shapes, options);
   };
-  if (PackedFile::Recognises(source.path)) return LoadPacked(source.path, source.shapes, options.dtype);
-  return options.cache_folder.empty() ? load() : LoadThroughCache(options.cache_folder, source, load);
+  if (PackedFile::Recognises(source.path)) return LoadPacked(source.path, source.shapes, options);
+  return options.cache_folder.empty() ? load() : LoadThroughCache(source, options, load);
 }
 
 }  // namespace internal
 
-// The same from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped and must have
-// been packed with the same LoadOptions::dtype.
+// The same from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
+// LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
                                  const LoadOptions& options = {}) {
-  return internal::LoadPath({path, WeightShapesOf<C>(), C::kName, options.dtype}, options);
+  return NoThrow(path.native(), [&] { return internal::LoadPath({path, WeightShapesOf<C>(), C::kName}, options); });
 }
 
 }  // namespace skald

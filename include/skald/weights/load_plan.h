@@ -20,11 +20,12 @@
 #include <vector>
 
 #include "skald/base/executor.h"
+#include "skald/base/message.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/weights/checkpoint.h"
+#include "skald/weights/load_options.h"
 #include "skald/weights/matrix.h"
-#include "skald/weights/message.h"
 #include "skald/weights/pack.h"
 #include "skald/weights/recurrent_transforms.h"
 #include "skald/weights/rope_rows.h"
@@ -32,12 +33,6 @@
 #include "skald/weights/tensor_view.h"
 
 namespace skald {
-
-struct LoadProgress {
-  std::string_view tensor;  // the one that was read last; valid during the call
-  uint64_t bytes_done;      // of the checkpoint, so far
-  uint64_t bytes_total;     // that this model needs
-};
 
 namespace internal {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file mapped read-only into memory, so that a checkpoint is read once, in order, straight from
-// the page cache. POSIX only. The file must keep its size while it is mapped: the system ends a
-// process that touches pages which another program has cut off.
+// A file mapped read-only into memory, so that a checkpoint is read once, in order, straight from the page cache; or
+// read into memory, for those who do not trust whoever else can write to it. POSIX only. A file that is mapped must
+// keep its size and its bytes: the system ends a process that touches pages which another program has cut off.
 
 #ifndef SKALD_WEIGHTS_MAPPED_FILE_H_
 #define SKALD_WEIGHTS_MAPPED_FILE_H_
@@ -22,8 +22,11 @@
 #include <utility>
 
 #include "skald/base/fd_io.h"
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/weights/message.h"
+#include "skald/base/small_file.h"
+#include "skald/base/system_call.h"
 
 namespace skald {
 
@@ -34,11 +37,45 @@ class MappedFile {
   enum class Use {
     kReadOnce,  // from front to back
     kKeep,      // again and again, soon all of it
+    kCopy,      // the same, but read into memory: what happens to the file later does not matter
   };
 
-  // Maps the regular file at `path`. Errors name the path and the system's reason.
+  // Maps the regular file at `path`; never waits for whoever writes to a pipe. Errors name the path and the system's
+  // reason.
   static Result<MappedFile> Open(const std::filesystem::path& path, Use use = Use::kReadOnce) {
-    const internal::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    return NoThrow(path.native(), [&] { return OpenRegular(path, use); });
+  }
+
+  MappedFile(MappedFile&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        status_(other.status_),
+        is_trusted_(other.is_trusted_) {}
+  MappedFile& operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(status_, other.status_);
+    std::swap(is_trusted_, other.is_trusted_);
+    return *this;
+  }
+  ~MappedFile() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
+
+  std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+
+  // What the system said of the file when it was opened.
+  const struct stat& status() const { return status_; }
+
+  // Whether nobody but ourselves and root could write to it then.
+  bool is_trusted() const { return is_trusted_; }
+
+ private:
+  MappedFile(void* data, size_t size, const struct stat& status, bool is_trusted)
+      : data_(data), size_(size), status_(status), is_trusted_(is_trusted) {}
+
+  static Result<MappedFile> OpenRegular(const std::filesystem::path& path, Use use) {
+    const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
     if (file.get() < 0) return FailWithErrno(path, "cannot open");
     struct stat status;
     if (::fstat(file.get(), &status) != 0) {
@@ -49,44 +86,40 @@ class MappedFile {
                   Concat({path.string(), ": expected a regular file"}));
     }
     const auto size = static_cast<uint64_t>(status.st_size);
-    if (size == 0) return MappedFile(nullptr, 0);  // mmap refuses an empty range
+    const bool is_trusted = internal::IsTrustedFile(file.get());
+    if (size == 0) return MappedFile(nullptr, 0, status, is_trusted);  // mmap refuses an empty range
     if (size > std::numeric_limits<size_t>::max()) {
       return Fail(ErrorCode::kUnsupported,
                   Concat({path.string(), ": larger than this machine's address space"}));
     }
-    void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file.get(), 0);
+    const bool copy = use == Use::kCopy;
+    const int flags = copy ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE;
+    void* const data = ::mmap(nullptr, static_cast<size_t>(size), copy ? PROT_READ | PROT_WRITE : PROT_READ, flags,
+                              copy ? -1 : file.get(), 0);
     if (data == MAP_FAILED) return FailWithErrno(path, "cannot map the file into memory");
+    MappedFile map(data, static_cast<size_t>(size), status, is_trusted);
+    if (copy) {
+      const std::span bytes(static_cast<std::byte*>(data), map.size_);
+      if (auto read = FdStream(file.get(), path.string()).Read(bytes); !read) return Failure(std::move(read.error()));
+      return map;
+    }
     // Only advice: what it answers changes nothing but speed.
-    const int advice = use == Use::kKeep ? POSIX_MADV_WILLNEED : POSIX_MADV_SEQUENTIAL;
-    (void)::posix_madvise(data, static_cast<size_t>(size), advice);
-    return MappedFile(static_cast<const std::byte*>(data), static_cast<size_t>(size));
+    (void)::posix_madvise(data, map.size_, use == Use::kKeep ? POSIX_MADV_WILLNEED : POSIX_MADV_SEQUENTIAL);
+    return map;
   }
-
-  MappedFile(MappedFile&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  MappedFile& operator=(MappedFile&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~MappedFile() {
-    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-  }
-
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
- private:
-  MappedFile(const std::byte* data, size_t size) : data_(data), size_(size) {}
 
   static Failure FailWithErrno(const std::filesystem::path& path, const char* what) {
     const int reason = errno;
-    const bool absent = reason == ENOENT || reason == ENOTDIR;
-    return Fail(absent ? ErrorCode::kNotFound : ErrorCode::kFailedPrecondition,
-                Concat({path.string(), ": ", what, ": ", std::generic_category().message(reason)}));
+    const ErrorCode code = reason == ENOENT || reason == ENOTDIR ? ErrorCode::kNotFound
+                           : reason == ENOMEM                    ? ErrorCode::kResourceExhausted
+                                                                 : ErrorCode::kFailedPrecondition;
+    return Fail(code, Concat({path.string(), ": ", what, ": ", std::generic_category().message(reason)}));
   }
 
-  const std::byte* data_;
+  void* data_;
   size_t size_;
+  struct stat status_;
+  bool is_trusted_;
 };
 
 }  // namespace skald

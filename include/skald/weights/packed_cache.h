@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A folder of packed files, one for each checkpoint and element type: written by the first load, mapped by later ones,
-// and written anew when the checkpoint has changed.
+// and written anew when the checkpoint has changed. Users may share a folder, but only what a user or root has written
+// is taken: the names of the files can be guessed.
 
 #ifndef SKALD_WEIGHTS_PACKED_CACHE_H_
 #define SKALD_WEIGHTS_PACKED_CACHE_H_
@@ -16,11 +17,16 @@
 #include <system_error>
 #include <utility>
 
+#include "skald/base/message.h"
+#include "skald/base/folders.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
-#include "skald/weights/message.h"
+#include "skald/weights/load_options.h"
+#include "skald/weights/mapped_file.h"
 #include "skald/weights/model_weights.h"
+#include "skald/weights/packed_check.h"
 #include "skald/weights/packed_file.h"
 #include "skald/weights/packed_source.h"
 #include "skald/weights/packed_writer.h"
@@ -29,10 +35,13 @@
 namespace skald {
 
 // Returns where `folder` keeps the checkpoint at `source`, loaded as `dtype`: <name>-<hash of its path>-<type>.packed.
-inline std::filesystem::path PackedCachePath(const std::filesystem::path& folder, const std::filesystem::path& source,
-                                             DType dtype) {
-  std::error_code ignored;  // a path that cannot be resolved cannot be loaded either
-  auto path = std::filesystem::weakly_canonical(source, ignored);
+// Error: kFailedPrecondition for a path that the system will not resolve: under another name it would not be found
+// again.
+inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path& folder,
+                                                     const std::filesystem::path& source, DType dtype) {
+  std::error_code error;
+  auto path = std::filesystem::weakly_canonical(source, error);
+  if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({source.string(), ": ", error.message()}));
   if (!path.has_filename()) path = path.parent_path();
   std::array<char, 16> digits;
   const auto hash = Xxh64(std::as_bytes(std::span(path.native())));
@@ -46,33 +55,84 @@ struct CachedCheckpoint {
   const std::filesystem::path& path;
   const WeightShapes& shapes;
   std::string_view config;  // the Config's kName
-  DType dtype;
 };
 
-// Returns the weights of a checkpoint, mapped from the packed file that `folder` has of it. Where there is none, or one
-// of other shapes or another version, damaged, or from before the checkpoint changed, calls `load` and writes it first.
-// Safe for concurrent calls, also of several processes. Errors: those of `load`, the disk's and the folder's.
-inline Result<ModelWeights> LoadThroughCache(const std::filesystem::path& folder, const CachedCheckpoint& checkpoint,
-                                             const std::function<Result<ModelWeights>()>& load) {
-  const auto source = DescribeSource(checkpoint.path);
-  if (!source) return Failure(source.error());
-  const auto cached = PackedCachePath(folder, checkpoint.path, checkpoint.dtype);
-  if (const auto file = PackedFile::Open(cached); file && (*file)->table().source == *source) {
-    if (auto weights = MapWeights(*file, checkpoint.shapes)) return weights;
-  }
-  {
-    const auto weights = load();
-    if (!weights) return Failure(weights.error());
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) return Fail(ErrorCode::kFailedPrecondition, Concat({folder.string(), ": ", error.message()}));
-    const auto written =
-        WritePackedFile(cached, *weights, {checkpoint.config, Fingerprint(checkpoint.shapes), *source});
-    if (!written) return Failure(written.error());
-  }
-  const auto file = PackedFile::Open(cached);
+namespace internal {
+
+// How LoadOptions want packed files to be opened.
+inline MappedFile::Use UseOfPacked(const LoadOptions& options) {
+  return options.map ? MappedFile::Use::kKeep : MappedFile::Use::kCopy;
+}
+
+// Returns the weights in the packed file at `path`. Errors: kFailedPrecondition for a file that others can write to,
+// who could have planted it, kNotFound for one of another `source`, and those of what reads it.
+inline Result<ModelWeights> ReadCached(const std::filesystem::path& path, const WeightShapes& shapes,
+                                       std::string_view source, const LoadOptions& options) {
+  const auto file = PackedFile::Open(path, UseOfPacked(options));
   if (!file) return Failure(file.error());
-  return MapWeights(*file, checkpoint.shapes);
+  if (!(*file)->is_trusted()) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                Concat({path.string(), ": expected a file that nobody but you and root can write to"}));
+  }
+  if ((*file)->table().source != source) {
+    return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
+  }
+  if (auto whole = CheckPackedWeights(**file, options); !whole) return Failure(std::move(whole.error()));
+  return MapWeights(*file, shapes);
+}
+
+// Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
+inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::string_view source) {
+  const auto now = DescribeSource(path);
+  if (!now) return Failure(now.error());
+  if (*now == source) return {};
+  return Fail(ErrorCode::kFailedPrecondition, Concat({path.string(), ": it changed while it was loaded"}));
+}
+
+// Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
+inline Result<void> WriteCached(const std::filesystem::path& path, const ModelWeights& weights,
+                                const PackedOrigin& origin) {
+  const std::filesystem::path folder = path.parent_path();
+  if (auto made = MakeFolder(folder, 0777); !made) return made;  // less what umask takes: weights are no secret
+  // As large as weights: those of writers that were killed do not stay for ever.
+  (void)RemoveUnfinishedFiles(folder, [](std::string_view name) { return name.ends_with(".packed"); });
+  if (auto written = WritePackedFile(path, weights, origin); !written) return written;
+  if (const auto file = PackedFile::Open(path)) Remember(**file);
+  return {};
+}
+
+}  // namespace internal
+
+// Returns the weights of a checkpoint, mapped from the packed file that LoadOptions::cache_folder has of it. Where
+// there is none, or one of other shapes or another version, damaged, planted by somebody else, or from before the
+// checkpoint changed, calls `load` and writes it. Where that fails the weights stay in memory, and
+// LoadOptions::on_warning learns why. Safe for concurrent calls, also of several processes. Errors: those of `load`,
+// and a checkpoint whose files cannot be read.
+inline Result<ModelWeights> LoadThroughCache(const CachedCheckpoint& checkpoint, const LoadOptions& options,
+                                             const std::function<Result<ModelWeights>()>& load) {
+  return NoThrow(checkpoint.path.native(), [&]() -> Result<ModelWeights> {
+    const auto source = DescribeSource(checkpoint.path);
+    if (!source) return Failure(source.error());
+    const auto cached = PackedCachePath(options.cache_folder, checkpoint.path, options.dtype);
+    if (cached) {
+      if (auto weights = internal::ReadCached(*cached, checkpoint.shapes, *source, options)) return weights;
+    }
+    auto weights = load();
+    if (!weights) return weights;
+    Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, *source) : Failure(cached.error());
+    if (kept) {
+      kept = internal::WriteCached(*cached, *weights, {checkpoint.config, Fingerprint(checkpoint.shapes), *source});
+    }
+    if (kept) {
+      auto mapped = internal::ReadCached(*cached, checkpoint.shapes, *source, options);
+      if (mapped) return mapped;
+      kept = Failure(std::move(mapped.error()));
+    }
+    if (options.on_warning) {
+      options.on_warning({kept.error().code, Concat({"the packed weights are not kept: ", kept.error().message})});
+    }
+    return weights;
+  });
 }
 
 }  // namespace skald

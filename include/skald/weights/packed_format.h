@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The beginning of a packed file: a header, and a table of what follows. PACKED_FORMAT.md describes them byte by byte.
-// Reading them checks everything but the parameters' own bytes.
+// Reading them checks everything but the bytes of the attachments and parameters.
 
 #ifndef SKALD_WEIGHTS_PACKED_FORMAT_H_
 #define SKALD_WEIGHTS_PACKED_FORMAT_H_
@@ -18,11 +18,11 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/byte_codec.h"
+#include "skald/base/message.h"
 #include "skald/base/numeric.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
-#include "skald/weights/message.h"
 
 namespace skald {
 
@@ -95,20 +95,30 @@ inline std::vector<std::byte> TableBytes(const PackedTable& table) {
   return writer.bytes();
 }
 
-// Refuses a header that is not that of a whole packed file of this version for this machine.
+// Large contents begin at a page of their own.
+inline constexpr uint64_t kPageBytes = 4096;
+
+// Returns where `bytes` of content lie that follow what ends at `end`.
+constexpr uint64_t PackedOffset(uint64_t end, uint64_t bytes) {
+  const uint64_t alignment = bytes < kPageBytes ? kAlignment : kPageBytes;
+  return (end + alignment - 1) / alignment * alignment;
+}
+
+// Refuses a header that is not that of a whole packed file of this version for this machine. All versions have a header
+// of this shape, so damage is told from another version.
 inline Result<void> CheckPackedHeader(const PackedHeader& header, uint64_t file_bytes) {
   const auto version = [](uint32_t found, uint32_t expected, const char* what) {
     return Fail(ErrorCode::kUnsupported, Concat({"it has version ", std::to_string(found), " of ", what, ", expected ",
                                                  std::to_string(expected), "; pack it again"}));
   };
   if (header.magic != PackedHeader::kMagic) return Fail(ErrorCode::kDataLoss, "not a packed file");
+  if (header.checksum != ChecksumOf(header)) return Fail(ErrorCode::kDataLoss, "its header is damaged; pack it again");
   if (header.byte_order != PackedHeader::kByteOrder) {
     return Fail(ErrorCode::kUnsupported, "packed on another kind of CPU, of the opposite byte order; pack it again");
   }
   if (header.format_version != PackedHeader::kFormatVersion) {
     return version(header.format_version, PackedHeader::kFormatVersion, "the format of packed files");
   }
-  if (header.checksum != ChecksumOf(header)) return Fail(ErrorCode::kDataLoss, "its header is damaged");
   if (header.layout_version != kPackedLayoutVersion) {
     return version(header.layout_version, kPackedLayoutVersion, "the layout of matrices in memory");
   }
@@ -135,13 +145,17 @@ inline bool ReadTable(std::span<const std::byte> bytes, PackedTable& table) {
   return reader.Finished() && dtype <= UINT8_MAX;
 }
 
-// Whether all that the table names lies in a file of so many bytes, aligned for kernels.
-inline bool RangesAreInside(const PackedTable& table, uint64_t file_bytes) {
-  const auto inside = [file_bytes](const PackedRange& range) {
-    return range.offset % kAlignment == 0 && range.offset <= file_bytes && range.bytes <= file_bytes - range.offset;
+// Whether all that the table names follows each other from `end` on, the end of the table, to the end of a file of so
+// many bytes: so every byte of the file is of the header, the table, one range, or the padding before it.
+inline bool RangesFillFile(const PackedTable& table, uint64_t end, uint64_t file_bytes) {
+  const auto follows = [&end, file_bytes](const PackedRange& range) {
+    const uint64_t begin = PackedOffset(end, range.bytes);
+    if (range.offset != begin || begin > file_bytes || range.bytes > file_bytes - begin) return false;
+    end = begin + range.bytes;
+    return true;
   };
-  return std::ranges::all_of(table.attachments, inside, &PackedAttachment::range) &&
-         std::ranges::all_of(table.parameters, inside, &PackedParameter::range);
+  return std::ranges::all_of(table.attachments, follows, &PackedAttachment::range) &&
+         std::ranges::all_of(table.parameters, follows, &PackedParameter::range) && end == file_bytes;
 }
 
 }  // namespace internal
@@ -156,7 +170,7 @@ inline Result<PackedTable> ParsePacked(const std::string& file, std::span<const 
   const auto bytes = image.subspan(sizeof(header), static_cast<size_t>(header.table_bytes));
   PackedTable table;
   if (Xxh64(bytes) != header.table_checksum || !internal::ReadTable(bytes, table) ||
-      !internal::RangesAreInside(table, image.size())) {
+      !internal::RangesFillFile(table, sizeof(header) + bytes.size(), image.size())) {
     return Fail(ErrorCode::kDataLoss, file + ": its table of parameters is damaged; pack it again");
   }
   return table;

@@ -17,6 +17,7 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/fd_io.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/packed_layout.h"
 #include "skald/base/result.h"
 #include "skald/base/xxh64.h"
@@ -36,17 +37,13 @@ struct PackedOrigin {
 
 namespace internal {
 
-// Large contents begin at a page of their own.
-inline constexpr size_t kPageBytes = 4096;
-
 // Lays out contents one after the other, from `begin` on.
 class PackedArrangement {
  public:
   explicit PackedArrangement(uint64_t begin) : end_(begin) {}
 
   PackedRange Add(std::span<const std::byte> content) {
-    const uint64_t alignment = content.size() < kPageBytes ? kAlignment : kPageBytes;
-    const PackedRange range{(end_ + alignment - 1) / alignment * alignment, content.size(), Xxh64(content)};
+    const PackedRange range{PackedOffset(end_, content.size()), content.size(), Xxh64(content)};
     end_ = range.offset + range.bytes;
     return range;
   }
@@ -111,27 +108,29 @@ inline Result<void> WriteAt(uint64_t offset, std::span<const std::byte> content,
 // Writes `weights` to `path`, in place of what is there. Errors: the disk's or the folder's; nothing has changed then.
 inline Result<void> WritePackedFile(const std::filesystem::path& path, const ModelWeights& weights,
                                     const PackedOrigin& origin) {
-  internal::PackedPlan plan = internal::PlanPackedFile(weights, origin);
-  const std::vector<PackedRange*> ranges = plan.Ranges();
-  PackedHeader header;
-  header.table_bytes = internal::TableBytes(plan.table).size();  // the same whatever the ranges are
-  internal::PackedArrangement arrangement(sizeof(header) + header.table_bytes);
-  for (size_t i = 0; i < ranges.size(); ++i) *ranges[i] = arrangement.Add(plan.contents[i]);
-  header.file_bytes = arrangement.end();
-  const std::vector<std::byte> table = internal::TableBytes(plan.table);
-  header.table_checksum = Xxh64(table);
-  header.checksum = internal::ChecksumOf(header);
+  return NoThrow(path.native(), [&]() -> Result<void> {
+    internal::PackedPlan plan = internal::PlanPackedFile(weights, origin);
+    const std::vector<PackedRange*> ranges = plan.Ranges();
+    PackedHeader header;
+    header.table_bytes = internal::TableBytes(plan.table).size();  // the same whatever the ranges are
+    internal::PackedArrangement arrangement(sizeof(header) + header.table_bytes);
+    for (size_t i = 0; i < ranges.size(); ++i) *ranges[i] = arrangement.Add(plan.contents[i]);
+    header.file_bytes = arrangement.end();
+    const std::vector<std::byte> table = internal::TableBytes(plan.table);
+    header.table_checksum = Xxh64(table);
+    header.checksum = internal::ChecksumOf(header);
 
-  auto sink = FileSink::Create(path);
-  if (!sink) return Failure(sink.error());
-  if (auto written = sink->Write(std::as_bytes(std::span(&header, 1))); !written) return written;
-  if (auto written = sink->Write(table); !written) return written;
-  uint64_t position = sizeof(header) + table.size();
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    auto written = internal::WriteAt(ranges[i]->offset, plan.contents[i], position, *sink);
-    if (!written) return written;
-  }
-  return sink->Commit();
+    auto sink = FileSink::CreateAnew(path, 0644);  // weights are no secret
+    if (!sink) return Failure(sink.error());
+    if (auto written = sink->Write(std::as_bytes(std::span(&header, 1))); !written) return written;
+    if (auto written = sink->Write(table); !written) return written;
+    uint64_t position = sizeof(header) + table.size();
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      auto written = internal::WriteAt(ranges[i]->offset, plan.contents[i], position, *sink);
+      if (!written) return written;
+    }
+    return sink->Commit();
+  });
 }
 
 }  // namespace skald

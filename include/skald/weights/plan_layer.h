@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/configs/layer.h"
 #include "skald/configs/recurrence.h"
 #include "skald/weights/load_plan.h"
-#include "skald/weights/message.h"
 #include "skald/weights/model_weights.h"
 #include "skald/weights/recurrent_transforms.h"
 #include "skald/weights/tensor_names.h"

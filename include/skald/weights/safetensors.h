@@ -24,10 +24,11 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/numeric.h"
 #include "skald/base/result.h"
 #include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
 #include "skald/weights/safetensors_header.h"
 #include "skald/weights/tensor_view.h"
 
@@ -132,56 +133,57 @@ struct SafetensorsContents {
 // kDataLoss.
 inline Result<SafetensorsContents> ParseSafetensors(const std::string& file,
                                                     std::span<const std::byte> image) {
-  const auto damaged = [&file](const std::string& what) {
-    return Fail(ErrorCode::kDataLoss, Concat({file, ": ", what}));
-  };
-  constexpr size_t kLengthBytes = 8;
-  if (image.size() < kLengthBytes) {
-    return damaged(Concat({"not a safetensors file: expected at least 8 bytes, found ",
-                           std::to_string(image.size())}));
-  }
-  uint64_t length;
-  std::memcpy(&length, image.data(), kLengthBytes);
-  if (length > kMaxSafetensorsHeader) {
-    return damaged(Concat({"not a safetensors file: its header claims ", std::to_string(length),
-                           " bytes, the format allows ", std::to_string(kMaxSafetensorsHeader)}));
-  }
-  if (length > image.size() - kLengthBytes) {
-    return damaged(
-        Concat({"cut short: its header claims ", std::to_string(length), " bytes, but only ",
-                std::to_string(image.size() - kLengthBytes), " follow"}));
-  }
-  SafetensorsContents contents;
-  contents.data_begin = kLengthBytes + static_cast<size_t>(length);
-  const std::string_view header(reinterpret_cast<const char*>(image.data()) + kLengthBytes,
-                                static_cast<size_t>(length));
-  if (std::string complaint = internal::ReadSafetensorsHeader(header, contents.entries);
-      !complaint.empty()) {
-    return damaged(complaint);
-  }
-  const uint64_t data_size = image.size() - contents.data_begin;
-  for (const SafetensorsEntry& entry : contents.entries) {
-    const std::string complaint = internal::CheckSafetensorsEntry(entry, data_size);
-    if (!complaint.empty()) {
-      return damaged(Concat({"tensor ", QuotedName(entry.name), ": ", complaint}));
+  return NoThrow(file, [&]() -> Result<SafetensorsContents> {
+    const auto damaged = [&file](const std::string& what) {
+      return Fail(ErrorCode::kDataLoss, Concat({file, ": ", what}));
+    };
+    constexpr size_t kLengthBytes = 8;
+    if (image.size() < kLengthBytes) {
+      return damaged(
+          Concat({"not a safetensors file: expected at least 8 bytes, found ", std::to_string(image.size())}));
     }
-  }
-  if (std::string complaint = internal::CheckTiling(contents.entries, data_size);
-      !complaint.empty()) {
-    return damaged(complaint);
-  }
-  return contents;
+    uint64_t length;
+    std::memcpy(&length, image.data(), kLengthBytes);
+    if (length > kMaxSafetensorsHeader) {
+      return damaged(Concat({"not a safetensors file: its header claims ", std::to_string(length),
+                             " bytes, the format allows ", std::to_string(kMaxSafetensorsHeader)}));
+    }
+    if (length > image.size() - kLengthBytes) {
+      return damaged(Concat({"cut short: its header claims ", std::to_string(length), " bytes, but only ",
+                             std::to_string(image.size() - kLengthBytes), " follow"}));
+    }
+    SafetensorsContents contents;
+    contents.data_begin = kLengthBytes + static_cast<size_t>(length);
+    const std::string_view header(reinterpret_cast<const char*>(image.data()) + kLengthBytes,
+                                  static_cast<size_t>(length));
+    if (std::string complaint = internal::ReadSafetensorsHeader(header, contents.entries); !complaint.empty()) {
+      return damaged(complaint);
+    }
+    const uint64_t data_size = image.size() - contents.data_begin;
+    for (const SafetensorsEntry& entry : contents.entries) {
+      const std::string complaint = internal::CheckSafetensorsEntry(entry, data_size);
+      if (!complaint.empty()) {
+        return damaged(Concat({"tensor ", QuotedName(entry.name), ": ", complaint}));
+      }
+    }
+    if (std::string complaint = internal::CheckTiling(contents.entries, data_size); !complaint.empty()) {
+      return damaged(complaint);
+    }
+    return contents;
+  });
 }
 
 // One mapped file and its tensors. Move-only; views stay valid when it moves.
 class SafetensorsFile {
  public:
   static Result<SafetensorsFile> Open(const std::filesystem::path& path) {
-    Result<MappedFile> map = MappedFile::Open(path);
-    if (!map) return Failure(std::move(map.error()));
-    Result<SafetensorsContents> contents = ParseSafetensors(path.string(), map->bytes());
-    if (!contents) return Failure(std::move(contents.error()));
-    return SafetensorsFile(std::move(*map), std::move(*contents));
+    return NoThrow(path.native(), [&]() -> Result<SafetensorsFile> {
+      Result<MappedFile> map = MappedFile::Open(path);
+      if (!map) return Failure(std::move(map.error()));
+      Result<SafetensorsContents> contents = ParseSafetensors(path.native(), map->bytes());
+      if (!contents) return Failure(std::move(contents.error()));
+      return SafetensorsFile(std::move(*map), std::move(*contents));
+    });
   }
 
   size_t size() const { return contents_.entries.size(); }

@@ -15,8 +15,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/weights/message.h"
-#include "skald/weights/strict_json.h"
+#include "skald/base/json_tree.h"
+#include "skald/base/message.h"
+#include "skald/base/strict_json.h"
 
 namespace skald {
 
@@ -72,6 +73,7 @@ inline std::string ReadSafetensorsHeader(std::string_view header,
   // JSON would also allow a byte order mark or blanks in front; the format does not.
   if (!header.starts_with('{')) return "its header must be a JSON object and begin with '{'";
   nlohmann::json root;
+  const JsonGuard guard(root);
   if (std::string complaint = ParseStrictJson(header, root); !complaint.empty()) {
     return Concat({"its header ", complaint});
   }

@@ -21,9 +21,9 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/message.h"
 #include "skald/configs/layer.h"
 #include "skald/weights/checkpoint.h"
-#include "skald/weights/message.h"
 
 namespace skald {
 

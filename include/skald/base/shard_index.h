@@ -2,9 +2,10 @@
 //
 // model.safetensors.index.json: which shard of a checkpoint holds which tensor.
 
-#ifndef SKALD_WEIGHTS_SHARD_INDEX_H_
-#define SKALD_WEIGHTS_SHARD_INDEX_H_
+#ifndef SKALD_BASE_SHARD_INDEX_H_
+#define SKALD_BASE_SHARD_INDEX_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -14,23 +15,28 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json_tree.h"
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/printable.h"
 #include "skald/base/result.h"
-#include "skald/weights/mapped_file.h"
-#include "skald/weights/message.h"
-#include "skald/weights/safetensors.h"
-#include "skald/weights/strict_json.h"
+#include "skald/base/small_file.h"
+#include "skald/base/strict_json.h"
+
 namespace skald {
+
+// Most bytes of an index that is read.
+inline constexpr uint64_t kMaxShardIndex = 100'000'000;
 
 // File name of a shard -> the tensors that the index promises in it.
 using ShardIndex = std::map<std::string, std::vector<std::string>>;
 
 namespace internal {
 
-// An index may not lead out of its own folder.
+// An index may not lead out of its own folder, nor into the reader's terminal.
 inline bool IsPlainFileName(std::string_view name) {
-  using namespace std::string_view_literals;
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of("/\\:\0"sv) == name.npos;
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\:") == name.npos &&
+         Printable(name) == name;
 }
 
 // Reads {"weight_map": {tensor: shard, ...}, ...} into `index`. Returns "" or a complaint.
@@ -56,24 +62,19 @@ inline std::string ReadWeightMap(const nlohmann::json& root, ShardIndex& index) 
 }  // namespace internal
 
 inline Result<ShardIndex> ReadShardIndex(const std::filesystem::path& path) {
-  Result<MappedFile> map = MappedFile::Open(path);
-  if (!map) return Failure(std::move(map.error()));
-  const std::string_view text(reinterpret_cast<const char*>(map->bytes().data()),
-                              map->bytes().size());
-  if (text.size() > kMaxSafetensorsHeader) {
-    return Fail(ErrorCode::kDataLoss,
-                Concat({path.string(), ": too large for an index of shards"}));
-  }
-  nlohmann::json root;
-  ShardIndex index;
-  std::string complaint = internal::ParseStrictJson(text, root);
-  if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
-  if (!complaint.empty()) {
-    return Fail(ErrorCode::kDataLoss, Concat({path.string(), ": ", complaint}));
-  }
-  return index;
+  return NoThrow(path.native(), [&]() -> Result<ShardIndex> {
+    const Result<std::string> text = ReadSmallFile(path, kMaxShardIndex);
+    if (!text) return Failure(text.error());
+    nlohmann::json root;
+    const internal::JsonGuard guard(root);
+    ShardIndex index;
+    std::string complaint = internal::ParseStrictJson(*text, root);
+    if (complaint.empty()) complaint = internal::ReadWeightMap(root, index);
+    if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, Concat({path.string(), ": ", complaint}));
+    return index;
+  });
 }
 
 }  // namespace skald
 
-#endif  // SKALD_WEIGHTS_SHARD_INDEX_H_
+#endif  // SKALD_BASE_SHARD_INDEX_H_

@@ -2,8 +2,8 @@
 //
 // How error messages about checkpoints write names and shapes, and how they are put together.
 
-#ifndef SKALD_WEIGHTS_MESSAGE_H_
-#define SKALD_WEIGHTS_MESSAGE_H_
+#ifndef SKALD_BASE_MESSAGE_H_
+#define SKALD_BASE_MESSAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "skald/base/printable.h"
 
 namespace skald {
 
@@ -33,18 +35,12 @@ inline std::string ShapeText(std::span<const uint64_t> shape) {
   return text + "]";
 }
 
-// Returns a name from a file as an error message may show it: in quotes, cut to a readable length
-// and without control characters, which could otherwise drive the reader's terminal.
+// Returns a name from a file as an error message may show it: in quotes, cut to a readable length and printable.
 inline std::string QuotedName(std::string_view name) {
   constexpr size_t kMaxShown = 160;
-  std::string text = "'";
-  for (const char c : name.substr(0, kMaxShown)) {
-    const bool is_control = static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-    text += is_control ? '?' : c;
-  }
-  return text + (name.size() > kMaxShown ? "...'" : "'");
+  return Concat({"'", Printable(name.substr(0, kMaxShown)), name.size() > kMaxShown ? "...'" : "'"});
 }
 
 }  // namespace skald
 
-#endif  // SKALD_WEIGHTS_MESSAGE_H_
+#endif  // SKALD_BASE_MESSAGE_H_

@@ -4,8 +4,8 @@
 // definition of validity that SentencePiece uses: no overlong forms, no surrogates, nothing above
 // U+10FFFF. Pure functions; safe for concurrent calls. Source: RFC 3629, section 4.
 
-#ifndef SKALD_TEXT_UTF8_H_
-#define SKALD_TEXT_UTF8_H_
+#ifndef SKALD_BASE_UTF8_H_
+#define SKALD_BASE_UTF8_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -57,4 +57,4 @@ constexpr Utf8Character FirstUtf8Character(std::string_view bytes) {
 
 }  // namespace skald
 
-#endif  // SKALD_TEXT_UTF8_H_
+#endif  // SKALD_BASE_UTF8_H_

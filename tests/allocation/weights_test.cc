@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading models when memory runs out: checkpoints, packed files, descriptions and digests.
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "examples/demo_model/demo_config.h"
+#include "skald/configs/config_gguf.h"
+#include "skald/configs/identify.h"
+#include "skald/configs/published.h"
+#include "skald/model/model.h"
+#include "skald/store/cached_digest.h"
+#include "skald/weights/load.h"
+#include "skald/weights/random_weights.h"
+#include "tests/allocation/fail_each.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/support/small_models.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+#include "tests/support/unpack.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald::testing {
+namespace {
+
+struct Nothing {};
+
+constexpr auto kNothing = [] { return std::make_unique<Nothing>(); };
+
+// All parameters of some weights.
+std::string Parameters(const ModelWeights& weights) {
+  const ParameterList all(weights);
+  std::string bytes;
+  for (const Matrix* matrix : all.matrices) bytes.append(BytesIn(matrix->data));
+  for (const std::vector<float>* vector : all.vectors) bytes += BytesIn(*vector);
+  return bytes;
+}
+constexpr auto kParameters = [](const auto&, const Result<ModelWeights>& weights) { return Parameters(*weights); };
+
+// A folder with a model in all forms that there are.
+struct ModelFiles {
+  ModelFiles() {
+    WriteFile(safetensors, SafetensorsImage(TinyTensors<TinyFull>()));
+    WriteFile(gguf,
+              GgufImage(GgufMetadata<TinyFull>("gemma3"), GgufTensors<TinyFull>(TinyTensors<TinyFull>(), "gemma3")));
+    const std::vector<NewTensor> all = TinyTensors<TinyFull>();
+    const size_t half = all.size() / 2;
+    std::filesystem::create_directory(folder.path() / "shards");
+    nlohmann::json map;
+    for (size_t i = 0; i < all.size(); ++i) map[all[i].name] = i < half ? "one.safetensors" : "two.safetensors";
+    WriteFile(shards, nlohmann::json{{"weight_map", map}}.dump());
+    WriteFile(shards.parent_path() / "one.safetensors", SafetensorsImage({all.begin(), all.begin() + half}));
+    WriteFile(shards.parent_path() / "two.safetensors", SafetensorsImage({all.begin() + half, all.end()}));
+  }
+
+  TemporaryFolder folder;
+  const std::filesystem::path safetensors = folder.path() / "model.safetensors", gguf = folder.path() / "model.gguf",
+                              shards = folder.path() / "shards" / "model.safetensors.index.json";
+};
+
+TEST_CASE("a checkpoint is opened and loaded, or there is an error, whichever allocation fails") {
+  const ModelFiles files;
+  for (const auto& path : {files.safetensors, files.gguf, files.shards}) {
+    FailEachAllocation(
+        "Checkpoint::Open of " + path.filename().string(), kNothing, [&](Nothing&) { return Checkpoint::Open(path); },
+        [](Nothing&, const Result<Checkpoint>& opened) { return std::to_string(opened->tensors().size()); });
+    FailEachAllocation(
+        "LoadWeights of " + path.filename().string(), kNothing,
+        [&](Nothing&) { return LoadWeights<TinyFull>(path, {.threads = 2}); }, kParameters);
+  }
+  FailEachAllocation(
+      "LoadWeights as Q4_0", kNothing,
+      [&](Nothing&) { return LoadWeights<TinyFull>(files.safetensors, {.dtype = DType::kQ4_0}); }, kParameters);
+}
+
+TEST_CASE("a packed file is written and mapped, or there is an error, whichever allocation fails") {
+  const ModelFiles files;
+  struct Cache {
+    TemporaryFolder folder;
+    LoadOptions options = {.cache_folder = folder.path() / "packed"};
+  };
+  const auto load = [&](Cache& cache) { return LoadWeights<TinyFull>(files.safetensors, cache.options); };
+  FailEachAllocation("LoadWeights that packs", [] { return std::make_unique<Cache>(); }, load, kParameters);
+  const auto packed = [&] {
+    auto cache = std::make_unique<Cache>();
+    REQUIRE(load(*cache));
+    return cache;
+  };
+  FailEachAllocation("LoadWeights of what was packed", packed, load, kParameters);
+}
+
+TEST_CASE("a model is made, or there is an error, whichever allocation fails") {
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "model.safetensors", SafetensorsImage(TinyTensors<TinyModel>()));
+  FailEachAllocation(
+      "LoadModel", kNothing, [&](Nothing&) { return LoadModel<TinyModel>(folder.path()); },
+      [](Nothing&, const Result<Model<TinyModel>>& model) { return Parameters(model->weights()); });
+}
+
+TEST_CASE("a Config is found, or there is an error, whichever allocation fails") {
+  std::ifstream file(RepositoryPath("examples/demo_model/config.json"));
+  const std::string json{std::istreambuf_iterator<char>(file), {}};
+  const auto index = [](Nothing&, const Result<size_t>& found) { return std::to_string(*found); };
+  FailEachAllocation(
+      "IdentifyConfig", kNothing, [&](Nothing&) { return IdentifyConfig(ConfigList<Gemma3_1B, DemoModel>{}, json); },
+      index);
+  const ModelFiles files;
+  const auto checkpoint = Checkpoint::Open(files.gguf);
+  REQUIRE(checkpoint);
+  const nlohmann::json& metadata = checkpoint->gguf()->metadata().values;
+  FailEachAllocation("ParseConfigGguf", kNothing,
+                     [&](Nothing&) { return ParseConfigGguf(metadata, {}); },
+                     [](Nothing&, const auto& found) { return std::to_string(found->size()); });
+}
+
+TEST_CASE("a digest of weights is computed and kept, or there is an error, whichever allocation fails") {
+  const auto digest = [](const auto&, const Result<Sha256Digest>& found) { return BytesIn(*found); };
+  const auto files = [] { return std::make_unique<ModelFiles>(); };
+  const auto of = [](ModelFiles& model) { return CachedDigestOfWeights(model.safetensors); };
+  FailEachAllocation("CachedDigestOfWeights", files, of, digest);
+  const auto known = [&] {
+    auto model = files();
+    REQUIRE(of(*model));
+    return model;
+  };
+  FailEachAllocation("CachedDigestOfWeights, known already", known, of, digest);
+  FailEachAllocation(
+      "DigestOfWeights", files, [](ModelFiles& model) { return DigestOfWeights(model.safetensors); }, digest);
+}
+
+}  // namespace
+}  // namespace skald::testing
