@@ -150,7 +150,7 @@ TEST_CASE("a batch that does not fit costs no sequence a resume point") {
   }
 }
 
-TEST_CASE("resume points that a fork has too do not give way, as that would free nothing") {
+TEST_CASE("resume points whose blocks a fork has too do not go for nothing") {
   auto pool = SmallPool();
   KVCache cache = *CreateKVCache(pool);
   REQUIRE(ToyForward(cache, std::vector<int32_t>(200, 5)));

@@ -240,6 +240,35 @@ TEST_CASE("prompts that conversations share are not forgotten for room that this
   CHECK(prompts->Lookup(RandomTokens<OneLayer>(2, 64))->matched == 64);
 }
 
+TEST_CASE("nor are prompts whose resume points conversations share") {
+  // Of a recurrence: a resume point is all that a prompt and a conversation have in common.
+  const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(6));
+  RuntimeConfig runtime = kRuntime;
+  runtime.cache_bytes = 24 * BlockPool(LayoutOf<SmallMamba2>(), runtime).geometry(0).block_bytes();
+  auto pool = *CreateBlockPool<SmallMamba2>(runtime);
+  Workspace workspace = *CreateWorkspace(runtime);
+  auto prompts = *PromptCache::Create(pool, {});
+  std::vector<KVCache> talks;
+  for (uint64_t seed = 0; seed < 3; ++seed) {
+    KVCache cache = *CreateKVCache(pool);
+    REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(seed, 96), workspace));
+    REQUIRE(prompts->Insert(cache));
+    PromptPrefix hit = *prompts->Lookup(RandomTokens<SmallMamba2>(seed, 200));
+    CHECK(hit.cache.size() == 96);
+    talks.push_back(std::move(hit.cache));
+  }
+  std::vector<BlockId> rest;
+  while (true) {
+    const auto id = pool->Allocate(0);
+    if (!id) break;
+    rest.push_back(*id);
+  }
+  CHECK(prompts->stats().entries == 3);
+  talks[2].Clear();
+  CHECK(pool->Allocate(0));
+  CHECK(prompts->stats().entries == 2);
+}
+
 TEST_CASE("prompts that share blocks with each other alone make room together") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(6));
   auto pool = *CreateBlockPool<OneLayer>(BlocksOf(2));

@@ -26,7 +26,7 @@ namespace skald {
 struct BlockClaim {
   TableLease fresh;                            // gets the blocks; empty at first
   std::vector<uint32_t> counts = {};           // [groups], how many blocks
-  std::span<TableLease* const> given_up = {};  // what it gives up for them; no one else has these leases
+  std::span<TableLease* const> given_up = {};  // what it gives up for them
 };
 
 // Why a batch did not fit.

@@ -44,7 +44,7 @@ struct CacheContents {
   TableLease lease;
   std::vector<int32_t> tokens = {};
   // Ascending by length; their blocks may be those of `lease`.
-  std::vector<SharedLease> checkpoints = {};
+  std::vector<TableLease> checkpoints = {};
   uint32_t exact_tokens = kMaxTokens;  // see KVCache::exact_tokens
 };
 
@@ -86,7 +86,7 @@ class KVCache {
   template <class Visit>
   void ForEachTable(Visit visit) const {
     visit(table());
-    for (const SharedLease& checkpoint : checkpoints_) visit(checkpoint->table());
+    for (const TableLease& checkpoint : checkpoints_) visit(checkpoint.table());
   }
 
   // Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
@@ -215,7 +215,12 @@ class KVCache {
     });
   }
 
-  CacheContents Copy() const { return {lease_.Share(), tokens_, checkpoints_, exact_tokens_}; }
+  CacheContents Copy() const {
+    CacheContents copy{lease_.Share(), tokens_, {}, exact_tokens_};
+    copy.checkpoints.reserve(checkpoints_.size());
+    for (const TableLease& checkpoint : checkpoints_) copy.checkpoints.push_back(checkpoint.Share());
+    return copy;
+  }
 
   // Calls visit(range) for the positions that each table can be cut to, ascending; ranges may touch or overlap.
   template <class Visit>
@@ -224,7 +229,7 @@ class KVCache {
     const auto visit_table = [&](const BlockTable& table) {
       visit(ResumeRange{EarliestResume(table, pool()->layout()), table.tokens});
     };
-    for (const SharedLease& checkpoint : checkpoints_) visit_table(checkpoint->table());
+    for (const TableLease& checkpoint : checkpoints_) visit_table(checkpoint.table());
     visit_table(table());
   }
 
@@ -249,8 +254,8 @@ class KVCache {
 
   const TableLease* FindResumable(uint32_t tokens) const {
     if (CanCut(table(), tokens)) return &lease_;
-    for (const auto& checkpoint : checkpoints_) {
-      if (CanCut(checkpoint->table(), tokens)) return checkpoint.get();
+    for (const TableLease& checkpoint : checkpoints_) {
+      if (CanCut(checkpoint.table(), tokens)) return &checkpoint;
     }
     return nullptr;
   }
@@ -329,13 +334,13 @@ class KVCache {
   }
 
   void DropCheckpointsAfter(uint32_t tokens) {
-    std::erase_if(checkpoints_, [tokens](const auto& checkpoint) { return checkpoint->table().tokens > tokens; });
+    std::erase_if(checkpoints_, [tokens](const auto& checkpoint) { return checkpoint.table().tokens > tokens; });
   }
 
   TableLease lease_;
   std::vector<int32_t> tokens_;
-  // Forks kept aside for rewinding, ascending by length; forks of this cache share them.
-  std::vector<SharedLease> checkpoints_;
+  // Forks kept aside for rewinding, ascending by length.
+  std::vector<TableLease> checkpoints_;
   uint32_t exact_tokens_ = kMaxTokens;
 };
 

@@ -7,8 +7,7 @@
 // Resume points yield to tokens: where the pool is full, a cache gives up its own, oldest first, before a step fails.
 // Which ones is worked out without touching them, and they go only with the blocks that the whole batch needs: a step
 // that Reserve refuses has cost no sequence anything. After Reserve nothing in here allocates or fails, so whoever
-// computes does well to have its memory before: what gave way then is gone. Resume points that a fork has too are left
-// alone, since giving them up would free nothing.
+// computes does well to have its memory before: what gave way then is gone.
 
 #ifndef SKALD_CACHE_STEP_H_
 #define SKALD_CACHE_STEP_H_
@@ -90,7 +89,7 @@ class Step {
       KVCache& cache = *pending.request.cache;
       cache.lease_ = std::move(pending.next);
       cache.tokens_.insert(cache.tokens_.end(), pending.request.tokens.begin(), pending.request.tokens.end());
-      std::vector<SharedLease>& points = cache.checkpoints_;
+      std::vector<TableLease>& points = cache.checkpoints_;
       const size_t most = cache.pool()->runtime().max_checkpoints;
       const size_t kept = std::min(points.size(), most - std::min(most, pending.points.size()));
       points.erase(points.begin(), points.end() - static_cast<ptrdiff_t>(kept));
@@ -104,13 +103,13 @@ class Step {
   // A resume point among the new tokens: its table until Reserve, its lease from then on.
   struct NewPoint {
     BlockTable table;
-    SharedLease lease;
+    TableLease lease;
   };
   // What one cache becomes on commit. Its claim's lease keeps the step's new blocks alive until then.
   struct Pending {
     StepRequest request;
     std::vector<uint32_t> positions;  // of the resume points among the new tokens
-    std::vector<TableLease*> own;     // resume points that no one else has, which may give way, oldest first
+    std::vector<TableLease*> former;  // resume points that may give way, oldest first
     BlockTable next_table;            // until Reserve
     TableLease next;                  // from then on
     std::vector<NewPoint> points;
@@ -152,12 +151,10 @@ class Step {
     const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
     Pending pending{request, CheckpointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {},
                     TableLease(nullptr), {}};
-    for (const SharedLease& point : cache.checkpoints_) {
-      if (point.use_count() == 1) pending.own.push_back(point.get());
-    }
     // So that Commit has nothing left that could fail.
     MakeRoom(cache.tokens_, num_tokens);
     MakeRoom(cache.checkpoints_, pending.positions.size());
+    for (TableLease& point : cache.checkpoints_) pending.former.push_back(&point);
     pending_.push_back(std::move(pending));
     claims_.push_back({TableLease(cache.pool())});
     PlanSequence(static_cast<uint32_t>(pending_.size() - 1));
@@ -186,7 +183,7 @@ class Step {
     pending.next_table = planner.FinalTable();
     pending.points.clear();
     for (const uint32_t position : pending.positions) {
-      pending.points.push_back({planner.CheckpointAt(position), std::make_shared<TableLease>(cache.pool())});
+      pending.points.push_back({planner.CheckpointAt(position), TableLease(nullptr)});
     }
     claim.counts = planner.num_new();
     for (size_t g = 0; g < claim.counts.size(); ++g) claim.fresh.Reserve(g, claim.counts[g]);
@@ -197,8 +194,8 @@ class Step {
   bool GiveWay(size_t index) {
     Pending& pending = pending_[index];
     BlockClaim& claim = claims_[index];
-    if (claim.given_up.size() < pending.own.size()) {
-      claim.given_up = std::span(pending.own).first(claim.given_up.size() + 1);
+    if (claim.given_up.size() < pending.former.size()) {
+      claim.given_up = std::span(pending.former).first(claim.given_up.size() + 1);
     } else if (!pending.positions.empty()) {
       pending.positions.erase(pending.positions.begin());
     } else {
@@ -231,9 +228,9 @@ class Step {
     pending.next = fresh.Share(std::move(pending.next_table));
     for (NewPoint& point : pending.points) {
       settle_groups(point.table.groups);
-      *point.lease = fresh.Share(std::move(point.table));
+      point.lease = fresh.Share(std::move(point.table));
     }
-    const auto gave_way = [](const SharedLease& point) { return point->table().groups.empty(); };
+    const auto gave_way = [](const TableLease& point) { return point.table().groups.empty(); };
     std::erase_if(pending.request.cache->checkpoints_, gave_way);
   }
 

@@ -88,9 +88,6 @@ class TableLease {
   BlockTable table_;
 };
 
-// A lease that several caches have in common: a resume point and those of the cache's forks. Its table does not change.
-using SharedLease = std::shared_ptr<TableLease>;
-
 }  // namespace skald
 
 #endif  // SKALD_CACHE_TABLE_LEASE_H_

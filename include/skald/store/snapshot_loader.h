@@ -50,7 +50,7 @@ class SnapshotLoader {
       auto checkpoint = LoadCheckpoint(*saved, contents.lease);
       if (!checkpoint) return Failure(checkpoint.error());
       if (is_full_) continue;
-      contents.checkpoints.insert(contents.checkpoints.begin(), std::make_shared<TableLease>(std::move(*checkpoint)));
+      contents.checkpoints.insert(contents.checkpoints.begin(), std::move(*checkpoint));
     }
     return KVCache(std::move(contents));
   }

@@ -59,7 +59,7 @@ class SnapshotPlan {
     plan.manifest_.table = std::move(*table);
     // Newest first: a reader that lacks memory gives up the oldest.
     for (auto checkpoint = contents.checkpoints.rbegin(); checkpoint != contents.checkpoints.rend(); ++checkpoint) {
-      table = plan.AddTable(**checkpoint, &plan.manifest_.table);
+      table = plan.AddTable(*checkpoint, &plan.manifest_.table);
       if (!table) return Failure(table.error());
       plan.manifest_.checkpoints.insert(plan.manifest_.checkpoints.begin(), std::move(*table));
     }
