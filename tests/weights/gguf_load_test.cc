@@ -188,7 +188,7 @@ TEST_CASE("RoPE frequencies of another shape than a list are refused before they
     size_t size = 4;
     for (const uint64_t axis : shape) size *= axis;
     const WrittenFile file(Architecture("llama"), {{"rope_freqs.weight", 0, shape, std::string(size, 0)}});
-    return ArchitecturesOf(*GgufFile::Open(file.path())).error();
+    return ModelsOf(*GgufFile::Open(file.path())).error();
   };
   for (const std::vector<uint64_t>& shape : {std::vector<uint64_t>{1 << 17}, {2, 8}}) {
     CHECK(error_of(shape).code == ErrorCode::kUnsupported);
