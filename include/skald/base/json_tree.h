@@ -2,8 +2,8 @@
 //
 // JSON values where memory may run out. nlohmann::json's destructor lists what a value holds, for which it needs
 // memory; where there is none it ends the program. So values are built under the eyes of a JsonGuard, which takes them
-// apart from the leaves on, and without temporary values that hold others: never from initializer lists. Nor does a null
-// become an object or an array by itself: it would be half of one where there is no memory for the other half.
+// apart from the leaves on, and without temporary values that hold others: never from initializer lists. Nor does a
+// null become an object or an array by itself: it would be half of one where there is no memory for the other half.
 
 #ifndef SKALD_BASE_JSON_TREE_H_
 #define SKALD_BASE_JSON_TREE_H_
