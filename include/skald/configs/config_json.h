@@ -62,8 +62,8 @@ inline Result<Architecture> ParseConfigJson(std::string_view text) {
     }
     nlohmann::json root, gemma3_defaults = nlohmann::json::object();
     const internal::JsonGuard guards[] = {internal::JsonGuard(root), internal::JsonGuard(gemma3_defaults)};
-    if (!internal::ParsePythonJson(text, root))
-      return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
+    const bool is_json = internal::ParsePythonJson(text, root);
+    if (!is_json) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
     if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
 
     std::optional<Error> error;
