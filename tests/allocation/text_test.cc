@@ -79,7 +79,8 @@ TEST_CASE("a tokenizer is loaded, or there is an error, whichever allocation fai
   const TemporaryFolder folder;
   const auto path = folder.path() / "tokenizer.model";
   WriteFile(path, bytes);
-  FailEachAllocation("Tokenizer::Load", nothing, [&](Nothing&) { return Tokenizer::Load(path); }, size);
+  FailEachAllocation(
+      "Tokenizer::Load", nothing, [&](Nothing&) { return Tokenizer::Load(path); }, size);
 }
 
 TEST_CASE("text is encoded and decoded, or there is an error, whichever allocation fails") {

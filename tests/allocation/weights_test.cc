@@ -11,12 +11,13 @@
 
 #include "doctest/doctest.h"
 #include "examples/demo_model/demo_config.h"
-#include "skald/configs/config_gguf.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
+#include "skald/configs/gguf_config.h"
+#include "skald/model/load.h"
+#include "skald/model/load_any.h"
 #include "skald/model/model.h"
 #include "skald/store/cached_digest.h"
-#include "skald/model/load.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/small_models.h"
@@ -85,7 +86,8 @@ TEST_CASE("a packed file is written and mapped, or there is an error, whichever 
     LoadOptions options = {.cache_folder = folder.path() / "packed"};
   };
   const auto load = [&](Cache& cache) { return LoadWeights<TinyFull>(files.safetensors, cache.options); };
-  FailEachAllocation("LoadWeights that packs", [] { return std::make_unique<Cache>(); }, load, kParameters);
+  FailEachAllocation(
+      "LoadWeights that packs", [] { return std::make_unique<Cache>(); }, load, kParameters);
   const auto packed = [&] {
     auto cache = std::make_unique<Cache>();
     REQUIRE(load(*cache));
@@ -102,6 +104,15 @@ TEST_CASE("a model is made, or there is an error, whichever allocation fails") {
       [](Nothing&, const Result<Model<TinyModel>>& model) { return Parameters(model->weights()); });
 }
 
+TEST_CASE("any model is loaded, or there is an error, whichever allocation fails") {
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "model.gguf",
+            GgufImage(GgufMetadata<TinyModel>("llama"), GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama")));
+  FailEachAllocation(
+      "LoadAnyModel", kNothing, [&](Nothing&) { return LoadAnyModel(folder.path() / "model.gguf"); },
+      [](Nothing&, const Result<AnyModel>& model) { return Parameters(model->weights()); });
+}
+
 TEST_CASE("a Config is found, or there is an error, whichever allocation fails") {
   std::ifstream file(RepositoryPath("examples/demo_model/config.json"));
   const std::string json{std::istreambuf_iterator<char>(file), {}};
@@ -109,13 +120,14 @@ TEST_CASE("a Config is found, or there is an error, whichever allocation fails")
   FailEachAllocation(
       "IdentifyConfig", kNothing, [&](Nothing&) { return IdentifyConfig(ConfigList<Gemma3_1B, DemoModel>{}, json); },
       index);
-  const ModelFiles files;
-  const auto checkpoint = Checkpoint::Open(files.gguf);
+  const TemporaryFolder folder;
+  WriteFile(folder.path() / "model.gguf",
+            GgufImage(GgufMetadata<TinyModel>("llama"), GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama")));
+  const auto checkpoint = Checkpoint::Open(folder.path() / "model.gguf");
   REQUIRE(checkpoint);
-  const nlohmann::json& metadata = checkpoint->gguf()->metadata().values;
-  FailEachAllocation("ParseConfigGguf", kNothing,
-                     [&](Nothing&) { return ParseConfigGguf(metadata, {}); },
-                     [](Nothing&, const auto& found) { return std::to_string(found->size()); });
+  FailEachAllocation(
+      "ModelsOf a GGUF file", kNothing, [&](Nothing&) { return ModelsOf(*checkpoint->gguf()); },
+      [](Nothing&, const auto& found) { return std::to_string(found->size()); });
 }
 
 TEST_CASE("a digest of weights is computed and kept, or there is an error, whichever allocation fails") {
