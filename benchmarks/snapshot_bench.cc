@@ -114,7 +114,8 @@ void SaveTurn(benchmark::State& state) {
     if (!SaveSnapshot(cache, {}, {}, store, options)) return state.SkipWithError("not saved");
     state.PauseTiming();
     const std::unordered_set<ChunkKey> old(before.begin(), before.end());
-    for (const ChunkKey& key : store.List().value()) {
+    const auto keys = store.List().value();  // a loop over a temporary would outlive it
+    for (const ChunkKey& key : keys) {
       if (!old.contains(key)) benchmark::DoNotOptimize(store.Drop(key).has_value());
     }
     state.ResumeTiming();
