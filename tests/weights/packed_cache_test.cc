@@ -106,7 +106,7 @@ TEST_CASE("a packed file that does not fit leaves nothing behind in layers of an
   const ModelWeights other = RandomWeights<TinyFull>(5);
   const PackedOrigin origin = {TinyHybrid::kName, Fingerprint(plain->spec), DType::kBF16,
                                *DescribeSource(cached.model)};
-  const auto packed_file = PackedCachePath(cached.cache, cached.model, DType::kBF16);
+  const auto packed_file = *PackedCachePath(cached.cache, cached.model, DType::kBF16);
   std::filesystem::create_directories(cached.cache);
   REQUIRE(WritePackedFile(packed_file, ParametersOf(other), origin));
   for (const bool packed : {true, false}) {

@@ -89,7 +89,7 @@ inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
   return NoThrow("config.json", [&]() -> Result<DescribedModel> {
     const Result<ShortForm> read = internal::ReadConfigJson(text);
     if (!read) return Failure(read.error());
-    return DescribedModel{std::string(read->model_type), Expand(*read)};
+    return DescribedModel{read->model_type, Expand(*read)};
   });
 }
 
