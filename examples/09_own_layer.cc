@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer of your own. A layer is a struct that says its sizes, its parameters, its state and its arithmetic once; with
-// that it is loaded and packed, batched, forked, rewound and saved like the layers that Skald ships. This one is gated
-// linear attention (Yang et al. 2023, arXiv:2312.06635) with one head: a matrix of state fades by a gate and gains
-// key * value at each token, and the query reads it.
-
+// A layer of your own: a struct that says its sizes, parameters, state and arithmetic once is loaded, packed, batched,
+// forked, rewound and saved like the layers that Skald ships. This one is gated linear attention (Yang et al. 2023,
+// arXiv:2312.06635) with one head: a matrix of state fades by a gate and gains key * value at each token, and the query
+// reads it.
+//   build/release/examples/09_own_layer
 #include <array>
 #include <cmath>
 #include <cstdint>

@@ -106,10 +106,11 @@ TEST_CASE("a model is made, or there is an error, whichever allocation fails") {
 
 TEST_CASE("any model is loaded, or there is an error, whichever allocation fails") {
   const TemporaryFolder folder;
-  WriteFile(folder.path() / "model.gguf",
+  const auto file = folder.path() / "model.gguf";
+  WriteFile(file,
             GgufImage(GgufMetadata<TinyModel>("llama"), GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama")));
   FailEachAllocation(
-      "LoadAnyModel", kNothing, [&](Nothing&) { return LoadAnyModel(folder.path() / "model.gguf"); },
+      "LoadAnyModel", kNothing, [&](Nothing&) { return LoadAnyModel(file); },
       [](Nothing&, const Result<AnyModel>& model) { return Parameters(model->weights()); });
 }
 

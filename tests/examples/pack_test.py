@@ -67,7 +67,7 @@ class Pack(TestCase):
         self.run_skald("pack", DEMO, self.packed)
         out, _ = self.run_skald("inspect", self.packed)
         self.assertRegex(out, r"\A.*demo.packed: packed, to load as BF16\npacked from:\n  model.safetensors \d+ bytes\n"
-                              r"attached:\n  config.json \d+ bytes\n  tokenizer.model \d+ bytes\n")
+                              r"attached:\n  spec.json \d+ bytes\n  config.json \d+ bytes\n  tokenizer.model \d+ bytes\n")
         self.assertRegex(out, r"\nConfig: demo\ntensors:\n  0 +BF16 +\[2048, 256\] +1048576 bytes\n")
         self.assertRegex(out, r"\n  all +\d+ tensors +\d+ elements +\d+ bytes\n\Z")
 

@@ -165,7 +165,7 @@ class Sessions(TestCase):
     def test_what_cannot_be_kept_is_told_before_the_first_message(self):
         os.mkfifo(self.folder / "pipe")
         for session, pattern in ((self.folder / "absent" / "chat.skald", "No such file or directory"),
-                                 (self.folder, ".*: Is a directory"), (self.folder / "pipe", "expected a regular file")):
+                                 (self.folder, "this is a folder, expected a file"), (self.folder / "pipe", "expected a regular file")):
             out, err = self.chat("And", options=("--session", session), status=1)
             self.assertEqual(out, "")
             self.assertRegex(err, rf"\nskald: {session}: {pattern}\n\Z")

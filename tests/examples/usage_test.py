@@ -93,6 +93,7 @@ class Mistakes(TestCase):
         self.refused(1, ".*model.safetensors: ", "chat", "--model", model)
         (model / "model.safetensors").unlink()
         self.refused(1, ".*expected model.safetensors", "chat", "--model", model)
+        (model / "model.safetensors").write_bytes((DEMO / "model.safetensors").read_bytes())
 
         config = json.loads((DEMO / "config.json").read_text())
         (model / "config.json").write_text(json.dumps(config | {"hidden_size": 320}))

@@ -178,6 +178,7 @@ TEST_CASE("a prompt cache over a store on a file system that fails") {
     REQUIRE(reader);
     const auto found = (*reader)->Lookup(prompt.tokens());
     if (!found) return Failure(found.error());
+    if (found->store_error) return Failure(*found->store_error);
     CHECK(found->matched == 70);
     return {};
   });

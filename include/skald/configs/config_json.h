@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "skald/base/float_environment.h"
 #include "skald/base/json_fields.h"
 #include "skald/base/json_tree.h"
 #include "skald/base/no_throw.h"
@@ -87,6 +88,7 @@ inline Result<ShortForm> ReadConfigJson(std::string_view text) {
 // sentence names the field.
 inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
   return NoThrow("config.json", [&]() -> Result<DescribedModel> {
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     const Result<ShortForm> read = internal::ReadConfigJson(text);
     if (!read) return Failure(read.error());
     return DescribedModel{read->model_type, Expand(*read)};

@@ -119,6 +119,7 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
 
 // Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32.
 inline ModelWeights RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16) {
+  const FloatEnvironment plain(Denormals::kKept);  // layers compute what their parameters lie around
   ModelWeights weights(spec);
   weights.dtype = dtype;
   FillWithRandom(ParametersOf(weights), seed, dtype);
