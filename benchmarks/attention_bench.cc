@@ -10,8 +10,8 @@
 
 #include "benchmarks/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/support/kernel_data.h"
 
@@ -28,9 +28,13 @@ struct Shape {
 template <class T>
 struct CachedTokens {
   CachedTokens(const Shape& shape, size_t tokens)
-      : tokens(tokens), key_bytes(shape.kv_heads * sizeof(T) * PackedSize(tokens, shape.head_dim)),
+      : tokens(tokens),
+        key_bytes(shape.kv_heads * sizeof(T) * PackedSize(tokens, shape.head_dim)),
         block(2 * key_bytes),
-        geometry{.kv_heads = shape.kv_heads, .head_dim = shape.head_dim, .block_tokens = tokens, .key_offset = 0,
+        geometry{.kv_heads = shape.kv_heads,
+                 .head_dim = shape.head_dim,
+                 .block_tokens = tokens,
+                 .key_offset = 0,
                  .value_offset = key_bytes} {
     const std::vector<float> values = testing::RandomFloats(1, block.size() / sizeof(T));
     for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<T*>(block.data())[i] = FromFloat<T>(values[i]);
@@ -48,15 +52,28 @@ template <class T>
 class AttentionKernel {
  public:
   AttentionKernel(const Shape& shape, size_t tokens, size_t rows)
-      : shape_(shape), cache_(shape, tokens),
-        queries_(testing::RandomFloats(2, rows * shape.heads * shape.head_dim)), output_(queries_.size()),
+      : shape_(shape),
+        cache_(shape, tokens),
+        queries_(testing::RandomFloats(2, rows * shape.heads * shape.head_dim)),
+        output_(queries_.size()),
         sequences_(rows, 0) {
     for (size_t row = 0; row < rows; ++row) positions_.push_back(static_cast<uint32_t>(tokens - rows + row));
     const size_t stride = shape.heads * shape.head_dim;
-    args_ = {.queries = queries_.data(), .query_stride = stride, .output = output_.data(), .output_stride = stride,
-             .positions = positions_.data(), .sequences = sequences_.data(), .tables = &cache_.table,
-             .geometry = cache_.geometry, .rows = rows, .heads = shape.heads, .window = 0, .scale = 0.1f,
-             .softcap = shape.softcap, .unit_begin = 0, .unit_end = rows * shape.heads};
+    args_ = {.queries = queries_.data(),
+             .query_stride = stride,
+             .output = output_.data(),
+             .output_stride = stride,
+             .positions = positions_.data(),
+             .sequences = sequences_.data(),
+             .tables = &cache_.table,
+             .geometry = cache_.geometry,
+             .rows = rows,
+             .heads = shape.heads,
+             .window = 0,
+             .scale = 0.1f,
+             .softcap = shape.softcap,
+             .unit_begin = 0,
+             .unit_end = rows * shape.heads};
   }
 
   void Run() { shape_.softcap != 0 ? Kernels<>::Attention<T, true>(args_) : Kernels<>::Attention<T, false>(args_); }
@@ -102,15 +119,22 @@ class AttentionKernel {
 class StoreKernel {
  public:
   StoreKernel(const Shape& shape, size_t tokens)
-      : cache_(shape, tokens), row_(2 * shape.kv_heads * shape.head_dim),
-        rows_(testing::RandomFloats(3, tokens * row_)), sequences_(tokens, 0) {
+      : cache_(shape, tokens),
+        row_(2 * shape.kv_heads * shape.head_dim),
+        rows_(testing::RandomFloats(3, tokens * row_)),
+        sequences_(tokens, 0) {
     for (size_t row = 0; row < tokens; ++row) positions_.push_back(static_cast<uint32_t>(row));
   }
 
   void Run() {
-    Kernels<>::StoreKV<bf16>({.keys = rows_.data(), .values = rows_.data() + row_ / 2, .stride = row_,
-                              .positions = positions_.data(), .sequences = sequences_.data(),
-                              .tables = &cache_.table, .geometry = cache_.geometry, .row_begin = 0,
+    Kernels<>::StoreKV<bf16>({.keys = rows_.data(),
+                              .values = rows_.data() + row_ / 2,
+                              .stride = row_,
+                              .positions = positions_.data(),
+                              .sequences = sequences_.data(),
+                              .tables = &cache_.table,
+                              .geometry = cache_.geometry,
+                              .row_begin = 0,
                               .row_end = positions_.size()});
   }
 
@@ -134,7 +158,8 @@ class StoreKernel {
 };
 
 const bool kRegistered = [] {
-  for (const Shape& shape : {Shape{"TinyLlama-1.1B", 32, 4, 64, 0.0f}, {"Llama-3.2-1B", 32, 8, 64, 0.0f},
+  for (const Shape& shape : {Shape{"TinyLlama-1.1B", 32, 4, 64, 0.0f},
+                             {"Llama-3.2-1B", 32, 8, 64, 0.0f},
                              {"Gemma-2-2B", 8, 4, 256, 50.0f}}) {
     const std::string name = shape.name;
     for (const size_t tokens : {512, 2048, 8192}) {

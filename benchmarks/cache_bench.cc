@@ -8,13 +8,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "skald/configs/create.h"
 #include "skald/cache/step.h"
-#include "skald/configs/gemma2.h"
-#include "skald/configs/llama.h"
-#include "skald/configs/mamba.h"
-#include "skald/configs/mamba2.h"
-#include "skald/configs/recurrent_gemma.h"
+#include "skald/configs/create.h"
+#include "skald/configs/families/gemma2.h"
+#include "skald/configs/families/llama.h"
+#include "skald/configs/families/mamba.h"
+#include "skald/configs/families/mamba2.h"
+#include "skald/configs/families/recurrent_gemma.h"
 
 namespace skald {
 namespace {

@@ -14,9 +14,9 @@
 #include <string>
 
 #include "benchmarks/machine_limits.h"
-#include "skald/base/executor.h"
-#include "skald/base/float_environment.h"
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/base/threads/thread_pool.h"
 #include "tests/support/targets.h"
 
 namespace skald {
@@ -45,8 +45,8 @@ inline const MachineLimits& LimitsInUse() {
 inline void ReportWork(benchmark::State& state, const KernelWork& work) {
   const MachineLimits& limits = LimitsInUse();
   const double reading = work.bytes / limits.read_bytes;
-  const double computing = work.f32_flops / limits.f32_flops + work.bf16_flops / limits.bf16_flops +
-                           work.int8_ops / limits.int8_ops;
+  const double computing =
+      work.f32_flops / limits.f32_flops + work.bf16_flops / limits.bf16_flops + work.int8_ops / limits.int8_ops;
   const auto add = [&state](const char* name, double amount) {
     state.counters[name] = benchmark::Counter(amount, benchmark::Counter::kIsIterationInvariantRate);
   };
@@ -73,8 +73,7 @@ void RegisterKernel(const std::string& name, const Make& make) {
       for (auto _ : state) kernel.Run();
       ReportWork(state, kernel.work());
     };
-    benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(), run)
-        ->Unit(benchmark::kMicrosecond);
+    benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(), run)->Unit(benchmark::kMicrosecond);
   }
 }
 

@@ -16,8 +16,8 @@
 #include "hwy/foreach_target.h"
 // clang-format on
 #include "hwy/highway.h"
-#include "skald/kernels/amx-inl.h"
-#include "skald/kernels/bf16_dot-inl.h"
+#include "skald/kernels/simd/amx-inl.h"
+#include "skald/kernels/simd/bf16_dot-inl.h"
 
 #ifndef SKALD_BENCHMARKS_MACHINE_LIMITS_CC_ONCE
 #define SKALD_BENCHMARKS_MACHINE_LIMITS_CC_ONCE

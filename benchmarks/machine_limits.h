@@ -6,7 +6,7 @@
 #ifndef SKALD_BENCHMARKS_MACHINE_LIMITS_H_
 #define SKALD_BENCHMARKS_MACHINE_LIMITS_H_
 
-#include "skald/base/executor.h"
+#include "skald/base/threads/executor.h"
 
 namespace skald {
 

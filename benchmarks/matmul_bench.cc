@@ -13,9 +13,9 @@
 
 #include "benchmarks/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/group_layout.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/support/kernel_data.h"
 
@@ -66,14 +66,30 @@ class MatMulKernel {
  public:
   // `n` and `k` need no padding.
   MatMulKernel(size_t rows, size_t n, size_t k)
-      : prepared_(PreparedBytes<T>(rows, k)), output_(rows * n), partial_sums_(PartialSumsSize(rows, n, k)),
-        args_{.input = PreparedIn<T>(prepared_.data(), rows, k), .weights = Weights<T>().data(), .bias = nullptr,
-              .output = output_.data(), .output_stride = n, .rows = rows, .n = n, .padded_k = k, .row_begin = 0,
-              .row_end = rows, .panel_begin = 0, .panel_end = n / kLanes, .partial_sums = partial_sums_.data()} {
+      : prepared_(PreparedBytes<T>(rows, k)),
+        output_(rows * n),
+        partial_sums_(PartialSumsSize(rows, n, k)),
+        args_{.input = PreparedIn<T>(prepared_.data(), rows, k),
+              .weights = Weights<T>().data(),
+              .bias = nullptr,
+              .output = output_.data(),
+              .output_stride = n,
+              .rows = rows,
+              .n = n,
+              .padded_k = k,
+              .row_begin = 0,
+              .row_end = rows,
+              .panel_begin = 0,
+              .panel_end = n / kLanes,
+              .partial_sums = partial_sums_.data()} {
     const std::vector<float> input = testing::RandomFloats(2, rows * k);
-    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k,
-                           .output = PreparedIn<T>(prepared_.data(), rows, k), .rows = rows, .cols = k,
-                           .row_begin = 0, .row_end = rows});
+    Kernels<>::Prepare<T>({.input = input.data(),
+                           .input_stride = k,
+                           .output = PreparedIn<T>(prepared_.data(), rows, k),
+                           .rows = rows,
+                           .cols = k,
+                           .row_begin = 0,
+                           .row_end = rows});
   }
 
   // With the next of the matrices.
@@ -121,13 +137,15 @@ struct Shape {
 
 template <class T>
 void Register(const std::string& type, const std::vector<size_t>& rows) {
-  for (const Shape& shape : {Shape{"TinyLlama-1.1B/qkv", 2560, 2048}, {"TinyLlama-1.1B/gate_up", 11264, 2048},
-                             {"TinyLlama-1.1B/down", 2048, 5632}, {"TinyLlama-1.1B/head", 32000, 2048},
-                             {"Gemma-2-2B/gate_up", 18432, 2304}, {"Gemma-2-2B/down", 2304, 9216}}) {
+  for (const Shape& shape : {Shape{"TinyLlama-1.1B/qkv", 2560, 2048},
+                             {"TinyLlama-1.1B/gate_up", 11264, 2048},
+                             {"TinyLlama-1.1B/down", 2048, 5632},
+                             {"TinyLlama-1.1B/head", 32000, 2048},
+                             {"Gemma-2-2B/gate_up", 18432, 2304},
+                             {"Gemma-2-2B/down", 2304, 9216}}) {
     for (const size_t count : rows) {
-      RegisterKernel("MatMul/" + type + "/" + shape.name + "/" + std::to_string(count), [=] {
-        return MatMulKernel<T>(count, shape.n, shape.k);
-      });
+      RegisterKernel("MatMul/" + type + "/" + shape.name + "/" + std::to_string(count),
+                     [=] { return MatMulKernel<T>(count, shape.n, shape.k); });
     }
   }
 }

@@ -52,8 +52,7 @@ double NegativeLogLikelihood(std::span<const float> logits, int32_t token) {
   return std::log(sum) + largest - logits[static_cast<size_t>(token)];
 }
 
-Result<void> Report(const std::filesystem::path& folder, DType type,
-                    const std::vector<std::vector<int32_t>>& windows) {
+Result<void> Report(const std::filesystem::path& folder, DType type, const std::vector<std::vector<int32_t>>& windows) {
   const auto model = LoadModel<DemoModel>(folder, {.dtype = type});
   if (!model) return Failure(model.error());
   auto workspace = CreateWorkspace();

@@ -14,14 +14,14 @@
 #include <vector>
 
 #include "skald/configs/create.h"
-#include "skald/configs/llama.h"
+#include "skald/configs/families/llama.h"
+#include "skald/model/load.h"
 #include "skald/model/model.h"
 #include "skald/sampling/sampler.h"
-#include "skald/store/directory_store.h"
-#include "skald/store/prompt_cache.h"
-#include "skald/model/load.h"
+#include "skald/store/backends/directory_store.h"
+#include "skald/store/prompts/prompt_cache.h"
 #ifdef SKALD_HAS_REDIS
-#include "skald/store/redis_store.h"
+#include "skald/store/backends/redis_store.h"
 #endif
 
 namespace skald {

@@ -11,7 +11,7 @@
 
 #include "benchmarks/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/recurrent.h"
 #include "tests/support/kernel_data.h"
@@ -34,7 +34,10 @@ template <class Layer>
 class RecurrentKernel {
  public:
   explicit RecurrentKernel(size_t rows)
-      : rows_(rows), layer_(rows), block_(Layer::kStateFloats * sizeof(float)), output_(rows * Layer::kWidth),
+      : rows_(rows),
+        layer_(rows),
+        block_(Layer::kStateFloats * sizeof(float)),
+        output_(rows * Layer::kWidth),
         state_{.row_end = rows, .block = block_.data()},
         run_{.row_begin = 0, .row_end = rows, .input = block_.data(), .outputs = &state_, .num_outputs = 1} {}
 
@@ -69,9 +72,19 @@ struct ConvLayer {
   explicit ConvLayer(size_t rows) : rows(rows), input(RandomFloats(1, rows * 2 * kWidth)) {}
 
   void Run(const RecurrentRun* run, float* output) const {
-    Kernels<>::Conv({.input = input.data(), .input_stride = 2 * kWidth, .weights = weights.data(), .bias = bias.data(),
-                     .output = output, .channels = kWidth, .taps = kTaps, .silu = true, .runs = run, .num_runs = 1,
-                     .state_offset = 0, .row_begin = 0, .row_end = rows});
+    Kernels<>::Conv({.input = input.data(),
+                     .input_stride = 2 * kWidth,
+                     .weights = weights.data(),
+                     .bias = bias.data(),
+                     .output = output,
+                     .channels = kWidth,
+                     .taps = kTaps,
+                     .silu = true,
+                     .runs = run,
+                     .num_runs = 1,
+                     .state_offset = 0,
+                     .row_begin = 0,
+                     .row_end = rows});
   }
   float FirstOutput(size_t c) const {
     return reference::Silu(reference::ConvElement(kTaps, &weights[c], kWidth, bias[c],
@@ -80,25 +93,39 @@ struct ConvLayer {
   size_t InputFloats() const { return kWidth; }
 
   size_t rows;
-  std::vector<float> input, weights = RandomFloats(2, kTaps * kWidth), bias = RandomFloats(3, kWidth);
+  std::vector<float> input, weights = RandomFloats(2, kTaps*kWidth), bias = RandomFloats(3, kWidth);
 };
 
 // RecurrentGemma-2B.
 struct RgLruLayer {
   static constexpr size_t kWidth = 2560, kStateFloats = kWidth;
   explicit RgLruLayer(size_t rows)
-      : input(RandomFloats(1, rows * kWidth)), gates(RandomFloats(2, rows * 2 * kWidth)),
+      : input(RandomFloats(1, rows * kWidth)),
+        gates(RandomFloats(2, rows * 2 * kWidth)),
         gate(RandomFloats(3, rows * 2 * kWidth)) {}
 
   void Run(const RecurrentRun* run, float* output) const {
-    Kernels<>::RgLru({.input = input.data(), .gates = gates.data(), .gate = gate.data(), .gate_stride = 2 * kWidth,
-                      .decay = decay.data(), .output = output, .width = kWidth, .runs = run, .state_offset = 0,
-                      .unit_begin = 0, .unit_end = kWidth / kLanes});
+    Kernels<>::RgLru({.input = input.data(),
+                      .gates = gates.data(),
+                      .gate = gate.data(),
+                      .gate_stride = 2 * kWidth,
+                      .decay = decay.data(),
+                      .output = output,
+                      .width = kWidth,
+                      .runs = run,
+                      .state_offset = 0,
+                      .unit_begin = 0,
+                      .unit_end = kWidth / kLanes});
   }
   float FirstOutput(size_t c) const {
     float state = 0.0f;
-    return reference::RgLru({.first = false, .x = input[c], .input_gate = gates[c],
-                             .recurrence_gate = gates[kWidth + c], .gate = gate[c], .decay = decay[c]}, state);
+    return reference::RgLru({.first = false,
+                             .x = input[c],
+                             .input_gate = gates[c],
+                             .recurrence_gate = gates[kWidth + c],
+                             .gate = gate[c],
+                             .decay = decay[c]},
+                            state);
   }
   size_t InputFloats() const { return 4 * kWidth; }
 
@@ -109,21 +136,43 @@ struct RgLruLayer {
 struct SelectiveScanLayer {
   static constexpr size_t kWidth = 5120, kStateDim = 16, kStride = 192, kStateFloats = kWidth * kStateDim;
   explicit SelectiveScanLayer(size_t rows)
-      : input(RandomFloats(1, rows * kWidth)), time_step(RandomFloats(2, rows * kWidth)),
-        bc(RandomFloats(3, rows * kStride)), gate(RandomFloats(4, rows * 2 * kWidth)) {}
+      : input(RandomFloats(1, rows * kWidth)),
+        time_step(RandomFloats(2, rows * kWidth)),
+        bc(RandomFloats(3, rows * kStride)),
+        gate(RandomFloats(4, rows * 2 * kWidth)) {}
 
   void Run(const RecurrentRun* run, float* output) const {
-    Kernels<>::SelectiveScan({.input = input.data(), .time_step = time_step.data(), .b = bc.data(),
-                              .c = bc.data() + kStateDim, .bc_stride = kStride, .gate = gate.data(),
-                              .gate_stride = 2 * kWidth, .decay = decay.data(), .skip = skip.data(),
-                              .output = output, .width = kWidth, .state_dim = kStateDim, .runs = run,
-                              .state_offset = 0, .unit_begin = 0, .unit_end = kWidth / kLanes});
+    Kernels<>::SelectiveScan({.input = input.data(),
+                              .time_step = time_step.data(),
+                              .b = bc.data(),
+                              .c = bc.data() + kStateDim,
+                              .bc_stride = kStride,
+                              .gate = gate.data(),
+                              .gate_stride = 2 * kWidth,
+                              .decay = decay.data(),
+                              .skip = skip.data(),
+                              .output = output,
+                              .width = kWidth,
+                              .state_dim = kStateDim,
+                              .runs = run,
+                              .state_offset = 0,
+                              .unit_begin = 0,
+                              .unit_end = kWidth / kLanes});
   }
   float FirstOutput(size_t c) const {
     std::vector<float> state(kStateDim);
-    return reference::Scan({.x = input[c], .time_step = time_step[c], .gate = gate[c], .skip = skip[c], .b = bc.data(),
-                            .c = bc.data() + kStateDim, .decay = &decay[c], .decay_stride = kWidth, .stride = 1,
-                            .state_dim = kStateDim, .time_step_min = 0.0f, .time_step_max = HUGE_VALF},
+    return reference::Scan({.x = input[c],
+                            .time_step = time_step[c],
+                            .gate = gate[c],
+                            .skip = skip[c],
+                            .b = bc.data(),
+                            .c = bc.data() + kStateDim,
+                            .decay = &decay[c],
+                            .decay_stride = kWidth,
+                            .stride = 1,
+                            .state_dim = kStateDim,
+                            .time_step_min = 0.0f,
+                            .time_step_max = HUGE_VALF},
                            state.data());
   }
   size_t InputFloats() const { return 3 * kWidth + 2 * kStateDim; }
@@ -139,20 +188,41 @@ struct StateSpaceLayer {
       : input(RandomFloats(1, rows * (kWidth + 2 * kStateDim))), gate(RandomFloats(2, rows * (kWidth + kHeads))) {}
 
   void Run(const RecurrentRun* run, float* output) const {
-    Kernels<>::StateSpace({.input = input.data(), .time_step = gate.data() + kWidth,
-                           .time_step_stride = kWidth + kHeads, .time_step_bias = bias.data(), .time_step_min = 0.0f,
-                           .time_step_max = HUGE_VALF, .gate = gate.data(), .gate_stride = kWidth + kHeads,
-                           .decay = decay.data(), .skip = skip.data(), .output = output, .heads = kHeads,
-                           .head_dim = kHeadDim, .groups = 1, .state_dim = kStateDim, .runs = run,
-                           .state_offset = 0, .unit_begin = 0, .unit_end = kHeads});
+    Kernels<>::StateSpace({.input = input.data(),
+                           .time_step = gate.data() + kWidth,
+                           .time_step_stride = kWidth + kHeads,
+                           .time_step_bias = bias.data(),
+                           .time_step_min = 0.0f,
+                           .time_step_max = HUGE_VALF,
+                           .gate = gate.data(),
+                           .gate_stride = kWidth + kHeads,
+                           .decay = decay.data(),
+                           .skip = skip.data(),
+                           .output = output,
+                           .heads = kHeads,
+                           .head_dim = kHeadDim,
+                           .groups = 1,
+                           .state_dim = kStateDim,
+                           .runs = run,
+                           .state_offset = 0,
+                           .unit_begin = 0,
+                           .unit_end = kHeads});
   }
   float FirstOutput(size_t c) const {
     const size_t head = c / kHeadDim;
     std::vector<float> state(kStateDim);
-    return reference::Scan({.x = input[c], .time_step = gate[kWidth + head] + bias[head], .gate = gate[c],
-                            .skip = skip[head], .b = &input[kWidth], .c = &input[kWidth + kStateDim],
-                            .decay = &decay[head], .decay_stride = 0, .stride = 1, .state_dim = kStateDim,
-                            .time_step_min = 0.0f, .time_step_max = HUGE_VALF},
+    return reference::Scan({.x = input[c],
+                            .time_step = gate[kWidth + head] + bias[head],
+                            .gate = gate[c],
+                            .skip = skip[head],
+                            .b = &input[kWidth],
+                            .c = &input[kWidth + kStateDim],
+                            .decay = &decay[head],
+                            .decay_stride = 0,
+                            .stride = 1,
+                            .state_dim = kStateDim,
+                            .time_step_min = 0.0f,
+                            .time_step_max = HUGE_VALF},
                            state.data());
   }
   size_t InputFloats() const { return 2 * kWidth + 2 * kStateDim + kHeads; }

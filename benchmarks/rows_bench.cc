@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "benchmarks/kernel_benchmark.h"
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/math.h"
 #include "tests/reference/norm.h"
@@ -34,12 +34,22 @@ double BytesOf(std::initializer_list<size_t> floats) {
 
 struct NormKernel {
   NormKernel(size_t rows, size_t cols)
-      : rows(rows), cols(cols), input(RandomFloats(1, rows * cols)), weight(RandomFloats(2, cols)),
+      : rows(rows),
+        cols(cols),
+        input(RandomFloats(1, rows * cols)),
+        weight(RandomFloats(2, cols)),
         output(rows * cols) {}
 
   void Run() {
-    Kernels<>::Norm({.input = input.data(), .input_stride = cols, .weight = weight.data(), .output = output.data(),
-                     .output_stride = cols, .cols = cols, .epsilon = 1e-5f, .row_begin = 0, .row_end = rows});
+    Kernels<>::Norm({.input = input.data(),
+                     .input_stride = cols,
+                     .weight = weight.data(),
+                     .output = output.data(),
+                     .output_stride = cols,
+                     .cols = cols,
+                     .epsilon = 1e-5f,
+                     .row_begin = 0,
+                     .row_end = rows});
   }
   bool IsCorrect() const {
     std::vector<float> expected(cols);
@@ -54,12 +64,24 @@ struct NormKernel {
 
 struct RopeKernel {
   RopeKernel(size_t rows, size_t heads, size_t head_dim)
-      : rows(rows), heads(heads), head_dim(head_dim), values(RandomFloats(1, rows * heads * head_dim)),
-        cos(rows * head_dim / 2, 0.6f), sin(rows * head_dim / 2, 0.8f), first(values) {}
+      : rows(rows),
+        heads(heads),
+        head_dim(head_dim),
+        values(RandomFloats(1, rows * heads * head_dim)),
+        cos(rows * head_dim / 2, 0.6f),
+        sin(rows * head_dim / 2, 0.8f),
+        first(values) {}
 
   void Run() {
-    Kernels<>::Rope({.rows = values.data(), .row_stride = heads * head_dim, .cos = cos.data(), .sin = sin.data(),
-                     .heads = heads, .head_dim = head_dim, .rotary_dim = head_dim, .row_begin = 0, .row_end = rows});
+    Kernels<>::Rope({.rows = values.data(),
+                     .row_stride = heads * head_dim,
+                     .cos = cos.data(),
+                     .sin = sin.data(),
+                     .heads = heads,
+                     .head_dim = head_dim,
+                     .rotary_dim = head_dim,
+                     .row_begin = 0,
+                     .row_end = rows});
   }
   // After one Run.
   bool IsCorrect() const {
@@ -77,11 +99,19 @@ struct GateKernel {
   using Reference = float (*)(float);
 
   GateKernel(Activation gate, Reference reference, size_t rows, size_t cols)
-      : gate(gate), reference(reference), rows(rows), cols(cols), gate_up(RandomFloats(1, rows * 2 * cols, 3.0f)),
+      : gate(gate),
+        reference(reference),
+        rows(rows),
+        cols(cols),
+        gate_up(RandomFloats(1, rows * 2 * cols, 3.0f)),
         output(rows * cols) {}
 
   void Run() {
-    Kernels<>::Gate({.gate = gate, .gate_up = gate_up.data(), .output = output.data(), .cols = cols, .row_begin = 0,
+    Kernels<>::Gate({.gate = gate,
+                     .gate_up = gate_up.data(),
+                     .output = output.data(),
+                     .cols = cols,
+                     .row_begin = 0,
                      .row_end = rows});
   }
   bool IsCorrect() const {
@@ -101,9 +131,7 @@ struct GateKernel {
 struct AddKernel {
   explicit AddKernel(size_t size) : sum(RandomFloats(1, size)), addend(RandomFloats(2, size)), first(sum) {}
 
-  void Run() {
-    Kernels<>::Add({.accumulator = sum.data(), .addend = addend.data(), .begin = 0, .end = sum.size()});
-  }
+  void Run() { Kernels<>::Add({.accumulator = sum.data(), .addend = addend.data(), .begin = 0, .end = sum.size()}); }
   // After one Run.
   bool IsCorrect() const { return sum.back() == first.back() + addend.back(); }
   KernelWork work() const { return {.bytes = BytesOf({sum.size(), sum.size(), addend.size()})}; }
@@ -127,8 +155,7 @@ const bool kRegistered = [] {
     const std::string count = "/" + std::to_string(rows);
     RegisterKernel("Norm/2048" + count, [=] { return NormKernel(rows, 2048); });
     RegisterKernel("Rope/32x64" + count, [=] { return RopeKernel(rows, 32, 64); });
-    RegisterKernel("GateSilu/5632" + count,
-                   [=] { return GateKernel(Activation::kSilu, reference::Silu, rows, 5632); });
+    RegisterKernel("GateSilu/5632" + count, [=] { return GateKernel(Activation::kSilu, reference::Silu, rows, 5632); });
     RegisterKernel("GateGeluTanh/9216" + count,
                    [=] { return GateKernel(Activation::kGeluTanh, reference::GeluTanh, rows, 9216); });
     RegisterKernel("Add/2048" + count, [=] { return AddKernel(2048 * rows); });

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/numeric.h"
-#include "skald/configs/create.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/cache/step.h"
-#include "skald/configs/llama.h"
-#include "skald/store/memory_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/configs/create.h"
+#include "skald/configs/families/llama.h"
+#include "skald/store/backends/memory_store.h"
+#include "skald/store/snapshots/snapshot.h"
 
 namespace skald {
 namespace {

@@ -16,10 +16,10 @@
 #include <system_error>
 #include <vector>
 
-#include "skald/base/numeric.h"
-#include "skald/store/chunk_codec.h"
-#include "skald/store/directory_store.h"
-#include "skald/store/sha256.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/store/backends/directory_store.h"
+#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/chunks/sha256.h"
 
 namespace skald {
 namespace {

@@ -19,8 +19,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argc > 1 ? argv[1] : "examples/demo_model";
   const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
   if (!tokenizer) return Stop(tokenizer.error());
-  const auto model =
-      skald::LoadModel<DemoModel>(folder);  // immutable; any number of conversations may share it
+  const auto model = skald::LoadModel<DemoModel>(folder);  // immutable; any number of conversations may share it
   if (!model) return Stop(model.error());
   auto cache = skald::CreateKVCache<DemoModel>();  // all that this conversation changes
   if (!cache) return Stop(cache.error());

@@ -35,8 +35,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
   if (const auto bos = tokenizer->bos_id()) prompt->insert(prompt->begin(), *bos);
   // All but its last token: every fork computes that one for logits of its own.
   const auto shared = std::span(*prompt).first(prompt->size() - 1);
-  if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits)
-    return skald::Failure(logits.error());
+  if (const auto logits = model->Forward(*trunk, shared, *workspace); !logits) return skald::Failure(logits.error());
   std::cout << trunk->size() << " tokens in common: " << trunk->pool()->usage().used_bytes << " bytes\n";
 
   std::vector<skald::KVCache> forks;  // kept, to see what all of them take together

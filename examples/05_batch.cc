@@ -24,8 +24,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
   if (!tokenizer) return skald::Failure(tokenizer.error());
   const auto model = skald::LoadModel<DemoModel>(folder);
   if (!model) return skald::Failure(model.error());
-  auto pool =
-      skald::CreateBlockPool<DemoModel>({.cache_bytes = 8'000'000});  // one memory limit for all of them
+  auto pool = skald::CreateBlockPool<DemoModel>({.cache_bytes = 8'000'000});  // one memory limit for all of them
   if (!pool) return skald::Failure(pool.error());
   auto workspace = skald::CreateWorkspace();
   if (!workspace) return skald::Failure(workspace.error());

@@ -8,15 +8,15 @@
 
 #include <iostream>
 
-#include "skald/skald.h"
 #include "skald/model/load.h"
+#include "skald/skald.h"
 
 struct MyHybrid : skald::LlamaFamily {
   static constexpr std::string_view kName = "my-hybrid";
   static constexpr int kModelDim = 256, kFeedForwardDim = 512, kVocabSize = 1000;
-  static constexpr auto kLayers = skald::RepeatLayers<12>(
-      {skald::LayerKind::kRgLru, skald::LayerKind::kRgLru, skald::LayerKind::kSlidingAttention,
-       skald::LayerKind::kMamba2, skald::LayerKind::kMamba2, skald::LayerKind::kFullAttention});
+  static constexpr auto kLayers =
+      skald::RepeatLayers<12>({skald::LayerKind::kRgLru, skald::LayerKind::kRgLru, skald::LayerKind::kSlidingAttention,
+                               skald::LayerKind::kMamba2, skald::LayerKind::kMamba2, skald::LayerKind::kFullAttention});
   static constexpr bool kTiedEmbeddings = true;
   // Attention.
   static constexpr int kHeads = 8, kKVHeads = 2, kHeadDim = 32, kWindow = 128;
@@ -43,8 +43,7 @@ skald::Result<void> Run() {
   std::cout << cache->size() << " tokens hold " << (usage.exclusive_bytes + usage.shared_bytes) / 1024 << " KiB\n";
   const auto points = cache->ResumePoints();
   if (!points) return skald::Failure(points.error());
-  for (const auto& [begin, end] : *points)
-    std::cout << "  can resume at " << begin << " to " << end << '\n';
+  for (const auto& [begin, end] : *points) std::cout << "  can resume at " << begin << " to " << end << '\n';
 
   if (const auto refused = cache->Truncate(150); !refused) std::cout << refused.error().message << '\n';
   if (auto rewound = cache->Truncate(200); !rewound) return rewound;

@@ -9,8 +9,8 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/store/redis_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/redis_store.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "skald/text/tokenizer.h"
 
 struct Server {

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "skald/configs/gemma3.h"
+#include "skald/configs/families/gemma3.h"
 
 struct DemoModel : skald::Gemma3Family {
   static constexpr std::string_view kName = "demo";

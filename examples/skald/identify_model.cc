@@ -9,14 +9,14 @@
 #include <utility>
 
 #include "known_configs.h"
-#include "skald/base/small_file.h"
+#include "skald/base/files/small_file.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
 #include "skald/model/load_any.h"
 #include "skald/text/gguf_tokenizer.h"
-#include "skald/weights/checkpoint.h"
-#include "skald/weights/packed_file.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {
 namespace {

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
 

@@ -7,17 +7,17 @@
 #include <iostream>
 #include <variant>
 
-#include "bench.h"
-#include "chat.h"
-#include "generate.h"
+#include "bench/bench.h"
+#include "commands/chat.h"
+#include "commands/generate.h"
+#include "commands/inspect.h"
+#include "commands/pack.h"
+#include "commands/store.h"
 #include "identify_model.h"
-#include "inspect.h"
-#include "messages.h"
 #include "options.h"
-#include "pack.h"
 #include "skald/base/no_throw.h"
-#include "standard_streams.h"
-#include "store.h"
+#include "terminal/messages.h"
+#include "terminal/standard_streams.h"
 
 namespace skald::program {
 namespace {

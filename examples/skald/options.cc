@@ -16,8 +16,8 @@
 #include <system_error>
 
 #include "help_footers.h"
-#include "messages.h"
 #include "skald/base/version.h"
+#include "terminal/messages.h"
 
 namespace skald::program {
 namespace {
@@ -94,9 +94,8 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->type_name("NAME")
       ->group(group);
   command
-      .add_option(
-          "--max-context", options.max_context,
-          "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
+      .add_option("--max-context", options.max_context,
+                  "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
       ->check(Within(1, kMaxTokens))
       ->type_name("N")
       ->group(group);
@@ -121,9 +120,7 @@ void AddLoadOptions(CLI::App& command, Options& options) {
           "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
           "Weights and cache in float32 instead of bfloat16: exact,\nbut slower and twice the memory")
       ->group(group);
-  command
-      .add_flag("--progress", options.show_progress,
-                "Show how loading proceeds even if stderr is no terminal")
+  command.add_flag("--progress", options.show_progress, "Show how loading proceeds even if stderr is no terminal")
       ->group(group);
 }
 
@@ -138,16 +135,13 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
   command
       .add_option_function<std::string>(
           "--kv-type",
-          [&runtime](const std::string& name) {
-            runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16;
-          },
+          [&runtime](const std::string& name) { runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16; },
           "Element type of the cache alone")
       ->check(CLI::IsMember({"bf16", "f32"}))
       ->type_name("TYPE")
       ->group(group);
   command
-      .add_option("--cache-bytes", runtime.cache_bytes,
-                  "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
+      .add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(Within(1, kUnlimited))
       ->type_name("SIZE")
@@ -160,8 +154,7 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
   const auto add = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->check(Given())->capture_default_str()->type_name("X")->group(group);
   };
-  add("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
-      ->check(Within(1, kMaxTokens));
+  add("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")->check(Within(1, kMaxTokens));
   add("--temperature", sampler.temperature, "Below 1 tamer, above 1 wilder; 0 is greedy");
   add("--top-k", sampler.top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
   add("--top-p", sampler.top_p, "Only the most likely tokens, X of all probability");
@@ -169,8 +162,7 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
   add("--repetition-penalty", sampler.repetition_penalty, "Logits of recent tokens are divided by X");
   add("--presence-penalty", sampler.presence_penalty, "X is taken from logits of recent tokens");
   add("--frequency-penalty", sampler.frequency_penalty, "The same, for each occurrence");
-  add("--penalty-window", sampler.penalty_window, "How many tokens count as recent")
-      ->check(Within(0, kMaxTokens));
+  add("--penalty-window", sampler.penalty_window, "How many tokens count as recent")->check(Within(0, kMaxTokens));
   command
       .add_option_function<std::vector<std::string>>(
           "--logit-bias",
@@ -217,8 +209,7 @@ void AddPromptOptions(CLI::App& command, Options& options) {
 }
 
 void AddPackOptions(CLI::App& command, Options& options) {
-  CLI::Option* const model =
-      command.add_option("MODEL", options.model, "Folder or file with the model")->type_name("");
+  CLI::Option* const model = command.add_option("MODEL", options.model, "Folder or file with the model")->type_name("");
   CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
   model->needs(file);
   command.add_option("--verify", options.packed, "Only read FILE, which was packed before, and check all of it")
@@ -239,9 +230,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
   };
   CLI::Option* const shape = command.add_option("--shape", bench.shape, "Random weights for one of 'skald models'");
   shape->type_name("NAME");
-  command.add_option("-m,--model", options.model, "Folder or file with the model")
-      ->type_name("PATH")
-      ->excludes(shape);
+  command.add_option("-m,--model", options.model, "Folder or file with the model")->type_name("PATH")->excludes(shape);
   add_list("-p,--prompt-tokens", bench.prompts, 0, kMaxTokens, "Tokens of a prompt; 0 for none");
   add_list("-n,--generate-tokens", bench.generated, 0, kMaxTokens, "Tokens written one after the other; 0 for none");
   add_list("-d,--depth", bench.depths, 0, kMaxTokens, "Tokens that are there before");

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/sampling/settings.h"
 #include "skald/text/chat_template.h"
@@ -65,7 +65,7 @@ struct Options {
 
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
-  RuntimeConfig runtime;  // but for max_tokens
+  RuntimeConfig runtime;                // but for max_tokens
 
   std::filesystem::path packed_cache;  // folder with weights packed by earlier runs; empty: none
   std::filesystem::path packed;        // the file to pack into, or to verify

@@ -11,8 +11,8 @@
 #include <string>
 #include <utility>
 
-#include "messages.h"
-#include "saved_state.h"
+#include "conversation/saved_state.h"
+#include "terminal/messages.h"
 
 namespace skald::program {
 namespace {

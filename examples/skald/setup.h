@@ -10,14 +10,14 @@
 #include <memory>
 #include <string_view>
 
-#include "language_model.h"
+#include "conversation/language_model.h"
+#include "conversation/session.h"
 #include "options.h"
-#include "progress_bar.h"
-#include "session.h"
 #include "skald/base/result.h"
+#include "skald/model/load.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/tokenizer.h"
-#include "skald/model/load.h"
+#include "terminal/progress_bar.h"
 
 namespace skald::program {
 

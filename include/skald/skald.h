@@ -5,16 +5,16 @@
 #ifndef SKALD_SKALD_H_
 #define SKALD_SKALD_H_
 
-#include "skald/base/executor.h"
 #include "skald/base/result.h"
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/base/version.h"
 #include "skald/configs/create.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
 #include "skald/kernels/kernels.h"
+#include "skald/model/load.h"
 #include "skald/model/model.h"
 #include "skald/sampling/sampler.h"
-#include "skald/model/load.h"
 
 #endif  // SKALD_SKALD_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/float_environment.h"
+#include "skald/base/threads/float_environment.h"
 
 #include <cfenv>
 #include <initializer_list>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 
 #include <bit>
 #include <cmath>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 
 #include <set>
 
 #include "doctest/doctest.h"
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 
 namespace skald {
 namespace {

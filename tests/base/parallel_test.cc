@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "skald/base/parallel.h"
+#include "skald/base/threads/parallel.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "skald/base/executor.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/threads/executor.h"
 
 namespace skald::testing {
 namespace {

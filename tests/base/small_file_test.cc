@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/small_file.h"
+#include "skald/base/files/small_file.h"
 
 #include <sys/stat.h>
 

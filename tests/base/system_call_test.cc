@@ -2,7 +2,7 @@
 //
 // Whose file is to be believed, and descriptors that close themselves.
 
-#include "skald/base/system_call.h"
+#include "skald/base/files/system_call.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/thread_pool.h"
 
 #include <atomic>
 #include <chrono>

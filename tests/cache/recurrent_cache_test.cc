@@ -114,10 +114,9 @@ TEST_CASE("checkpoints yield to tokens when the pool is full, oldest first") {
   const BlockPool probe(layout, {.block_tokens = 32});
   const uint64_t attention = probe.geometry(0).block_bytes(), state = probe.geometry(1).block_bytes();
   // Four blocks of tokens, the present state, the next one, and two checkpoints, which end where blocks end.
-  auto pool = *CreateBlockPool(layout, {.cache_bytes = 4 * attention + 4 * state,
-                                        .block_tokens = 32,
-                                        .checkpoint_every = 32,
-                                        .max_checkpoints = 10});
+  auto pool = *CreateBlockPool(
+      layout,
+      {.cache_bytes = 4 * attention + 4 * state, .block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 10});
   KVCache cache = *CreateKVCache(pool);
   for (int32_t token = 0; token < 127; ++token) REQUIRE(ToyForward(cache, {token}));
   CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {64, 64}, {96, 96}, {127, 127}});

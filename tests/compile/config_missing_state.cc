@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/mamba2.h"
-#include "skald/configs/model_config.h"
+#include "skald/configs/families/mamba2.h"
+#include "skald/configs/form/model_config.h"
 
 namespace skald {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/llama.h"
-#include "skald/configs/model_config.h"
+#include "skald/configs/families/llama.h"
+#include "skald/configs/form/model_config.h"
 
 namespace skald {
 

@@ -2,7 +2,7 @@
 //
 // From the metadata of GGUF files to a Config.
 
-#include "skald/configs/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -111,14 +111,14 @@ TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers 
 
 TEST_CASE("What older files leave out has the format's defaults") {
   Described file = Describe<Llama2_7B>();
-  for (const char* name : {"rope.freq_base", "attention.head_count_kv", "attention.key_length",
-                           "attention.value_length"}) {
+  for (const char* name :
+       {"rope.freq_base", "attention.head_count_kv", "attention.key_length", "attention.value_length"}) {
     file.metadata.erase("llama." + std::string(name));
   }
   CHECK(Identified(file) == "llama2-7b");
   Described gemma = Describe<Gemma2_9B>();
-  for (const char* name : {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping",
-                           "rope.freq_base"}) {
+  for (const char* name :
+       {"attention.sliding_window", "attn_logit_softcapping", "final_logit_softcapping", "rope.freq_base"}) {
     gemma.metadata.erase("gemma2." + std::string(name));
   }
   CHECK(Identified(gemma) == "gemma2-9b");

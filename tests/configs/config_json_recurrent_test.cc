@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/config_json_recurrent.h"
+#include "skald/configs/readers/config_json_recurrent.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/config_json.h"
 #include "skald/configs/published.h"
+#include "skald/configs/readers/config_json.h"
 #include "tests/configs/config_json_writer.h"
 
 namespace skald {
@@ -108,10 +108,10 @@ TEST_CASE("what Skald would compute wrongly in RecurrentGemma is refused") {
 }
 
 TEST_CASE("Mamba may leave out what its class assumes, and call its rank automatic") {
-  const json absent = {{"intermediate_size", nullptr}, {"time_step_rank", nullptr}, {"state_size", nullptr},
-                       {"conv_kernel", nullptr},       {"use_bias", nullptr},       {"use_conv_bias", nullptr},
-                       {"hidden_act", nullptr},        {"layer_norm_epsilon", nullptr},
-                       {"tie_word_embeddings", nullptr}};
+  const json absent = {
+      {"intermediate_size", nullptr}, {"time_step_rank", nullptr},     {"state_size", nullptr},
+      {"conv_kernel", nullptr},       {"use_bias", nullptr},           {"use_conv_bias", nullptr},
+      {"hidden_act", nullptr},        {"layer_norm_epsilon", nullptr}, {"tie_word_embeddings", nullptr}};
   CheckIs<Mamba_2_8B>(With(JsonOf<Mamba_2_8B>(), absent));
   CheckIs<Mamba_130M>(With(JsonOf<Mamba_130M>(), {{"time_step_rank", "auto"}, {"intermediate_size", nullptr}}));
   json odd = With(JsonOf<Mamba_130M>(), {{"time_step_rank", "auto"}, {"hidden_size", 769}});

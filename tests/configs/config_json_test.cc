@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/config_json.h"
+#include "skald/configs/readers/config_json.h"
 
 #include <nlohmann/json.hpp>
 #include <random>
@@ -54,9 +54,8 @@ void CheckIs(const json& config) {
 
 TEST_CASE("fields that cannot change a logit may hold anything") {
   json config = JsonOf<Llama2_7B>();
-  for (const char* name :
-       {"max_position_embeddings", "bos_token_id", "initializer_range", "attention_dropout", "use_cache",
-        "transformers_version", "torch_dtype", "dtype", "pretraining_tp"}) {
+  for (const char* name : {"max_position_embeddings", "bos_token_id", "initializer_range", "attention_dropout",
+                           "use_cache", "transformers_version", "torch_dtype", "dtype", "pretraining_tp"}) {
     config[name] = {{"surprise", -1}};
   }
   CheckIs<Llama2_7B>(config);
@@ -114,8 +113,7 @@ TEST_CASE("rope_parameters of version 5 mean what the fields of version 4 mean")
   CheckIs<Llama3_2_1B>(llama);
 
   json gemma = With(JsonOf<Gemma3_4B>(), {{"rope_theta", nullptr}, {"rope_local_base_freq", nullptr}});
-  gemma["rope_parameters"]["full_attention"] = {
-      {"rope_type", "linear"}, {"factor", 8}, {"rope_theta", 1000000}};
+  gemma["rope_parameters"]["full_attention"] = {{"rope_type", "linear"}, {"factor", 8}, {"rope_theta", 1000000}};
   gemma["rope_parameters"]["sliding_attention"] = {{"rope_type", "default"}, {"rope_theta", 10000}};
   gemma.erase("rope_scaling");
   CheckIs<Gemma3_4B>(gemma);
@@ -272,14 +270,12 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
   CheckRefused({
       {"{}", ErrorCode::kNotFound, "model_type is missing"},
       {R"({"model_type": 7})", ErrorCode::kDataLoss, "model_type must be a string, but is 7"},
-      {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss,
-       "model_type must be a string, but is an array of 1"},
+      {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
        "model_type is \"rwkv\"; what Skald supports is llama, mistral, qwen2, qwen3, gemma, gemma2, "
        "gemma3_text, recurrent_gemma, mamba, mamba2"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
-      {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss,
-       "text_config must be an object"},
+      {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma4_text"}})", ErrorCode::kUnsupported,
        "text_config.model_type is \"gemma4_text\""},
       {R"({"model_type": "gemma3", "text_config": {"hidden_size": -1}})", ErrorCode::kDataLoss,
@@ -288,34 +284,31 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
 }
 
 TEST_CASE("a size that is missing or cannot be right is refused by name") {
-  for (const char* name : {"hidden_size", "intermediate_size", "vocab_size", "num_hidden_layers",
-                           "num_attention_heads", "num_key_value_heads", "head_dim"}) {
+  for (const char* name : {"hidden_size", "intermediate_size", "vocab_size", "num_hidden_layers", "num_attention_heads",
+                           "num_key_value_heads", "head_dim"}) {
     const std::string must = std::string(name) + " must be a whole number from 1 to ";
-    for (const json& value :
-         {json(-1), json(0), json(64.0), json(1e300), json(5'000'000'000), json(~uint64_t{0}), json("64"),
-          json(true), json::array({64}), json::object()}) {
+    for (const json& value : {json(-1), json(0), json(64.0), json(1e300), json(5'000'000'000), json(~uint64_t{0}),
+                              json("64"), json(true), json::array({64}), json::object()}) {
       CheckRefused({{Changed(name, value), ErrorCode::kDataLoss, must.c_str()}});
     }
   }
-  for (const char* name : {"hidden_size", "intermediate_size", "vocab_size", "num_hidden_layers",
-                           "num_attention_heads", "rms_norm_eps"}) {
+  for (const char* name :
+       {"hidden_size", "intermediate_size", "vocab_size", "num_hidden_layers", "num_attention_heads", "rms_norm_eps"}) {
     const std::string missing = std::string(name) + " is missing or null";
-    CheckRefused(
-        {{With(JsonOf<Llama3_2_1B>(), {{name, nullptr}}).dump(), ErrorCode::kNotFound, missing.c_str()}});
+    CheckRefused({{With(JsonOf<Llama3_2_1B>(), {{name, nullptr}}).dump(), ErrorCode::kNotFound, missing.c_str()}});
   }
 }
 
 TEST_CASE("a number that cannot be right is refused by name") {
-  for (const char* name : {"rms_norm_eps", "rope_theta", "query_pre_attn_scalar", "attn_logit_softcapping",
-                           "final_logit_softcapping"}) {
+  for (const char* name :
+       {"rms_norm_eps", "rope_theta", "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"}) {
     const std::string must = std::string(name) + " must be a number from 1e-30 to 1e30";
     for (const json& value : {json(-1), json(0.0), json(1e200), json(1e-200), json("1e-5"), json(false)}) {
       CheckRefused({{Changed(name, value), ErrorCode::kDataLoss, must.c_str()}});
     }
   }
-  CheckRefused(
-      {{Changed("tie_word_embeddings", 1), ErrorCode::kDataLoss, "tie_word_embeddings must be true or false"},
-       {Changed("hidden_activation", 1), ErrorCode::kDataLoss, "hidden_activation must be a string"}});
+  CheckRefused({{Changed("tie_word_embeddings", 1), ErrorCode::kDataLoss, "tie_word_embeddings must be true or false"},
+                {Changed("hidden_activation", 1), ErrorCode::kDataLoss, "hidden_activation must be a string"}});
 }
 
 TEST_CASE("layer_types that do not fit are refused") {
@@ -329,9 +322,7 @@ TEST_CASE("layer_types that do not fit are refused") {
        "sliding_window is missing"},
       {With(JsonOf<Gemma3_1B>(), {{"layer_types", nullptr}, {"sliding_window_pattern", 0}}).dump(),
        ErrorCode::kDataLoss, "sliding_window_pattern must be"},
-      {With(JsonOf<Qwen3_4B>(),
-            {{"layer_types", nullptr}, {"use_sliding_window", true}, {"sliding_window", 8}})
-           .dump(),
+      {With(JsonOf<Qwen3_4B>(), {{"layer_types", nullptr}, {"use_sliding_window", true}, {"sliding_window", 8}}).dump(),
        ErrorCode::kNotFound, "max_window_layers is missing"},
   });
 }
@@ -339,8 +330,8 @@ TEST_CASE("layer_types that do not fit are refused") {
 TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refused") {
   for (const char* type : {"yarn", "dynamic", "longrope", "mrope", ""}) {
     const std::string is = "rope_scaling.rope_type is \"" + std::string(type) + "\"";
-    CheckRefused({{Changed("rope_scaling", {{"rope_type", type}, {"factor", 4.0}}), ErrorCode::kUnsupported,
-                   is.c_str()}});
+    CheckRefused(
+        {{Changed("rope_scaling", {{"rope_type", type}, {"factor", 4.0}}), ErrorCode::kUnsupported, is.c_str()}});
   }
   json sliding = With(JsonOf<Gemma3_1B>(), {{"rope_scaling", nullptr}});
   sliding["rope_parameters"]["sliding_attention"] = {{"rope_type", "yarn"}};
@@ -348,16 +339,14 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
       {Changed("rope_scaling", {{"type", "su"}, {"factor", 4.0}}), ErrorCode::kUnsupported,
        "rope_scaling.type is \"su\""},
       {Changed("rope_scaling", "linear"), ErrorCode::kDataLoss, "rope_scaling must be an object"},
-      {Changed("rope_scaling", {{"rope_type", "linear"}}), ErrorCode::kNotFound,
-       "rope_scaling.factor is missing"},
+      {Changed("rope_scaling", {{"rope_type", "linear"}}), ErrorCode::kNotFound, "rope_scaling.factor is missing"},
       {Changed("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8}}), ErrorCode::kNotFound,
        "rope_scaling.low_freq_factor is missing"},
-      {Changed("rope_scaling", {{"rope_type", 3}}), ErrorCode::kDataLoss,
-       "rope_scaling.rope_type must be a string"},
+      {Changed("rope_scaling", {{"rope_type", 3}}), ErrorCode::kDataLoss, "rope_scaling.rope_type must be a string"},
       {sliding.dump(), ErrorCode::kUnsupported, "rope_parameters.sliding_attention.rope_type is \"yarn\""},
       {Changed("partial_rotary_factor", 0.5), ErrorCode::kUnsupported, "partial_rotary_factor is 0.5"},
-      {Changed("rope_scaling", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}),
-       ErrorCode::kUnsupported, "rope_scaling.partial_rotary_factor is 0.5"},
+      {Changed("rope_scaling", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}), ErrorCode::kUnsupported,
+       "rope_scaling.partial_rotary_factor is 0.5"},
   });
 }
 
@@ -365,8 +354,7 @@ TEST_CASE("what Skald would compute wrongly is refused") {
   CheckRefused({
       {Changed("attention_bias", true), ErrorCode::kUnsupported, "attention_bias is true"},
       {Changed("mlp_bias", true), ErrorCode::kUnsupported, "mlp_bias is true"},
-      {Changed("use_bidirectional_attention", true), ErrorCode::kUnsupported,
-       "use_bidirectional_attention is true"},
+      {Changed("use_bidirectional_attention", true), ErrorCode::kUnsupported, "use_bidirectional_attention is true"},
       {Changed("hidden_activation", "relu2"), ErrorCode::kUnsupported, "hidden_activation is \"relu2\""},
   });
   CheckIs<Qwen2_5_0_5B>(With(JsonOf<Qwen2_5_0_5B>(), {{"attention_bias", true}}));  // which it has

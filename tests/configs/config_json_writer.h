@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "skald/configs/differences.h"
-#include "skald/configs/model_config.h"
-#include "skald/configs/short_form.h"
+#include "skald/configs/form/differences.h"
+#include "skald/configs/form/model_config.h"
+#include "skald/configs/form/short_form.h"
 
 namespace skald::testing {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/config_list.h"
+#include "skald/configs/form/config_list.h"
 
 #include <string_view>
 #include <vector>

@@ -52,10 +52,11 @@ TEST_CASE("published config.json files are identified") {
 
 TEST_CASE("reference models are identified in the spelling of every version that wrote them") {
   const std::pair<const char*, const char*> families[] = {
-      {"llama", "golden-llama"},  {"mistral", "golden-mistral"}, {"qwen2", "golden-qwen2"},
-      {"qwen3", "golden-qwen3"},  {"gemma", "golden-gemma"},     {"gemma2", "golden-gemma2"},
-      {"gemma3", "golden-gemma3"}, {"mamba", "golden-mamba"},    {"mamba2", "golden-mamba2"},
-      {"recurrent_gemma", "golden-recurrent-gemma"}};
+      {"llama", "golden-llama"},   {"mistral", "golden-mistral"},
+      {"qwen2", "golden-qwen2"},   {"qwen3", "golden-qwen3"},
+      {"gemma", "golden-gemma"},   {"gemma2", "golden-gemma2"},
+      {"gemma3", "golden-gemma3"}, {"mamba", "golden-mamba"},
+      {"mamba2", "golden-mamba2"}, {"recurrent_gemma", "golden-recurrent-gemma"}};
   for (const auto& [family, name] : families) {
     const auto folder = TestDataPath(std::string("golden/a/") + family);
     if (!folder) continue;
@@ -79,9 +80,8 @@ TEST_CASE("stories260K is identified") {
 std::vector<std::pair<std::string, json>> WrittenConfigs() {
   std::vector<std::pair<std::string, json>> written;
   for (size_t i = 0; i < AllConfigs::kSize; ++i) {
-    written.push_back(VisitConfig(AllConfigs{}, i, []<ModelConfig C>() {
-      return std::pair(std::string(C::kName), ToJson(ShortFormOf<C>()));
-    }));
+    written.push_back(VisitConfig(
+        AllConfigs{}, i, []<ModelConfig C>() { return std::pair(std::string(C::kName), ToJson(ShortFormOf<C>())); }));
   }
   return written;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/layer.h"
+#include "skald/configs/form/layer.h"
 
 #include <cmath>
 
@@ -39,8 +39,7 @@ TEST_CASE("Llama 3 scaling keeps high frequencies, divides low ones, and joins t
   int kept = 0, divided = 0, between = 0;
   double previous = 2.0;
   for (size_t pair = 0; pair < kHeadDim / 2; ++pair) {
-    const double frequency = RopeFrequency(plain, pair, kHeadDim),
-                 now = RopeFrequency(scaled, pair, kHeadDim);
+    const double frequency = RopeFrequency(plain, pair, kHeadDim), now = RopeFrequency(scaled, pair, kHeadDim);
     const double turns = 8192.0 * frequency / (2.0 * 3.14159265358979323846);  // in the original context
     CAPTURE(pair);
     CHECK(now < previous);

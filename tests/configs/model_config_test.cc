@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/model_config.h"
+#include "skald/configs/form/model_config.h"
 
 #include <array>
 #include <string>

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/fingerprint.h"
-#include "skald/configs/config_list.h"
-#include "skald/configs/differences.h"
-#include "skald/configs/model_config.h"
+#include "skald/base/numbers/fingerprint.h"
+#include "skald/configs/form/config_list.h"
+#include "skald/configs/form/differences.h"
+#include "skald/configs/form/model_config.h"
 #include "skald/configs/published.h"
 #include "skald/layers/model_spec.h"
 #include "tests/support/golden_configs.h"
@@ -134,10 +134,9 @@ void CheckLikeSpecs(const std::vector<Described>& all) {
 }
 
 TEST_CASE("every fact that changes a number changes the fingerprint, and no other does") {
-  using Variants =
-      ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15, V16, V17, V18,
-                 V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33, V34, V35, V36, V37, V38,
-                 V39, V40, V41, Unused, MambaOnly, MambaRank, MambaUnused>;
+  using Variants = ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15,
+                              V16, V17, V18, V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33,
+                              V34, V35, V36, V37, V38, V39, V40, V41, Unused, MambaOnly, MambaRank, MambaUnused>;
   const std::vector<Described> all = Describe(Variants{});
   CheckLikeSpecs(all);
   for (size_t i = 1; i <= 41; ++i) {

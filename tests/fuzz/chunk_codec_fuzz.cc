@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "skald/store/chunk_codec.h"
+#include "skald/store/chunks/chunk_codec.h"
 
 namespace {
 

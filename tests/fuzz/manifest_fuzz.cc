@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/store/manifest.h"
+#include "skald/store/snapshots/manifest.h"
 #include "tests/fuzz/repair_manifest.h"
 #include "tests/support/tiny_cache.h"
 

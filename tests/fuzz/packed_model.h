@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "skald/configs/model_config.h"
+#include "skald/configs/form/model_config.h"
 
 namespace skald::testing {
 

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/store/redis_store.h"
+#include "skald/store/backends/redis_store.h"
 
 namespace skald {
 namespace {

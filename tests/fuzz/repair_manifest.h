@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/store/manifest.h"
+#include "skald/store/snapshots/manifest.h"
 
 namespace skald::testing {
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/weights/safetensors.h"
+#include "skald/weights/files/safetensors.h"
 
 namespace skald {
 namespace {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/store/snapshot.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/fuzz/repair_manifest.h"
 #include "tests/support/tiny_cache.h"
 
@@ -131,9 +131,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Pool& pool = pools[data[0] / 3 % 2];
   LeaveStrangersBlocks(pool, input);
   switch (data[0] % 3) {
-    case 0: CheckLoaded(LoadSnapshot(bytes, {}, pool)); break;
-    case 1: LoadRepaired(std::move(bytes), pool); break;
-    case 2: LoadWithMadeUpChunks(bytes, pool); break;
+    case 0:
+      CheckLoaded(LoadSnapshot(bytes, {}, pool));
+      break;
+    case 1:
+      LoadRepaired(std::move(bytes), pool);
+      break;
+    case 2:
+      LoadWithMadeUpChunks(bytes, pool);
+      break;
   }
   if (pool->usage().used_bytes != 0) std::abort();  // nothing leaks, whatever happened
   return 0;

@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/store/chunk_codec.h"
-#include "skald/store/directory_store.h"
-#include "skald/store/memory_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/directory_store.h"
+#include "skald/store/backends/memory_store.h"
+#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_cache.h"
 

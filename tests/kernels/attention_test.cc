@@ -25,7 +25,9 @@ struct AttentionTest {
   static constexpr size_t kGap = 5;
 
   AttentionTest(Shape shape, size_t tokens, std::vector<uint32_t> positions, uint32_t seed = 7)
-      : shape(shape), tokens(tokens), positions(std::move(positions)),
+      : shape(shape),
+        tokens(tokens),
+        positions(std::move(positions)),
         queries(RandomFloats(seed, this->positions.size() * query_size(), 2.0f)),
         keys(RandomFloats(seed + 1, tokens * shape.kv_heads * shape.head_dim, 2.0f)),
         values(RandomFloats(seed + 2, tokens * shape.kv_heads * shape.head_dim)) {}
@@ -56,11 +58,21 @@ struct AttentionTest {
     const KVBlocks table = cache.table();
     const std::vector<uint32_t> sequences(positions.size(), 0);
     std::vector<float> output(positions.size() * (query_size() + kGap), kNaN);
-    AttentionArgs args = {.queries = queries.data(), .query_stride = query_size(), .output = output.data(),
-                          .output_stride = query_size() + kGap, .positions = positions.data(),
-                          .sequences = sequences.data(), .tables = &table, .geometry = cache.geometry(),
-                          .rows = positions.size(), .heads = shape.heads, .window = window, .scale = scale,
-                          .softcap = softcap, .unit_begin = 0, .unit_end = 0};
+    AttentionArgs args = {.queries = queries.data(),
+                          .query_stride = query_size(),
+                          .output = output.data(),
+                          .output_stride = query_size() + kGap,
+                          .positions = positions.data(),
+                          .sequences = sequences.data(),
+                          .tables = &table,
+                          .geometry = cache.geometry(),
+                          .rows = positions.size(),
+                          .heads = shape.heads,
+                          .window = window,
+                          .scale = scale,
+                          .softcap = softcap,
+                          .unit_begin = 0,
+                          .unit_end = 0};
     for (const size_t end : ends) {
       args.unit_begin = args.unit_end;
       args.unit_end = end;
@@ -73,17 +85,21 @@ struct AttentionTest {
   reference::AttentionCase Unit(size_t row, size_t head) const {
     const size_t kv_head = head / (shape.heads / shape.kv_heads);
     return {.query = queries.data() + row * query_size() + head * shape.head_dim,
-            .keys = keys.data() + kv_head * shape.head_dim, .values = values.data() + kv_head * shape.head_dim,
-            .stride = shape.kv_heads * shape.head_dim, .head_dim = shape.head_dim, .position = positions[row],
-            .window = window, .scale = scale, .softcap = softcap};
+            .keys = keys.data() + kv_head * shape.head_dim,
+            .values = values.data() + kv_head * shape.head_dim,
+            .stride = shape.kv_heads * shape.head_dim,
+            .head_dim = shape.head_dim,
+            .position = positions[row],
+            .window = window,
+            .scale = scale,
+            .softcap = softcap};
   }
 
   std::vector<float> Reference() const {
     std::vector<float> expected(positions.size() * (query_size() + kGap), kNaN);
     for (size_t row = 0; row < positions.size(); ++row) {
       for (size_t head = 0; head < shape.heads; ++head) {
-        reference::Attention<T>(Unit(row, head),
-                                expected.data() + row * (query_size() + kGap) + head * shape.head_dim);
+        reference::Attention<T>(Unit(row, head), expected.data() + row * (query_size() + kGap) + head * shape.head_dim);
       }
     }
     return expected;
@@ -249,11 +265,21 @@ TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16) {
   append(second, 0, second.positions.size(), 1);
   append(first, kSplit, first.positions.size(), 0);
   std::vector<float> output(queries.size());
-  Kernels<>::Attention<T, false>({.queries = queries.data(), .query_stride = kSize, .output = output.data(),
-                                  .output_stride = kSize, .positions = positions.data(),
-                                  .sequences = sequences.data(), .tables = tables, .geometry = caches[0].geometry(),
-                                  .rows = positions.size(), .heads = 4, .window = 0, .scale = 0.25f, .softcap = 0.0f,
-                                  .unit_begin = 0, .unit_end = 4 * positions.size()});
+  Kernels<>::Attention<T, false>({.queries = queries.data(),
+                                  .query_stride = kSize,
+                                  .output = output.data(),
+                                  .output_stride = kSize,
+                                  .positions = positions.data(),
+                                  .sequences = sequences.data(),
+                                  .tables = tables,
+                                  .geometry = caches[0].geometry(),
+                                  .rows = positions.size(),
+                                  .heads = 4,
+                                  .window = 0,
+                                  .scale = 0.25f,
+                                  .softcap = 0.0f,
+                                  .unit_begin = 0,
+                                  .unit_end = 4 * positions.size()});
   CHECK(Difference(output, expected, first.tolerance()) == "");
 }
 
@@ -280,10 +306,21 @@ TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf1
   std::vector<float> queries = second.queries;
   queries.insert(queries.end(), first.queries.begin(), first.queries.end());
   std::vector<float> output(queries.size());
-  Kernels<>::Attention<T, false>({.queries = queries.data(), .query_stride = 32, .output = output.data(),
-                                  .output_stride = 32, .positions = positions, .sequences = sequences,
-                                  .tables = tables, .geometry = caches[0].geometry(), .rows = 2, .heads = 2,
-                                  .window = 0, .scale = 0.25f, .softcap = 0.0f, .unit_begin = 0, .unit_end = 4});
+  Kernels<>::Attention<T, false>({.queries = queries.data(),
+                                  .query_stride = 32,
+                                  .output = output.data(),
+                                  .output_stride = 32,
+                                  .positions = positions,
+                                  .sequences = sequences,
+                                  .tables = tables,
+                                  .geometry = caches[0].geometry(),
+                                  .rows = 2,
+                                  .heads = 2,
+                                  .window = 0,
+                                  .scale = 0.25f,
+                                  .softcap = 0.0f,
+                                  .unit_begin = 0,
+                                  .unit_end = 4});
   std::vector<float> expected = second.Run(32);
   const std::vector<float> of_first = first.Run(32);
   expected.resize(32);

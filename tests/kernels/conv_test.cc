@@ -18,16 +18,30 @@ namespace {
 
 struct ConvCase {
   ConvCase(size_t channels, size_t taps, bool silu)
-      : channels(channels), taps(taps), silu(silu), stride(channels + 3), runs((taps - 1) * channels),
-        input(RandomFloats(1, runs.rows() * stride)), weights(RandomFloats(2, taps * channels)),
+      : channels(channels),
+        taps(taps),
+        silu(silu),
+        stride(channels + 3),
+        runs((taps - 1) * channels),
+        input(RandomFloats(1, runs.rows() * stride)),
+        weights(RandomFloats(2, taps * channels)),
         bias(RandomFloats(3, channels)) {}
 
   // Rows [row_begin, row_end) of these runs, written to the same rows of `output`.
   void Run(const std::vector<RecurrentRun>& some_runs, size_t row_begin, size_t row_end, float* output) const {
-    Kernels<>::Conv({.input = input.data(), .input_stride = stride, .weights = weights.data(), .bias = bias.data(),
-                     .output = output, .channels = channels, .taps = taps, .silu = silu, .runs = some_runs.data(),
-                     .num_runs = some_runs.size(), .state_offset = RecurrentRuns::kStateOffset,
-                     .row_begin = row_begin, .row_end = row_end});
+    Kernels<>::Conv({.input = input.data(),
+                     .input_stride = stride,
+                     .weights = weights.data(),
+                     .bias = bias.data(),
+                     .output = output,
+                     .channels = channels,
+                     .taps = taps,
+                     .silu = silu,
+                     .runs = some_runs.data(),
+                     .num_runs = some_runs.size(),
+                     .state_offset = RecurrentRuns::kStateOffset,
+                     .row_begin = row_begin,
+                     .row_end = row_end});
   }
 
   std::vector<float> RunAtOnce() const {

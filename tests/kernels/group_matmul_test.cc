@@ -71,8 +71,12 @@ struct GroupCase {
   static constexpr size_t kGap = 3;
 
   GroupCase(size_t rows, size_t n, size_t k, bool with_bias, uint32_t seed = 1)
-      : rows(rows), n(n), k(k), input(RandomFloats(seed, rows * k)),
-        bias(with_bias ? RandomFloats(seed + 2, n) : std::vector<float>()), packed(PackedBytes<T>(n, k) / sizeof(T)) {
+      : rows(rows),
+        n(n),
+        k(k),
+        input(RandomFloats(seed, rows * k)),
+        bias(with_bias ? RandomFloats(seed + 2, n) : std::vector<float>()),
+        packed(PackedBytes<T>(n, k) / sizeof(T)) {
     std::mt19937 random(seed);
     for (size_t i = 0; i < n; ++i) weights.push_back(RandomGroups<T>(random, k));
     Pack();
@@ -94,18 +98,31 @@ struct GroupCase {
     return PreparedInput(UnwrittenBuffer<std::byte>(PreparedBytes<T>(rows, PaddedK<T>(k))));
   }
   AlignedBuffer<std::byte> PreparedInput(AlignedBuffer<std::byte> memory) const {
-    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k,
-                           .output = PreparedIn<T>(memory.data(), rows, PaddedK<T>(k)), .rows = rows, .cols = k,
-                           .row_begin = 0, .row_end = rows});
+    Kernels<>::Prepare<T>({.input = input.data(),
+                           .input_stride = k,
+                           .output = PreparedIn<T>(memory.data(), rows, PaddedK<T>(k)),
+                           .rows = rows,
+                           .cols = k,
+                           .row_begin = 0,
+                           .row_end = rows});
     return memory;
   }
 
   // All but the output and the panels.
   MatMulArgs<T> Args(const AlignedBuffer<std::byte>& prepared) const {
     return {.input = PreparedIn<T>(const_cast<std::byte*>(prepared.data()), rows, PaddedK<T>(k)),
-            .weights = packed.data(), .bias = bias.empty() ? nullptr : bias.data(), .output = nullptr,
-            .output_stride = 0, .rows = rows, .n = n, .padded_k = PaddedK<T>(k), .row_begin = 0, .row_end = rows,
-            .panel_begin = 0, .panel_end = 0, .partial_sums = nullptr};
+            .weights = packed.data(),
+            .bias = bias.empty() ? nullptr : bias.data(),
+            .output = nullptr,
+            .output_stride = 0,
+            .rows = rows,
+            .n = n,
+            .padded_k = PaddedK<T>(k),
+            .row_begin = 0,
+            .row_end = rows,
+            .panel_begin = 0,
+            .panel_end = 0,
+            .partial_sums = nullptr};
   }
 
   std::vector<float> Run(const std::vector<size_t>& ends) const {
@@ -128,8 +145,8 @@ struct GroupCase {
     std::vector<float> expected(rows * (n + kGap), kNaN);
     for (size_t row = 0; row < rows; ++row) {
       for (size_t i = 0; i < n; ++i) {
-        const float sum = reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i],
-                                                    std::is_same_v<T, Q8A>);
+        const float sum =
+            reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i], std::is_same_v<T, Q8A>);
         expected[row * (n + kGap) + i] = bias.empty() ? sum : sum + bias[i];
       }
     }
@@ -163,8 +180,8 @@ TEST_CASE("quantising rows writes all that a product reads, the rows that pad th
       const auto once = c.PreparedInput(UnwrittenBuffer<std::byte>(bytes, std::byte{0x7F}));
       const auto again = c.PreparedInput(UnwrittenBuffer<std::byte>(bytes, std::byte{0xCD}));
       const QuantizedRows layout = QuantizedRows::In(const_cast<std::byte*>(once.data()), rows, PaddedK<Q4_0>(k));
-      const auto* const end = reinterpret_cast<const std::byte*>(
-          layout.sums + RoundUp(rows, layout.height) * layout.padded_k / kActivationSum);
+      const auto* const end = reinterpret_cast<const std::byte*>(layout.sums + RoundUp(rows, layout.height) *
+                                                                                   layout.padded_k / kActivationSum);
       CHECK(std::memcmp(once.data(), again.data(), static_cast<size_t>(end - once.data())) == 0);
     }
   }
@@ -184,8 +201,7 @@ TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference f
   }
 }
 
-TEST_CASE_TEMPLATE("a product by quantised weights of a model's size equals the scalar reference", T, Q8_0, Q4_0,
-                   Q8A) {
+TEST_CASE_TEMPLATE("a product by quantised weights of a model's size equals the scalar reference", T, Q8_0, Q4_0, Q8A) {
   for (const size_t rows : {1, 6, 70}) {
     const GroupCase<T> c(rows, 96, 2304, false);
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
@@ -222,9 +238,9 @@ TEST_CASE_TEMPLATE("a product by quantised weights has the saved bits", T, Q8_0,
 TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A) {
   for (const size_t rows : {1, 20}) {
     GroupCase<T> c(rows, 33, 600, false);
-    for (size_t i = 0; i < 256; ++i) c.input[i] = 0.0f;                                // a block of zeros
-    for (size_t i = 256; i < 512; ++i) c.input[i] = i % 2 == 0 ? 0x1p-120f : -0.0f;    // counts as zero
-    for (size_t i = 512; i < 600; ++i) c.input[i] = i % 3 == 0 ? -3.0e38f : 3.0e38f;   // extreme codes
+    for (size_t i = 0; i < 256; ++i) c.input[i] = 0.0f;                               // a block of zeros
+    for (size_t i = 256; i < 512; ++i) c.input[i] = i % 2 == 0 ? 0x1p-120f : -0.0f;   // counts as zero
+    for (size_t i = 512; i < 600; ++i) c.input[i] = i % 3 == 0 ? -3.0e38f : 3.0e38f;  // extreme codes
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance() * 1e36) == "");
     if (rows == 1) continue;
     c.input[1 * c.k + 5] = kNaN;
@@ -251,9 +267,15 @@ TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, Q8_0, Q
   const GroupCase<T> c(1, 37, 83, false);
   const std::vector<int32_t> tokens = {36, 0, 15, 16};
   std::vector<float> output(tokens.size() * c.k), expected;
-  Kernels<>::Embed<T>({.table = c.packed.data(), .tokens = tokens.data(), .output = output.data(),
-                       .output_stride = c.k, .cols = c.k, .padded_k = PaddedK<T>(c.k), .scale = 1.5f,
-                       .row_begin = 0, .row_end = tokens.size()});
+  Kernels<>::Embed<T>({.table = c.packed.data(),
+                       .tokens = tokens.data(),
+                       .output = output.data(),
+                       .output_stride = c.k,
+                       .cols = c.k,
+                       .padded_k = PaddedK<T>(c.k),
+                       .scale = 1.5f,
+                       .row_begin = 0,
+                       .row_end = tokens.size()});
   for (const int32_t token : tokens) {
     for (size_t k = 0; k < c.k; ++k) {
       const WeightGroup& group = c.weights[static_cast<size_t>(token)][k / T::kGroup];

@@ -15,7 +15,8 @@ namespace {
 template <class T>
 struct StoredTokens {
   StoredTokens(size_t kv_heads, size_t head_dim, size_t block_tokens, size_t tokens)
-      : keys(RandomFloats(1, tokens * kv_heads * head_dim)), values(RandomFloats(2, tokens * kv_heads * head_dim)),
+      : keys(RandomFloats(1, tokens * kv_heads * head_dim)),
+        values(RandomFloats(2, tokens * kv_heads * head_dim)),
         cache(SpaciousGeometry<T>(kv_heads, head_dim, block_tokens), tokens) {
     cache.Store(keys, values, 0, tokens);
   }
@@ -87,9 +88,15 @@ void CheckMove(size_t head_dim, size_t rotary_dim, size_t source, size_t target,
     cos.push_back(std::cos(0.3f * static_cast<float>(i + 1)));
     sin.push_back(std::sin(0.3f * static_cast<float>(i + 1)));
   }
-  Kernels<>::MoveKV<T>({.source = moved.cache.block(source / 64), .target = moved.cache.block(target / 64),
-                        .source_slot = source % 64, .target_slot = target % 64, .count = count, .cos = cos.data(),
-                        .sin = sin.data(), .rotary_dim = rotary_dim, .geometry = moved.cache.geometry()});
+  Kernels<>::MoveKV<T>({.source = moved.cache.block(source / 64),
+                        .target = moved.cache.block(target / 64),
+                        .source_slot = source % 64,
+                        .target_slot = target % 64,
+                        .count = count,
+                        .cos = cos.data(),
+                        .sin = sin.data(),
+                        .rotary_dim = rotary_dim,
+                        .geometry = moved.cache.geometry()});
   for (size_t position = 0; position < 128; ++position) {
     const bool is_target = position >= target && position < target + count;
     const size_t from = is_target ? position - target + source : position;

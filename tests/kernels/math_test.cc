@@ -11,7 +11,7 @@
 #include <limits>
 #include <vector>
 
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/math.h"
 #include "tests/support/kernel_data.h"
@@ -22,8 +22,19 @@ namespace {
 
 // A dense sample of all finite floats of both signs, and what is special.
 std::vector<float> AllKindsOfFloats(uint32_t step) {
-  std::vector<float> values = {0.0f, -0.0f, kInfinity, -kInfinity, kNaN, 0.625f, 0.9f, 4.0f, -87.3365402f,
-                               -87.3365479f, 88.7228317f, 88.7228394f, std::numeric_limits<float>::max()};
+  std::vector<float> values = {0.0f,
+                               -0.0f,
+                               kInfinity,
+                               -kInfinity,
+                               kNaN,
+                               0.625f,
+                               0.9f,
+                               4.0f,
+                               -87.3365402f,
+                               -87.3365479f,
+                               88.7228317f,
+                               88.7228394f,
+                               std::numeric_limits<float>::max()};
   for (uint32_t bits = 0x00800000u; bits < 0x7F800000u; bits += step) {
     values.push_back(std::bit_cast<float>(bits));
     values.push_back(std::bit_cast<float>(bits | 0x80000000u));
@@ -41,8 +52,12 @@ double UlpError(float actual, double exact) {
 std::vector<float> RunGate(Activation gate, const std::vector<float>& x, const std::vector<float>& up) {
   std::vector<float> gate_up = x, output(x.size() + 3, kNaN);
   gate_up.insert(gate_up.end(), up.begin(), up.end());
-  Kernels<>::Gate({.gate = gate, .gate_up = gate_up.data(), .output = output.data(), .cols = x.size(),
-                   .row_begin = 0, .row_end = 1});
+  Kernels<>::Gate({.gate = gate,
+                   .gate_up = gate_up.data(),
+                   .output = output.data(),
+                   .cols = x.size(),
+                   .row_begin = 0,
+                   .row_end = 1});
   for (size_t i = x.size(); i < output.size(); ++i) CHECK(std::isnan(output[i]));
   output.resize(x.size());
   return output;
@@ -62,8 +77,8 @@ void CheckGate(Activation gate, float (*activation)(float)) {
   for (size_t i = 0; i < x.size(); ++i) {
     // Without FMA a rounding of exp's argument, at most 88, is amplified by it; and 1 + tanh may cancel.
     const double tolerance = kEpsilon * (128 * std::abs(double{expected[i]}) + 4 * std::abs(double{x[i]})) + 2e-38;
-    const bool close = std::isfinite(expected[i]) ? std::abs(double{actual[i]} - expected[i]) <= tolerance
-                                                  : !std::isfinite(actual[i]);
+    const bool close =
+        std::isfinite(expected[i]) ? std::abs(double{actual[i]} - expected[i]) <= tolerance : !std::isfinite(actual[i]);
     wrong += !close;
   }
   CHECK(wrong == 0);
@@ -91,8 +106,12 @@ TEST_CASE("gates multiply by the second half of each row, for every length") {
       for (size_t i = 0; i < cols; ++i) expected.push_back(reference::GeluTanh(gate[i]) * gate[cols + i]);
     }
     expected.push_back(kNaN);
-    GateArgs args = {.gate = Activation::kGeluTanh, .gate_up = data.data(), .output = output.data(), .cols = cols,
-                     .row_begin = 0, .row_end = 1};
+    GateArgs args = {.gate = Activation::kGeluTanh,
+                     .gate_up = data.data(),
+                     .output = output.data(),
+                     .cols = cols,
+                     .row_begin = 0,
+                     .row_end = 1};
     Kernels<>::Gate(args);
     args.row_begin = 1;
     args.row_end = 3;
@@ -121,9 +140,17 @@ TEST_CASE("sigmoid equals its scalar form for every kind of number") {
   gates.insert(gates.end(), x.begin(), x.end());
   const StateOutput state = {.row_end = 1, .block = reinterpret_cast<std::byte*>(actual.data())};
   const RecurrentRun run = {.row_begin = 0, .row_end = 1, .input = nullptr, .outputs = &state, .num_outputs = 1};
-  Kernels<>::RgLru({.input = ones.data(), .gates = gates.data(), .gate = ones.data(), .gate_stride = x.size(),
-                    .decay = ones.data(), .output = output.data(), .width = x.size(), .runs = &run,
-                    .state_offset = 0, .unit_begin = 0, .unit_end = RoundUp(x.size(), kLanes) / kLanes});
+  Kernels<>::RgLru({.input = ones.data(),
+                    .gates = gates.data(),
+                    .gate = ones.data(),
+                    .gate_stride = x.size(),
+                    .decay = ones.data(),
+                    .output = output.data(),
+                    .width = x.size(),
+                    .runs = &run,
+                    .state_offset = 0,
+                    .unit_begin = 0,
+                    .unit_end = RoundUp(x.size(), kLanes) / kLanes});
   for (const float v : x) expected.push_back(reference::Sigmoid(v));
   CHECK(Difference(actual, expected, 128 * kEpsilon) == "");
 }
@@ -134,10 +161,21 @@ TEST_CASE("softplus equals its scalar form for every kind of number") {
   std::vector<float> output(x.size()), actual(x.size()), expected;
   const StateOutput state = {.row_end = 1, .block = reinterpret_cast<std::byte*>(actual.data())};
   const RecurrentRun run = {.row_begin = 0, .row_end = 1, .input = nullptr, .outputs = &state, .num_outputs = 1};
-  Kernels<>::SelectiveScan({.input = ones.data(), .time_step = x.data(), .b = ones.data(), .c = ones.data(),
-                            .bc_stride = 1, .gate = ones.data(), .gate_stride = x.size(), .decay = decay.data(),
-                            .skip = ones.data(), .output = output.data(), .width = x.size(), .state_dim = 1,
-                            .runs = &run, .state_offset = 0, .unit_begin = 0,
+  Kernels<>::SelectiveScan({.input = ones.data(),
+                            .time_step = x.data(),
+                            .b = ones.data(),
+                            .c = ones.data(),
+                            .bc_stride = 1,
+                            .gate = ones.data(),
+                            .gate_stride = x.size(),
+                            .decay = decay.data(),
+                            .skip = ones.data(),
+                            .output = output.data(),
+                            .width = x.size(),
+                            .state_dim = 1,
+                            .runs = &run,
+                            .state_offset = 0,
+                            .unit_begin = 0,
                             .unit_end = RoundUp(x.size(), kLanes) / kLanes});
   for (const float v : x) expected.push_back(reference::Softplus(v));
   CHECK(Difference(actual, expected, 128 * kEpsilon) == "");

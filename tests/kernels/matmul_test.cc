@@ -18,7 +18,9 @@ namespace {
 template <class T>
 struct MatMulCase {
   MatMulCase(size_t rows, size_t n, size_t k, bool with_bias, uint32_t seed = 1)
-      : rows(rows), n(n), k(k),
+      : rows(rows),
+        n(n),
+        k(k),
         input(RandomFloats(seed, rows * k)),
         weights(RoundedTo<T>(RandomFloats(seed + 1, n * k))),
         bias(with_bias ? RandomFloats(seed + 2, n) : std::vector<float>()) {}
@@ -32,17 +34,31 @@ struct MatMulCase {
   std::vector<float> Run(const std::vector<size_t>& ends) const {
     auto prepared = UnwrittenBuffer<T>(PreparedSize(rows, RoundUp(k, kTile)));
     auto partial_sums = UnwrittenBuffer<float>(PartialSumsSize(rows, n, RoundUp(k, kTile)));
-    Kernels<>::Prepare<T>({.input = input.data(), .input_stride = k, .output = prepared.data(), .rows = rows, .cols = k,
-                           .row_begin = 0, .row_end = rows});
+    Kernels<>::Prepare<T>({.input = input.data(),
+                           .input_stride = k,
+                           .output = prepared.data(),
+                           .rows = rows,
+                           .cols = k,
+                           .row_begin = 0,
+                           .row_end = rows});
     const AlignedBuffer<T> packed = Pack(weights, n, k);
     AlignedBuffer<float> output(rows * (n + gap()));
     std::fill_n(output.data(), output.size(), kNaN);
     size_t begin = 0;
     for (const size_t end : ends) {
-      Kernels<>::MatMul<T>({.input = prepared.data(), .weights = packed.data(), .bias = bias_or_null(),
-                            .output = output.data(), .output_stride = n + gap(), .rows = rows, .n = n,
-                            .padded_k = RoundUp(k, kTile), .row_begin = 0, .row_end = rows,
-                            .panel_begin = begin, .panel_end = end, .partial_sums = partial_sums.data()});
+      Kernels<>::MatMul<T>({.input = prepared.data(),
+                            .weights = packed.data(),
+                            .bias = bias_or_null(),
+                            .output = output.data(),
+                            .output_stride = n + gap(),
+                            .rows = rows,
+                            .n = n,
+                            .padded_k = RoundUp(k, kTile),
+                            .row_begin = 0,
+                            .row_end = rows,
+                            .panel_begin = begin,
+                            .panel_end = end,
+                            .partial_sums = partial_sums.data()});
       begin = end;
     }
     return {output.data(), output.data() + output.size()};
@@ -101,13 +117,27 @@ TEST_CASE_TEMPLATE("a gated product equals a product and then a gate", T, float,
       const MatMulCase<T> c(rows, 2 * cols, k, cols != 48);
       auto prepared = UnwrittenBuffer<T>(PreparedSize(rows, RoundUp(k, kTile)));
       auto partial_sums = UnwrittenBuffer<float>(PartialSumsSize(rows, 2 * cols, RoundUp(k, kTile)));
-      Kernels<>::Prepare<T>({.input = c.input.data(), .input_stride = k, .output = prepared.data(), .rows = rows,
-                             .cols = k, .row_begin = 0, .row_end = rows});
+      Kernels<>::Prepare<T>({.input = c.input.data(),
+                             .input_stride = k,
+                             .output = prepared.data(),
+                             .rows = rows,
+                             .cols = k,
+                             .row_begin = 0,
+                             .row_end = rows});
       const AlignedBuffer<T> packed = Pack(c.weights, 2 * cols, k);
-      MatMulArgs<T> args = {.input = prepared.data(), .weights = packed.data(), .bias = c.bias_or_null(),
-                            .output = nullptr, .output_stride = 2 * cols, .rows = rows, .n = 2 * cols,
-                            .padded_k = RoundUp(k, kTile), .row_begin = 0, .row_end = rows,
-                            .panel_begin = 0, .panel_end = 2 * cols / kLanes, .partial_sums = partial_sums.data()};
+      MatMulArgs<T> args = {.input = prepared.data(),
+                            .weights = packed.data(),
+                            .bias = c.bias_or_null(),
+                            .output = nullptr,
+                            .output_stride = 2 * cols,
+                            .rows = rows,
+                            .n = 2 * cols,
+                            .padded_k = RoundUp(k, kTile),
+                            .row_begin = 0,
+                            .row_end = rows,
+                            .panel_begin = 0,
+                            .panel_end = 2 * cols / kLanes,
+                            .partial_sums = partial_sums.data()};
       CheckGatedProduct(args);
     }
   }

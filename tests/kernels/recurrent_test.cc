@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/recurrent.h"
 #include "tests/support/kernel_data.h"
@@ -33,8 +33,10 @@ struct RgLruCase {
   static constexpr size_t kVariants = 4;
 
   RgLruCase(size_t rows, size_t variant)
-      : width(std::vector<size_t>{72, 40, 130, 300}[variant]), input(RandomFloats(1, rows * width)),
-        gates(RandomFloats(2, rows * 2 * width, 4.0f)), gate(RandomFloats(3, rows * (width + 3), 3.0f)),
+      : width(std::vector<size_t>{72, 40, 130, 300}[variant]),
+        input(RandomFloats(1, rows * width)),
+        gates(RandomFloats(2, rows * 2 * width, 4.0f)),
+        gate(RandomFloats(3, rows * (width + 3), 3.0f)),
         decay(NegativeFloats(4, width, 4.0f)) {}
 
   size_t StateFloats() const { return width; }
@@ -42,18 +44,28 @@ struct RgLruCase {
   size_t UnitsPerRun() const { return RoundUp(width, kLanes) / kLanes; }
 
   void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
-    Kernels<>::RgLru({.input = input.data(), .gates = gates.data(), .gate = gate.data(), .gate_stride = width + 3,
-                      .decay = decay.data(), .output = output, .width = width, .runs = runs,
-                      .state_offset = RecurrentRuns::kStateOffset, .unit_begin = unit_begin, .unit_end = unit_end});
+    Kernels<>::RgLru({.input = input.data(),
+                      .gates = gates.data(),
+                      .gate = gate.data(),
+                      .gate_stride = width + 3,
+                      .decay = decay.data(),
+                      .output = output,
+                      .width = width,
+                      .runs = runs,
+                      .state_offset = RecurrentRuns::kStateOffset,
+                      .unit_begin = unit_begin,
+                      .unit_end = unit_end});
   }
 
   template <class Real>
   void Step(size_t row, bool first, Real* state, Real* output) const {
     for (size_t c = 0; c < width; ++c) {
-      const reference::RgLruTerms terms = {
-          .first = first, .x = input[row * width + c], .input_gate = gates[row * 2 * width + c],
-          .recurrence_gate = gates[row * 2 * width + width + c], .gate = gate[row * (width + 3) + c],
-          .decay = decay[c]};
+      const reference::RgLruTerms terms = {.first = first,
+                                           .x = input[row * width + c],
+                                           .input_gate = gates[row * 2 * width + c],
+                                           .recurrence_gate = gates[row * 2 * width + width + c],
+                                           .gate = gate[row * (width + 3) + c],
+                                           .decay = decay[c]};
       if constexpr (std::is_same_v<Real, float>) {
         output[c] = reference::RgLru(terms, state[c]);
       } else {
@@ -81,31 +93,54 @@ struct SelectiveScanCase {
 
   SelectiveScanCase(size_t rows, size_t variant)
       : width(std::vector<size_t>{72, 40, 130, 17}[variant]),
-        state_dim(std::vector<size_t>{16, 5, 16, kMaxStateDim}[variant]), bc_stride(2 * state_dim + 7),
-        input(RandomFloats(1, rows * width)), time_step(RandomFloats(2, rows * width, 3.0f)),
-        bc(RandomFloats(3, rows * bc_stride)), gate(RandomFloats(4, rows * (width + 3), 3.0f)),
-        decay(NegativeFloats(5, state_dim * width, 2.0f)), skip(RandomFloats(6, width)) {}
+        state_dim(std::vector<size_t>{16, 5, 16, kMaxStateDim}[variant]),
+        bc_stride(2 * state_dim + 7),
+        input(RandomFloats(1, rows * width)),
+        time_step(RandomFloats(2, rows * width, 3.0f)),
+        bc(RandomFloats(3, rows * bc_stride)),
+        gate(RandomFloats(4, rows * (width + 3), 3.0f)),
+        decay(NegativeFloats(5, state_dim * width, 2.0f)),
+        skip(RandomFloats(6, width)) {}
 
   size_t StateFloats() const { return state_dim * width; }
   size_t OutputWidth() const { return width; }
   size_t UnitsPerRun() const { return RoundUp(width, kLanes) / kLanes; }
 
   void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
-    Kernels<>::SelectiveScan(
-        {.input = input.data(), .time_step = time_step.data(), .b = bc.data(), .c = bc.data() + state_dim,
-         .bc_stride = bc_stride, .gate = gate.data(), .gate_stride = width + 3, .decay = decay.data(),
-         .skip = skip.data(), .output = output, .width = width, .state_dim = state_dim, .runs = runs,
-         .state_offset = RecurrentRuns::kStateOffset, .unit_begin = unit_begin, .unit_end = unit_end});
+    Kernels<>::SelectiveScan({.input = input.data(),
+                              .time_step = time_step.data(),
+                              .b = bc.data(),
+                              .c = bc.data() + state_dim,
+                              .bc_stride = bc_stride,
+                              .gate = gate.data(),
+                              .gate_stride = width + 3,
+                              .decay = decay.data(),
+                              .skip = skip.data(),
+                              .output = output,
+                              .width = width,
+                              .state_dim = state_dim,
+                              .runs = runs,
+                              .state_offset = RecurrentRuns::kStateOffset,
+                              .unit_begin = unit_begin,
+                              .unit_end = unit_end});
   }
 
   template <class Real>
   void Step(size_t row, bool, Real* state, Real* output) const {
     for (size_t c = 0; c < width; ++c) {
       const float* b = bc.data() + row * bc_stride;
-      output[c] = ScanStep({.x = input[row * width + c], .time_step = time_step[row * width + c],
-                            .gate = gate[row * (width + 3) + c], .skip = skip[c], .b = b, .c = b + state_dim,
-                            .decay = decay.data() + c, .decay_stride = width, .stride = width,
-                            .state_dim = state_dim, .time_step_min = 0.0f, .time_step_max = kInfinity},
+      output[c] = ScanStep({.x = input[row * width + c],
+                            .time_step = time_step[row * width + c],
+                            .gate = gate[row * (width + 3) + c],
+                            .skip = skip[c],
+                            .b = b,
+                            .c = b + state_dim,
+                            .decay = decay.data() + c,
+                            .decay_stride = width,
+                            .stride = width,
+                            .state_dim = state_dim,
+                            .time_step_min = 0.0f,
+                            .time_step_max = kInfinity},
                            state + c);
     }
   }
@@ -119,11 +154,17 @@ struct StateSpaceCase {
   static constexpr size_t kVariants = 4;
 
   StateSpaceCase(size_t rows, size_t variant)
-      : heads(std::vector<size_t>{4, 1, 6, 2}[variant]), head_dim(std::vector<size_t>{18, 40, 64, 130}[variant]),
-        groups(std::vector<size_t>{2, 1, 3, 1}[variant]), state_dim(std::vector<size_t>{16, 128, 5, 16}[variant]),
-        width(heads * head_dim), channels(width + 2 * groups * state_dim), input(RandomFloats(1, rows * channels)),
-        time_step(RandomFloats(2, rows * (heads + 3), 3.0f)), bias(RandomFloats(3, heads)),
-        gate(RandomFloats(4, rows * (width + 3), 3.0f)), decay(NegativeFloats(5, heads, 2.0f)),
+      : heads(std::vector<size_t>{4, 1, 6, 2}[variant]),
+        head_dim(std::vector<size_t>{18, 40, 64, 130}[variant]),
+        groups(std::vector<size_t>{2, 1, 3, 1}[variant]),
+        state_dim(std::vector<size_t>{16, 128, 5, 16}[variant]),
+        width(heads * head_dim),
+        channels(width + 2 * groups * state_dim),
+        input(RandomFloats(1, rows * channels)),
+        time_step(RandomFloats(2, rows * (heads + 3), 3.0f)),
+        bias(RandomFloats(3, heads)),
+        gate(RandomFloats(4, rows * (width + 3), 3.0f)),
+        decay(NegativeFloats(5, heads, 2.0f)),
         skip(RandomFloats(6, heads)) {}
 
   size_t StateFloats() const { return state_dim * width; }
@@ -131,12 +172,25 @@ struct StateSpaceCase {
   size_t UnitsPerRun() const { return heads; }
 
   void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
-    Kernels<>::StateSpace(
-        {.input = input.data(), .time_step = time_step.data(), .time_step_stride = heads + 3,
-         .time_step_bias = bias.data(), .time_step_min = kMin, .time_step_max = kMax, .gate = gate.data(),
-         .gate_stride = width + 3, .decay = decay.data(), .skip = skip.data(), .output = output, .heads = heads,
-         .head_dim = head_dim, .groups = groups, .state_dim = state_dim, .runs = runs,
-         .state_offset = RecurrentRuns::kStateOffset, .unit_begin = unit_begin, .unit_end = unit_end});
+    Kernels<>::StateSpace({.input = input.data(),
+                           .time_step = time_step.data(),
+                           .time_step_stride = heads + 3,
+                           .time_step_bias = bias.data(),
+                           .time_step_min = kMin,
+                           .time_step_max = kMax,
+                           .gate = gate.data(),
+                           .gate_stride = width + 3,
+                           .decay = decay.data(),
+                           .skip = skip.data(),
+                           .output = output,
+                           .heads = heads,
+                           .head_dim = head_dim,
+                           .groups = groups,
+                           .state_dim = state_dim,
+                           .runs = runs,
+                           .state_offset = RecurrentRuns::kStateOffset,
+                           .unit_begin = unit_begin,
+                           .unit_end = unit_end});
   }
 
   template <class Real>
@@ -145,9 +199,17 @@ struct StateSpaceCase {
       const size_t head = i / head_dim;
       const float* b = input.data() + row * channels + width + head * groups / heads * state_dim;
       const float dt = time_step[row * (heads + 3) + head] + bias[head];
-      output[i] = ScanStep({.x = input[row * channels + i], .time_step = dt, .gate = gate[row * (width + 3) + i],
-                            .skip = skip[head], .b = b, .c = b + groups * state_dim, .decay = decay.data() + head,
-                            .decay_stride = 0, .stride = head_dim, .state_dim = state_dim, .time_step_min = kMin,
+      output[i] = ScanStep({.x = input[row * channels + i],
+                            .time_step = dt,
+                            .gate = gate[row * (width + 3) + i],
+                            .skip = skip[head],
+                            .b = b,
+                            .c = b + groups * state_dim,
+                            .decay = decay.data() + head,
+                            .decay_stride = 0,
+                            .stride = head_dim,
+                            .state_dim = state_dim,
+                            .time_step_min = kMin,
                             .time_step_max = kMax},
                            state + head * state_dim * head_dim + i % head_dim);
     }
@@ -246,8 +308,8 @@ TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, R
       for (size_t i = 0; i < run.num_outputs; ++i) {
         for (; row < run.outputs[i].row_end; ++row) {
           const StateOutput state = {.row_end = row + 1, .block = run.outputs[i].block};
-          const RecurrentRun token = {.row_begin = row, .row_end = row + 1, .input = input, .outputs = &state,
-                                      .num_outputs = 1};
+          const RecurrentRun token = {
+              .row_begin = row, .row_end = row + 1, .input = input, .outputs = &state, .num_outputs = 1};
           c.Run(&token, 0, c.UnitsPerRun(), output.data());
           input = state.block;
         }

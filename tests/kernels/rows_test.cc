@@ -34,8 +34,13 @@ TEST_CASE_TEMPLATE("prepared rows are rounded, padded with zeros, stored tile by
           expected[PreparedIndex(rows, row, i, padded)] = FromFloat<T>(i < cols ? input[row * stride + i] : 0.0f);
         }
       }
-      Kernels<>::Prepare<T>({.input = input.data(), .input_stride = stride, .output = actual.data(), .rows = rows,
-                             .cols = cols, .row_begin = first, .row_end = rows});
+      Kernels<>::Prepare<T>({.input = input.data(),
+                             .input_stride = stride,
+                             .output = actual.data(),
+                             .rows = rows,
+                             .cols = cols,
+                             .row_begin = first,
+                             .row_end = rows});
       CHECK(BitDifference(actual, expected) == "");
     }
   }
@@ -46,14 +51,19 @@ TEST_CASE("rounding to bfloat16 treats every kind of number as the scalar form d
   for (uint64_t bits = 0; bits < 0x100000000u; bits += 0x7FFF) {
     input.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
   }
-  for (const uint32_t bits : {0x3F808000u, 0x3F818000u, 0x3F808001u, 0x3F807FFFu, 0x7F7FFFFFu, 0x7F800000u,
-                              0xFF800000u, 0x7F800001u, 0x7FFFFFFFu, 0x00000001u, 0x00008000u, 0x80018000u}) {
+  for (const uint32_t bits : {0x3F808000u, 0x3F818000u, 0x3F808001u, 0x3F807FFFu, 0x7F7FFFFFu, 0x7F800000u, 0xFF800000u,
+                              0x7F800001u, 0x7FFFFFFFu, 0x00000001u, 0x00008000u, 0x80018000u}) {
     input.push_back(std::bit_cast<float>(bits));
   }
   std::vector<bf16> actual(RoundUp(input.size(), kTile)), expected = actual;
   for (size_t i = 0; i < input.size(); ++i) expected[i] = RoundToBF16(input[i]);
-  Kernels<>::Prepare<bf16>({.input = input.data(), .input_stride = 0, .output = actual.data(), .rows = 1,
-                            .cols = input.size(), .row_begin = 0, .row_end = 1});
+  Kernels<>::Prepare<bf16>({.input = input.data(),
+                            .input_stride = 0,
+                            .output = actual.data(),
+                            .rows = 1,
+                            .cols = input.size(),
+                            .row_begin = 0,
+                            .row_end = 1});
   CHECK(BitDifference(actual, expected) == "");
 }
 
@@ -67,8 +77,14 @@ TEST_CASE_TEMPLATE("embedding reads a token's row from the packed table", T, flo
     for (size_t row = 1; row < 5; ++row) {
       for (size_t i = 0; i < cols; ++i) expected[row * stride + i] = ToFloat(table[tokens[row] * cols + i]) * 0.3f;
     }
-    Kernels<>::Embed<T>({.table = packed.data(), .tokens = tokens, .output = actual.data(), .output_stride = stride,
-                         .cols = cols, .padded_k = RoundUp(cols, kTile), .scale = 0.3f, .row_begin = 1,
+    Kernels<>::Embed<T>({.table = packed.data(),
+                         .tokens = tokens,
+                         .output = actual.data(),
+                         .output_stride = stride,
+                         .cols = cols,
+                         .padded_k = RoundUp(cols, kTile),
+                         .scale = 0.3f,
+                         .row_begin = 1,
                          .row_end = 5});
     CHECK(BitDifference(actual, expected) == "");
   }
@@ -83,9 +99,15 @@ TEST_CASE("a norm equals the scalar reference for every length") {
     for (size_t row = 1; row < 3; ++row) {
       reference::Norm(input.data() + row * stride, weight.data(), cols, 1e-6f, expected.data() + row * stride);
     }
-    Kernels<>::Norm({.input = input.data(), .input_stride = stride, .weight = weight.data(),
-                     .output = actual.data(), .output_stride = stride, .cols = cols, .epsilon = 1e-6f,
-                     .row_begin = 1, .row_end = 3});
+    Kernels<>::Norm({.input = input.data(),
+                     .input_stride = stride,
+                     .weight = weight.data(),
+                     .output = actual.data(),
+                     .output_stride = stride,
+                     .cols = cols,
+                     .epsilon = 1e-6f,
+                     .row_begin = 1,
+                     .row_end = 3});
     CHECK(Difference(actual, expected, 8 * kEpsilon * static_cast<double>(cols + 4)) == "");
   }
 }
@@ -93,16 +115,30 @@ TEST_CASE("a norm equals the scalar reference for every length") {
 TEST_CASE("a norm has the saved bits") {
   const std::vector<float> input = RandomFloats(14, 1000, 3.0f), weight = RandomFloats(15, 1000, 2.0f);
   std::vector<float> output(input.size());
-  Kernels<>::Norm({.input = input.data(), .input_stride = 0, .weight = weight.data(), .output = output.data(),
-                   .output_stride = 0, .cols = input.size(), .epsilon = 1e-6f, .row_begin = 0, .row_end = 1});
+  Kernels<>::Norm({.input = input.data(),
+                   .input_stride = 0,
+                   .weight = weight.data(),
+                   .output = output.data(),
+                   .output_stride = 0,
+                   .cols = input.size(),
+                   .epsilon = 1e-6f,
+                   .row_begin = 0,
+                   .row_end = 1});
   CHECK(SavedDifference({"norm"}, output) == "");
 }
 
 TEST_CASE("a norm may write over its input") {
   std::vector<float> data = RandomFloats(6, 2 * 37), expected(2 * 37);
   const std::vector<float> weight = RandomFloats(7, 37);
-  NormArgs args = {.input = data.data(), .input_stride = 37, .weight = weight.data(), .output = expected.data(),
-                   .output_stride = 37, .cols = 37, .epsilon = 1e-5f, .row_begin = 0, .row_end = 2};
+  NormArgs args = {.input = data.data(),
+                   .input_stride = 37,
+                   .weight = weight.data(),
+                   .output = expected.data(),
+                   .output_stride = 37,
+                   .cols = 37,
+                   .epsilon = 1e-5f,
+                   .row_begin = 0,
+                   .row_end = 2};
   Kernels<>::Norm(args);
   args.output = data.data();
   Kernels<>::Norm(args);
@@ -141,8 +177,15 @@ void CheckRope(size_t head_dim, size_t rotary_dim) {
                             sin.data() + row * half, rotary_dim);
     }
   }
-  Kernels<>::Rope({.rows = actual.data(), .row_stride = stride, .cos = cos.data(), .sin = sin.data(), .heads = heads,
-                   .head_dim = head_dim, .rotary_dim = rotary_dim, .row_begin = 1, .row_end = 3});
+  Kernels<>::Rope({.rows = actual.data(),
+                   .row_stride = stride,
+                   .cos = cos.data(),
+                   .sin = sin.data(),
+                   .heads = heads,
+                   .head_dim = head_dim,
+                   .rotary_dim = rotary_dim,
+                   .row_begin = 1,
+                   .row_end = 3});
   CHECK(Difference(actual, expected, 2 * kEpsilon) == "");
 }
 

@@ -40,8 +40,13 @@ class RandomCaches {
     std::vector<int32_t> expected = before;
     Result<void> result;
     switch (Pick(0, 7)) {
-      case 0: case 1: case 2: return Step();
-      case 3: caches_[Pick(0, 3)] = *cache.Fork(); return;
+      case 0:
+      case 1:
+      case 2:
+        return Step();
+      case 3:
+        caches_[Pick(0, 3)] = *cache.Fork();
+        return;
       case 4: {
         const uint32_t tokens = Pick(0, cache.size());
         expected.resize(tokens);

@@ -13,17 +13,25 @@
 #include "doctest/doctest.h"
 #include "tests/support/small_models.h"
 #if defined(SKALD_TESTS_HAVE_STORE)
-#include "skald/store/snapshot.h"
+#include "skald/store/snapshots/snapshot.h"
 #endif
 
 namespace skald::testing {
 namespace {
 
 // What was done to a conversation, enough to do it again.
-struct Append { std::vector<int32_t> tokens; };
-struct Rewind { uint32_t tokens; };
-struct Remove { uint32_t begin, end; };
-struct Move { uint32_t begin, end, to; };
+struct Append {
+  std::vector<int32_t> tokens;
+};
+struct Rewind {
+  uint32_t tokens;
+};
+struct Remove {
+  uint32_t begin, end;
+};
+struct Move {
+  uint32_t begin, end, to;
+};
 using History = std::vector<std::variant<Append, Rewind, Remove, Move>>;
 
 struct Conversation {
@@ -56,7 +64,10 @@ class RandomConversations {
     Conversation& c = conversations_[Pick(0, kConversations - 1)];
     const uint32_t size = c.cache.size();
     switch (Pick(0, 7)) {
-      case 0: case 1: case 2: return Step();
+      case 0:
+      case 1:
+      case 2:
+        return Step();
       case 3: {
         Conversation copy{*c.cache.Fork(), c.history};
         conversations_[Pick(0, kConversations - 1)] = std::move(copy);
@@ -80,7 +91,8 @@ class RandomConversations {
         if (c.cache.Shift(begin, end, to)) c.history.push_back(Move{begin, end, to});
         return;
       }
-      case 7: return SaveAndLoad(c.cache);
+      case 7:
+        return SaveAndLoad(c.cache);
     }
   }
 

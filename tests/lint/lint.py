@@ -10,6 +10,8 @@ pass the limit.
 
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 # The folders of include/skald from top to bottom, and what each may include of ours. Includes point
@@ -28,6 +30,17 @@ MAY_INCLUDE = {
     "base": set(),
 }
 
+# The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
+# too, but for what kernels share with whoever calls them.
+ROOMS = {
+    "store": ["prompts", "snapshots", "backends", "chunks"],
+    "weights": ["packed_files", "", "files", "packing", "types"],
+    "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
+    "configs": ["", "readers", "families", "form"],
+    "base": ["files", "json", "threads", "numbers", ""],
+}
+FOR_ALL_ROOMS = {"skald/kernels/args.h"}
+
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
 # ordinary C++ and free for all.
 SIMD_HEADER = re.compile(r"hwy/(?!base\.h)")
@@ -41,6 +54,9 @@ TOP_LEVEL = {"include", "tests", "examples", "benchmarks", "build",
 FORBIDDEN = re.compile(
     r"\b(abort|exit|_Exit|quick_exit|terminate|f?printf|puts|getenv|cout|cerr|clog|HWY_ABORT|HWY_ASSERT)\b")
 
+# Other versions lay out some lines differently.
+CLANG_FORMAT_VERSION = "14"
+
 SOURCE_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake"}
 WARN_LINES, MAX_LINES = 500, 800
 MAX_COLUMNS = 120
@@ -52,6 +68,11 @@ COMMENT_OR_LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\
 def only_code(text):
     """Blanks out comments and literals, keeping the line numbers."""
     return COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def room_of(header):
+    """The room of skald/<folder>/<room>/<name>.h; "" for a file of the folder itself."""
+    return header.parts[2] if len(header.parts) > 3 else ""
 
 
 class Lint:
@@ -73,6 +94,7 @@ class Lint:
         for path in headers:
             self.check_library_header(path)
         self.check_one_target_loop(headers)
+        self.check_layout()
 
     def check_table(self):
         """The table above must itself point downwards."""
@@ -132,6 +154,10 @@ class Lint:
         if folder not in MAY_INCLUDE and folder != "skald.h":
             self.problem(path, 0, f"include/skald has no room named {folder}")
             return
+        room = room_of(path.relative_to(self.root / "include"))
+        if room not in ROOMS.get(folder, [""]):
+            self.problem(path, 0, f"include/skald/{folder} has no room named {room}")
+            return
         text = path.read_text()
         for number, line in enumerate(text.split("\n"), 1):
             if include := re.match(r'\s*#\s*include\s*[<"]([^">]+)[">]', line):
@@ -147,15 +173,31 @@ class Lint:
             self.problem(path, number, f"{included} must be included by its path from include/")
         if not (self.root / "include" / included).exists():
             return
-        room = included.split("/")[1]
-        if folder not in ("skald.h", room) and room not in MAY_INCLUDE[folder]:
+        other = included.split("/")[1]
+        if folder not in ("skald.h", other) and other not in MAY_INCLUDE[folder]:
             self.problem(path, number, f"{folder}/ may not include {included}")
+        if folder == other and folder in ROOMS and included not in FOR_ALL_ROOMS:
+            room, below = room_of(path.relative_to(self.root / "include")), room_of(pathlib.PurePath(included))
+            if ROOMS[folder].index(below) < ROOMS[folder].index(room):
+                self.problem(path, number, f"{folder}/{room} may not include {included}, which stands above it")
 
     def check_one_target_loop(self, headers):
         """Its include guard makes every use after the first a no-op, so there must be one."""
         users = [path for path in headers if f'#include "{TARGET_LOOP}"' in path.read_text()]
         if len(users) != 1:
             self.problem(self.root / "include", 0, f"{len(users)} headers include {TARGET_LOOP}; one must")
+
+    def check_layout(self):
+        """clang-format decides the layout of every file."""
+        program = shutil.which(f"clang-format-{CLANG_FORMAT_VERSION}") or shutil.which("clang-format")
+        version = program and subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+        if not version or f"version {CLANG_FORMAT_VERSION}." not in version:
+            self.warnings.append(f"no clang-format {CLANG_FORMAT_VERSION}: the layout of sources was not checked")
+            return
+        sources = [path for path in self.sources() if path.suffix in {".h", ".cc"}]
+        found = subprocess.run([program, "--dry-run", *sources], capture_output=True, text=True).stderr
+        for path, line in sorted(set(re.findall(r"^(\S+?):(\d+):\d+: warning", found, re.MULTILINE))):
+            self.problem(pathlib.Path(path), int(line), "clang-format would lay this out otherwise")
 
 
 def main():

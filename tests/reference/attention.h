@@ -12,7 +12,7 @@
 #include <limits>
 #include <vector>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "tests/reference/math.h"
 #include "tests/reference/sums.h"
@@ -27,9 +27,9 @@ struct AttentionCase {
   size_t stride;
   size_t head_dim;
   size_t position;
-  size_t window;   // 0: none
+  size_t window;  // 0: none
   float scale;
-  float softcap;   // 0: none
+  float softcap;  // 0: none
 
   size_t visible_begin() const { return window != 0 && position + 1 > window ? position + 1 - window : 0; }
   size_t visible_end() const { return position + 1; }

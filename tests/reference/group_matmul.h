@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/base/group_layout.h"
+#include "skald/base/numbers/group_layout.h"
 
 namespace skald::reference {
 

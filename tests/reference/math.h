@@ -29,8 +29,8 @@ inline float Exp(float x) {
   const float n = shifted - 12582912.0f;
   float r = std::fma(-n, 0.693359375f, x);
   r = std::fma(-n, -2.121944417e-04f, r);
-  const float y = Polynomial(r, {1.383800292e-03f, 8.369165473e-03f, 4.166810215e-02f, 1.666651666e-01f,
-                                 4.999999404e-01f, 1.0f, 1.0f});
+  const float y = Polynomial(
+      r, {1.383800292e-03f, 8.369165473e-03f, 4.166810215e-02f, 1.666651666e-01f, 4.999999404e-01f, 1.0f, 1.0f});
   return std::bit_cast<float>(std::bit_cast<uint32_t>(y) + (static_cast<uint32_t>(static_cast<int32_t>(n)) << 23));
 }
 
@@ -38,8 +38,8 @@ inline float Tanh(float x) {
   const float magnitude = std::fabs(x);
   if (magnitude < 0.625f) {
     const float square = x * x;
-    const float p = Polynomial(square, {-5.692296661e-03f, 2.062816732e-02f, -5.373651534e-02f, 1.333140582e-01f,
-                                        -3.333328068e-01f});
+    const float p = Polynomial(
+        square, {-5.692296661e-03f, 2.062816732e-02f, -5.373651534e-02f, 1.333140582e-01f, -3.333328068e-01f});
     return std::fma(p * square, x, x);
   }
   return std::copysign(1.0f - 2.0f / (Exp(magnitude + magnitude) + 1.0f), x);

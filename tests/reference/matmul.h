@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "tests/reference/sums.h"
 
 namespace skald::reference {

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 
 namespace skald::reference {
 

@@ -106,8 +106,8 @@ TEST_CASE("top-p keeps the same tokens as the reference") {
       SamplerSettings settings;
       settings.top_p = top_p;
       const std::vector<double> expected = ReferenceDistribution(logits, settings);
-      const size_t kept = static_cast<size_t>(std::count_if(
-          expected.begin(), expected.end(), [](double probability) { return probability > 0.0; }));
+      const size_t kept = static_cast<size_t>(
+          std::count_if(expected.begin(), expected.end(), [](double probability) { return probability > 0.0; }));
       CHECK(Ids(candidates) == HighestIds(logits, kept));
     }
   }

@@ -20,10 +20,8 @@ namespace skald {
 // Returns whether `counts` may be draws from `probabilities` [outcomes], which sum to 1. An outcome
 // of probability 0 must not occur at all. Others need an expected count of at least 5, as the test
 // assumes.
-inline bool FitsDistribution(const std::vector<uint64_t>& counts,
-                             const std::vector<double>& probabilities) {
-  const double total =
-      static_cast<double>(std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
+inline bool FitsDistribution(const std::vector<uint64_t>& counts, const std::vector<double>& probabilities) {
+  const double total = static_cast<double>(std::accumulate(counts.begin(), counts.end(), uint64_t{0}));
   double statistic = 0.0;
   int outcomes = 0;
   for (size_t i = 0; i < counts.size(); ++i) {

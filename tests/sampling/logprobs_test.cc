@@ -20,8 +20,7 @@ TEST_CASE("the log-sum-exp of random logits agrees with a sum in long double") {
     const double expected = static_cast<double>(std::log(sum));
     // n - 1 additions of n terms in double, and the error of the exponential; the logarithm turns
     // the relative error of the sum into an absolute one. Then the rounding of the result.
-    const double error =
-        (static_cast<double>(size) + 4) * 0x1.0p-53 + std::abs(expected) * 0x1.0p-52;
+    const double error = (static_cast<double>(size) + 4) * 0x1.0p-53 + std::abs(expected) * 0x1.0p-52;
     CHECK(std::abs(LogSumExp(logits) - expected) <= error);
   }
 }
@@ -36,8 +35,7 @@ TEST_CASE("the probabilities of all tokens sum to one") {
   const std::vector<float> logits = RandomLogits(1000, 1);
   std::vector<Candidate> candidates;
   double sum = 0.0;
-  for (const TokenLogprob& token :
-       TopLogprobs(logits, LogSumExp(logits), logits.size(), candidates)) {
+  for (const TokenLogprob& token : TopLogprobs(logits, LogSumExp(logits), logits.size(), candidates)) {
     sum += std::exp(token.logprob);
   }
   // Each logprob, at most 16 in size here, is rounded to float: a relative error of 16 * 2^-24 in

@@ -13,8 +13,7 @@
 namespace skald {
 namespace {
 
-std::vector<float> Penalised(std::vector<float> logits, const SamplerSettings& settings,
-                             const SamplerState& state) {
+std::vector<float> Penalised(std::vector<float> logits, const SamplerSettings& settings, const SamplerState& state) {
   std::vector<int32_t> sorted_tokens;
   REQUIRE(ApplyPenalties(settings, state, sorted_tokens, logits).has_value());
   return logits;
@@ -48,13 +47,11 @@ TEST_CASE("observing tokens together or one by one leaves the same state") {
   }
 }
 
-TEST_CASE(
-    "the repetition penalty divides positive logits and multiplies negative ones, once per token") {
+TEST_CASE("the repetition penalty divides positive logits and multiplies negative ones, once per token") {
   SamplerSettings settings;
   settings.repetition_penalty = 2.0f;
   const SamplerState state{.recent_tokens = {0, 1, 0, 2}};
-  CHECK(Penalised({3.0f, -3.0f, 0.0f, 3.0f}, settings, state) ==
-        std::vector<float>{1.5f, -6.0f, 0.0f, 3.0f});
+  CHECK(Penalised({3.0f, -3.0f, 0.0f, 3.0f}, settings, state) == std::vector<float>{1.5f, -6.0f, 0.0f, 3.0f});
 }
 
 TEST_CASE("the presence penalty is subtracted once, the frequency penalty once per occurrence") {
@@ -121,8 +118,7 @@ TEST_CASE("a banned token stays banned whatever the penalties are") {
   settings.repetition_penalty = 0.1f;
   settings.presence_penalty = -100.0f;
   settings.frequency_penalty = -100.0f;
-  CHECK(Penalised({-INFINITY}, settings, {.recent_tokens = {0, 0}}) ==
-        std::vector<float>{-INFINITY});
+  CHECK(Penalised({-INFINITY}, settings, {.recent_tokens = {0, 0}}) == std::vector<float>{-INFINITY});
 }
 
 TEST_CASE("a state with tokens of another vocabulary is refused and changes nothing") {
@@ -131,8 +127,7 @@ TEST_CASE("a state with tokens of another vocabulary is refused and changes noth
   for (const int32_t token : {-1, 3, std::numeric_limits<int32_t>::max()}) {
     std::vector<float> logits = {1.0f, 2.0f, 3.0f};
     std::vector<int32_t> sorted_tokens;
-    const Result<void> result =
-        ApplyPenalties(settings, {.recent_tokens = {0, token}}, sorted_tokens, logits);
+    const Result<void> result = ApplyPenalties(settings, {.recent_tokens = {0, token}}, sorted_tokens, logits);
     REQUIRE_FALSE(result.has_value());
     CHECK(result.error().message.find("token " + std::to_string(token)) != std::string::npos);
     CHECK(logits == std::vector<float>{1.0f, 2.0f, 3.0f});

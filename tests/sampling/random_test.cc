@@ -13,21 +13,17 @@ namespace skald {
 namespace {
 
 // The known answers that the authors publish with their implementation (Random123, kat_vectors).
-static_assert(Philox4x32({0, 0, 0, 0}, {0, 0}) ==
-              PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
-static_assert(Philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff},
-                         {0xffffffff, 0xffffffff}) ==
+static_assert(Philox4x32({0, 0, 0, 0}, {0, 0}) == PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+static_assert(Philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
               PhiloxCounter{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});
-static_assert(Philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344},
-                         {0xa4093822, 0x299f31d0}) ==
+static_assert(Philox4x32({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}) ==
               PhiloxCounter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1});
 
 TEST_CASE("Philox gives the published answers at run time too") {
   // Through volatile, so that the compiler cannot fold the whole test.
   volatile uint32_t zero = 0;
   const uint32_t z = zero;
-  CHECK(Philox4x32({z, z, z, z}, {z, z}) ==
-        PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
+  CHECK(Philox4x32({z, z, z, z}, {z, z}) == PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
 }
 
 TEST_CASE("seed, stream and position each enter with all their bits") {
@@ -54,8 +50,7 @@ TEST_CASE("the same seed gives the same draws on every compiler") {
   // Random bits of counter {5, 0, 3, 0} under key {42, 0}, top 53 of the second and first word.
   const PhiloxCounter bits = Philox4x32({5, 0, 3, 0}, {42, 0});
   const uint64_t word = uint64_t{bits[1]} << 32 | bits[0];
-  CHECK(UniformAt({.seed = 42, .stream = 3}, 5) ==
-        static_cast<double>(word >> 11) / 9007199254740992.0);
+  CHECK(UniformAt({.seed = 42, .stream = 3}, 5) == static_cast<double>(word >> 11) / 9007199254740992.0);
 }
 
 TEST_CASE("draws are uniform along positions, along streams and along seeds") {

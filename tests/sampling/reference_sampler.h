@@ -19,8 +19,7 @@
 namespace skald {
 
 // Returns the logits after bias and penalties for tokens of `recent`, all of which count.
-inline std::vector<double> ReferenceLogits(const std::vector<float>& logits,
-                                           const SamplerSettings& settings,
+inline std::vector<double> ReferenceLogits(const std::vector<float>& logits, const SamplerSettings& settings,
                                            const std::vector<int32_t>& recent) {
   std::vector<double> adjusted(logits.begin(), logits.end());
   for (const LogitBias& entry : settings.logit_bias) {
@@ -29,10 +28,9 @@ inline std::vector<double> ReferenceLogits(const std::vector<float>& logits,
   for (size_t i = 0; i < adjusted.size(); ++i) {
     const auto count = std::count(recent.begin(), recent.end(), static_cast<int32_t>(i));
     if (count == 0) continue;
-    adjusted[i] = adjusted[i] > 0 ? adjusted[i] / settings.repetition_penalty
-                                  : adjusted[i] * settings.repetition_penalty;
-    adjusted[i] -=
-        static_cast<double>(count) * settings.frequency_penalty + settings.presence_penalty;
+    adjusted[i] =
+        adjusted[i] > 0 ? adjusted[i] / settings.repetition_penalty : adjusted[i] * settings.repetition_penalty;
+    adjusted[i] -= static_cast<double>(count) * settings.frequency_penalty + settings.presence_penalty;
   }
   return adjusted;
 }
@@ -43,8 +41,7 @@ inline void Normalise(std::vector<double>& weights) {
 }
 
 // Returns the probability with which each token must be drawn. The temperature must be above 0.
-inline std::vector<double> ReferenceDistribution(const std::vector<float>& logits,
-                                                 const SamplerSettings& settings,
+inline std::vector<double> ReferenceDistribution(const std::vector<float>& logits, const SamplerSettings& settings,
                                                  const std::vector<int32_t>& recent = {}) {
   const std::vector<double> adjusted = ReferenceLogits(logits, settings, recent);
   const double highest = *std::max_element(adjusted.begin(), adjusted.end());
@@ -56,9 +53,8 @@ inline std::vector<double> ReferenceDistribution(const std::vector<float>& logit
 
   std::vector<size_t> order(logits.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return adjusted[a] != adjusted[b] ? adjusted[a] > adjusted[b] : a < b;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return adjusted[a] != adjusted[b] ? adjusted[a] > adjusted[b] : a < b; });
 
   if (settings.top_k > 0) {
     for (size_t rank = settings.top_k; rank < order.size(); ++rank) {

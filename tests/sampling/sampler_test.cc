@@ -18,8 +18,8 @@ namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-int32_t MustSample(const std::vector<float>& logits, const SamplerSettings& settings,
-                   uint64_t position = 0, const SamplerState& state = {}) {
+int32_t MustSample(const std::vector<float>& logits, const SamplerSettings& settings, uint64_t position = 0,
+                   const SamplerState& state = {}) {
   const Result<SampledToken> sampled = Sample(logits, settings, state, position);
   REQUIRE(sampled.has_value());
   return sampled->id;
@@ -46,9 +46,7 @@ std::string ErrorOf(const std::vector<float>& logits, const SamplerSettings& set
   return sampled.error().message;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const std::vector<float> kLogits = {1.0f, 3.0f, 2.5f, -1.0f, 0.0f, 2.0f, 1.5f, -0.5f};
 
@@ -275,8 +273,8 @@ TEST_CASE("the caller's floating-point unit changes no draw and stays as it was"
   std::vector<float> logits;
   for (int i = 0; i < 1000; ++i) logits.push_back(std::sin(static_cast<float>(i)) * 4.0f);
   logits.push_back(1e-40f);  // a denormal is a number like any other
-  SamplerSettings settings = {.temperature = 0.8f, .top_p = 0.95f, .min_p = 0.01f, .frequency_penalty = 0.3f,
-                              .num_logprobs = 20};
+  SamplerSettings settings = {
+      .temperature = 0.8f, .top_p = 0.95f, .min_p = 0.01f, .frequency_penalty = 0.3f, .num_logprobs = 20};
   settings.logit_bias = {{3, 0.7f}};
   const auto sample_all = [&] {
     std::vector<float> seen;

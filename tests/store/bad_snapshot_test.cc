@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/memory_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/memory_store.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/small_models.h"
 #include "tests/support/tiny_cache.h"
 

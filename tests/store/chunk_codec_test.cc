@@ -2,7 +2,7 @@
 //
 // Stored chunks: what goes in comes out, whatever it is; whatever else comes from a store is refused with a sentence.
 
-#include "skald/store/chunk_codec.h"
+#include "skald/store/chunks/chunk_codec.h"
 
 #include <xxhash.h>
 
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/store/sha256.h"
+#include "skald/store/chunks/sha256.h"
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
@@ -143,7 +143,7 @@ TEST_CASE("a chunk is only ever read as itself, and within the caller's limit") 
   CHECK(DecodeChunkInto(kKey, chunk, std::span(content).first(199)).error().code == ErrorCode::kOutOfRange);
 }
 
-// The checksum as FORMAT.md has it, made right again after a change: damage that no checksum finds.
+// The checksum as CHUNK_FORMAT.md has it, made right again after a change: damage that no checksum finds.
 ChunkBytes Forge(ChunkBytes chunk) {
   const uint64_t header = XXH3_64bits(chunk.data(), 64);
   const uint64_t checksum = XXH3_64bits_withSeed(chunk.data() + 72, chunk.size() - 72, header);

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/directory_store.h"
-#include "skald/store/memory_store.h"
-#include "skald/store/prompt_cache.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/directory_store.h"
+#include "skald/store/backends/memory_store.h"
+#include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_cache.h"
 

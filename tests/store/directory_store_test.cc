@@ -2,7 +2,7 @@
 //
 // A folder of chunks in daily use: what is put comes back, the limit holds, the oldest go first, foreign files stay.
 
-#include "skald/store/directory_store.h"
+#include "skald/store/backends/directory_store.h"
 
 #include <chrono>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/store/numbered_chunks.h"
 #include "tests/support/small_models.h"
 #include "tests/support/temporary_folder.h"
@@ -77,10 +77,12 @@ TEST_CASE("foreign files are neither listed nor removed") {
   auto store = *DirectoryStore::Open(folder.path(), {.max_bytes = 100});
   REQUIRE(store->Put(KeyOf(1), ValueOf(1, 10)));
   const std::string hex = KeyOf(2).ToHex();
-  const std::vector<std::filesystem::path> foreign = {
-      folder.path() / "notes.txt", folder.path() / "ab" / "notes.txt", folder.path() / "notes" / hex,
-      folder.path() / hex.substr(0, 2) / (hex + "0"), folder.path() / hex.substr(0, 2) / hex.substr(1),
-      folder.path() / "00" / "notes.txt.tmp"};
+  const std::vector<std::filesystem::path> foreign = {folder.path() / "notes.txt",
+                                                      folder.path() / "ab" / "notes.txt",
+                                                      folder.path() / "notes" / hex,
+                                                      folder.path() / hex.substr(0, 2) / (hex + "0"),
+                                                      folder.path() / hex.substr(0, 2) / hex.substr(1),
+                                                      folder.path() / "00" / "notes.txt.tmp"};
   for (const auto& path : foreign) {
     WriteForeign(path);
     MakeOld(path);

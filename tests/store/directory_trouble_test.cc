@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/directory_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/directory_store.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/store/numbered_chunks.h"
 #include "tests/support/child_process.h"
 #include "tests/support/small_models.h"

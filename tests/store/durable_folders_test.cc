@@ -10,8 +10,8 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/base/fd_io.h"
-#include "skald/store/directory_store.h"
+#include "skald/base/files/fd_io.h"
+#include "skald/store/backends/directory_store.h"
 #include "tests/store/numbered_chunks.h"
 #include "tests/support/temporary_folder.h"
 

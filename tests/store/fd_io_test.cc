@@ -2,7 +2,7 @@
 //
 // Files and sockets as sinks and sources: files appear whole or not at all, and what goes wrong is said.
 
-#include "skald/base/fd_io.h"
+#include "skald/base/files/fd_io.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/byte_io.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/snapshots/byte_io.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/check_error.h"
 #include "tests/support/child_process.h"
 #include "tests/support/safetensors_writer.h"

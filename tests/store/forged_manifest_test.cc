@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/memory_store.h"
-#include "skald/store/prompt_cache.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/memory_store.h"
+#include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/check_error.h"
 #include "tests/support/child_process.h"
 #include "tests/support/tiny_cache.h"

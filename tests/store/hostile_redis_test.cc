@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "skald/store/redis_store.h"
+#include "skald/store/backends/redis_store.h"
 #include "tests/support/fake_redis_server.h"
 
 namespace skald::testing {

@@ -2,7 +2,7 @@
 //
 // Digests of checkpoints, and the file that saves computing them again.
 
-#include "skald/store/identity.h"
+#include "skald/store/snapshots/identity.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/store/cached_digest.h"
+#include "skald/store/snapshots/cached_digest.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {

@@ -2,7 +2,7 @@
 //
 // The lossy codec: how far off it may be, what it has no form for, and what it does to what a model says next.
 
-#include "skald/store/int8_groups.h"
+#include "skald/store/chunks/int8_groups.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/chunk_codec.h"
-#include "skald/store/memory_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/memory_store.h"
+#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -63,8 +63,8 @@ std::vector<float> ValuesOf(const ChunkBytes& content) {
 
 template <class T>
 std::vector<float> ThereAndBack(const std::vector<float>& values) {
-  const auto chunk = EncodeChunk(kKey, {.element = Format<T>::kElement, .codec = ChunkCodec::kInt8Zstd},
-                                 ContentOf<T>(values));
+  const auto chunk =
+      EncodeChunk(kKey, {.element = Format<T>::kElement, .codec = ChunkCodec::kInt8Zstd}, ContentOf<T>(values));
   REQUIRE(chunk);
   const auto decoded = DecodeChunk(kKey, *chunk);
   REQUIRE(decoded);
@@ -123,8 +123,8 @@ TEST_CASE_TEMPLATE("infinities and NaN are refused, and the error says where the
   for (const float bad : {INFINITY, -INFINITY, NAN}) {
     std::vector<float> values(70, 1.0f);
     values[65] = bad;
-    const auto chunk = EncodeChunk(kKey, {.element = Format<T>::kElement, .codec = ChunkCodec::kInt8Zstd},
-                                   ContentOf<T>(values));
+    const auto chunk =
+        EncodeChunk(kKey, {.element = Format<T>::kElement, .codec = ChunkCodec::kInt8Zstd}, ContentOf<T>(values));
     REQUIRE_FALSE(chunk);
     CHECK(chunk.error().code == ErrorCode::kInvalidArgument);
     CHECK(chunk.error().message.find("values from 64 on") != std::string::npos);

@@ -2,7 +2,7 @@
 //
 // The store in memory: it keeps what it is given, within its limit, and what was used longest ago goes first.
 
-#include "skald/store/memory_store.h"
+#include "skald/store/backends/memory_store.h"
 
 #include <algorithm>
 #include <atomic>

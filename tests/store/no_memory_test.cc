@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/prompt_cache.h"
+#include "skald/store/prompts/prompt_cache.h"
 #include "tests/support/failing_new.h"
 #include "tests/support/tiny_cache.h"
 

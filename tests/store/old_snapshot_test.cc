@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/fd_io.h"
-#include "skald/configs/llama.h"
-#include "skald/store/snapshot.h"
+#include "skald/base/files/fd_io.h"
+#include "skald/configs/families/llama.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"

@@ -3,7 +3,7 @@
 // The prompt cache: what it gives goes on with the bits of computing the whole prompt, it shares what it can, and it
 // never holds more than it may.
 
-#include "skald/store/prompt_cache.h"
+#include "skald/store/prompts/prompt_cache.h"
 
 #include <cstddef>
 #include <cstring>
@@ -15,14 +15,14 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/memory_store.h"
+#include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .prefill_chunk = 100, .checkpoint_every = 32,
-                                    .max_checkpoints = 20, .threads = 1};
+constexpr RuntimeConfig kRuntime = {
+    .block_tokens = 32, .prefill_chunk = 100, .checkpoint_every = 32, .max_checkpoints = 20, .threads = 1};
 
 template <class C>
 struct Server {
@@ -32,8 +32,8 @@ struct Server {
   MemoryStore disk{kUnlimited};
 
   std::unique_ptr<PromptCache> MakePrompts(const PromptCacheOptions& options = {}, bool with_disk = false) {
-    return *PromptCache::Create(pool, {}, options, with_disk ? std::vector<ChunkStoreRef>{disk}
-                                                             : std::vector<ChunkStoreRef>{});
+    return *PromptCache::Create(pool, {}, options,
+                                with_disk ? std::vector<ChunkStoreRef>{disk} : std::vector<ChunkStoreRef>{});
   }
 
   // Computes a prompt as a server would: from what is known, then keeping it. Checks the logits.

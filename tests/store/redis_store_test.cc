@@ -21,9 +21,9 @@ TEST_CASE("chunks in Redis") {
 #include <thread>
 #include <vector>
 
-#include "skald/store/prompt_cache.h"
-#include "skald/store/redis_store.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/backends/redis_store.h"
+#include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/fake_redis_server.h"
 #include "tests/support/redis_server.h"
 #include "tests/support/small_models.h"
@@ -322,8 +322,8 @@ TEST_CASE("answers of wrong types are refused, and the next call begins on a new
 
 TEST_CASE("a connection lost in the middle is replaced once for each call, silence is not waited for twice") {
   const ChunkKey key = KeyOf(1);
-  const FakeServer server({Answers{kPong, "$100\r\nfirst"}, Answers{kPong, "$3\r\nabc\r\n"},
-                           Answers{kPong, "$9\r\n"}, Answers{kPong, "$9\r\n"}});
+  const FakeServer server({Answers{kPong, "$100\r\nfirst"}, Answers{kPong, "$3\r\nabc\r\n"}, Answers{kPong, "$9\r\n"},
+                           Answers{kPong, "$9\r\n"}});
   const RedisStore store = *RedisStore::Connect(At(server.port));
   CHECK(store.Get(key)->size() == 3);
   const auto lost = store.Get(key);  // the third connection is lost too

@@ -16,9 +16,9 @@
 
 #include "doctest/doctest.h"
 #include "hwy/targets.h"
-#include "skald/base/fd_io.h"
+#include "skald/base/files/fd_io.h"
 #include "skald/sampling/sampler.h"
-#include "skald/store/snapshot.h"
+#include "skald/store/snapshots/snapshot.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"
@@ -190,15 +190,19 @@ TEST_CASE_TEMPLATE("saved in the middle of sampling, the same tokens follow and 
   const Fixture<C> fixture;
   Workspace workspace = *CreateWorkspace(kSaved);
   Talker talker{*CreateKVCache<C>(kSaved), {}, {}};
-  talker.sampler.settings = {.temperature = 1.3f, .top_k = 40, .top_p = 0.95f, .penalty_window = 12,
-                             .repetition_penalty = 1.2f, .logit_bias = {{5, 1.5f}}, .random = {.seed = 6, .stream = 2}};
+  talker.sampler.settings = {.temperature = 1.3f,
+                             .top_k = 40,
+                             .top_p = 0.95f,
+                             .penalty_window = 12,
+                             .repetition_penalty = 1.2f,
+                             .logit_bias = {{5, 1.5f}},
+                             .random = {.seed = 6, .stream = 2}};
   const auto logits = fixture.model.Forward(talker.cache, fixture.tokens, workspace);
   REQUIRE(logits);
   talker.logits.assign(logits->begin(), logits->end());
 
   SampleTokens(fixture.model, talker, 15, kSaved);
-  const std::vector<std::byte> bytes =
-      SaveToBuffer(talker.cache, {.sampler = talker.sampler, .logits = talker.logits});
+  const std::vector<std::byte> bytes = SaveToBuffer(talker.cache, {.sampler = talker.sampler, .logits = talker.logits});
   const std::vector<int32_t> expected = SampleTokens(fixture.model, talker, 15, kSaved);
 
   auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(kLoaded));

@@ -3,7 +3,7 @@
 // Resuming equals never having stopped: a conversation that was saved and loaded goes on with the same bits, whatever
 // it was saved to and wherever it is taken up.
 
-#include "skald/store/snapshot.h"
+#include "skald/store/snapshots/snapshot.h"
 
 #include <cstring>
 #include <span>
@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/store/memory_store.h"
+#include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kSaved = {.block_tokens = 64, .prefill_chunk = 50, .checkpoint_every = 48, .rewind_tokens = 3,
-                                  .threads = 1};
+constexpr RuntimeConfig kSaved = {
+    .block_tokens = 64, .prefill_chunk = 50, .checkpoint_every = 48, .rewind_tokens = 3, .threads = 1};
 constexpr RuntimeConfig kLoaded = {.block_tokens = 96, .prefill_chunk = 512, .rewind_tokens = 3, .threads = 2};
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -117,7 +117,9 @@ TEST_CASE_TEMPLATE("a block of kTile tokens is its own tile", T, float, bf16) {
 
 TEST_CASE_TEMPLATE("clearing tokens of a tile clears these tokens and no others", T, float, bf16) {
   constexpr DType kType = Blocks<T>::TypeOf();
-  struct Range { size_t begin, end; };
+  struct Range {
+    size_t begin, end;
+  };
   for (const uint32_t head_dim : {7u, 33u}) {
     const BlockGeometry tile = TileGeometry(Group(head_dim), kType);
     for (const auto [begin, end] : {Range{0, 0}, {0, 1}, {0, 15}, {1, 2}, {15, 17}, {31, 32}, {5, 32}, {0, 32}}) {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
 
@@ -23,7 +23,10 @@ namespace skald::testing {
 template <class T>
 KVGeometry SpaciousGeometry(size_t kv_heads, size_t head_dim, size_t block_tokens) {
   const size_t key_bytes = kv_heads * sizeof(T) * PackedSize(block_tokens, head_dim);
-  return {.kv_heads = kv_heads, .head_dim = head_dim, .block_tokens = block_tokens, .key_offset = 64,
+  return {.kv_heads = kv_heads,
+          .head_dim = head_dim,
+          .block_tokens = block_tokens,
+          .key_offset = 64,
           .value_offset = 64 + key_bytes + 128};
 }
 
@@ -56,9 +59,15 @@ class CachedSequence {
     const size_t stride = geometry_.kv_heads * geometry_.head_dim;
     std::vector<uint32_t> positions, sequences(end - begin, 0);
     for (size_t p = begin; p < end; ++p) positions.push_back(static_cast<uint32_t>(p));
-    Kernels<>::StoreKV<T>({.keys = keys.data() + begin * stride, .values = values.data() + begin * stride,
-                           .stride = stride, .positions = positions.data(), .sequences = sequences.data(),
-                           .tables = &blocks, .geometry = geometry_, .row_begin = 0, .row_end = end - begin});
+    Kernels<>::StoreKV<T>({.keys = keys.data() + begin * stride,
+                           .values = values.data() + begin * stride,
+                           .stride = stride,
+                           .positions = positions.data(),
+                           .sequences = sequences.data(),
+                           .tables = &blocks,
+                           .geometry = geometry_,
+                           .row_begin = 0,
+                           .row_end = end - begin});
   }
 
   float Key(size_t position, size_t head, size_t d) {

@@ -22,8 +22,13 @@ template <class T>
 void CheckPreparedProduct(MatMulArgs<T> args, const float* outputs) {
   const size_t rows = args.rows, cols = args.n / 2, size = PreparedSize(rows, cols);
   auto expected = UnwrittenBuffer<bf16>(size), actual = UnwrittenBuffer<bf16>(size);
-  Kernels<>::Prepare<bf16>({.input = outputs, .input_stride = cols, .output = expected.data(), .rows = rows,
-                            .cols = cols, .row_begin = 0, .row_end = rows});
+  Kernels<>::Prepare<bf16>({.input = outputs,
+                            .input_stride = cols,
+                            .output = expected.data(),
+                            .rows = rows,
+                            .cols = cols,
+                            .row_begin = 0,
+                            .row_end = rows});
   args.output = nullptr, args.prepared_output = actual.data();
   args.panel_begin = 0, args.panel_end = cols / kLanes;
   Kernels<>::MatMul<T>(args);
@@ -41,8 +46,12 @@ void CheckGatedProduct(MatMulArgs<T> args) {
     args.output = sums.data(), args.output_stride = 2 * cols, args.gate = {};
     args.panel_begin = 0, args.panel_end = 2 * cols / kLanes;
     Kernels<>::MatMul<T>(args);
-    Kernels<>::Gate({.gate = gate, .gate_up = sums.data(), .output = expected.data(), .cols = cols,
-                     .row_begin = 0, .row_end = rows});
+    Kernels<>::Gate({.gate = gate,
+                     .gate_up = sums.data(),
+                     .output = expected.data(),
+                     .cols = cols,
+                     .row_begin = 0,
+                     .row_end = rows});
     args.output = actual.data(), args.output_stride = cols, args.gate = gate;
     for (const size_t end : {size_t{1}, cols / kLanes}) {
       args.panel_end = end;

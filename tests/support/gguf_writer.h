@@ -95,8 +95,8 @@ struct GgufParts {
 };
 
 // Returns a file image and, if `parts` is given, its outline.
-inline std::string GgufImage(const GgufValues& values, const std::vector<NewGgufTensor>& tensors,
-                             size_t alignment = 32, GgufParts* parts = nullptr) {
+inline std::string GgufImage(const GgufValues& values, const std::vector<NewGgufTensor>& tensors, size_t alignment = 32,
+                             GgufParts* parts = nullptr) {
   const auto pad = [alignment](std::string& bytes) {
     bytes.resize((bytes.size() + alignment - 1) / alignment * alignment);
   };

@@ -8,17 +8,17 @@
 
 #include <string_view>
 
-#include "skald/configs/gemma.h"
-#include "skald/configs/gemma2.h"
-#include "skald/configs/gemma3.h"
-#include "skald/configs/layer.h"
-#include "skald/configs/llama.h"
-#include "skald/configs/mamba.h"
-#include "skald/configs/mamba2.h"
-#include "skald/configs/mistral.h"
-#include "skald/configs/qwen2.h"
-#include "skald/configs/qwen3.h"
-#include "skald/configs/recurrent_gemma.h"
+#include "skald/configs/families/gemma.h"
+#include "skald/configs/families/gemma2.h"
+#include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/llama.h"
+#include "skald/configs/families/mamba.h"
+#include "skald/configs/families/mamba2.h"
+#include "skald/configs/families/mistral.h"
+#include "skald/configs/families/qwen2.h"
+#include "skald/configs/families/qwen3.h"
+#include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/form/layer.h"
 
 namespace skald::testing {
 

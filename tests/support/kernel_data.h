@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "tests/support/targets.h"
 
 #if defined(__has_feature)
@@ -86,8 +86,7 @@ inline std::string Difference(std::span<const float> actual, std::span<const flo
     if (std::bit_cast<uint32_t>(actual[i]) == std::bit_cast<uint32_t>(expected[i])) continue;
     if (std::isnan(actual[i]) && std::isnan(expected[i])) continue;
     if (!TargetHasFma() && std::abs(double{actual[i]} - double{expected[i]}) <= tolerance) continue;
-    return "at " + std::to_string(i) + ": " + std::to_string(actual[i]) + " instead of " +
-           std::to_string(expected[i]);
+    return "at " + std::to_string(i) + ": " + std::to_string(actual[i]) + " instead of " + std::to_string(expected[i]);
   }
   return "";
 }

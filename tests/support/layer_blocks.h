@@ -21,9 +21,8 @@ inline bool HasFeedForward(const ModelSpec& spec) { return std::ranges::any_of(s
 
 // Returns where in spec.blocks a layer's mixer or its feed-forward layer is, which must be there.
 inline size_t FindBlock(const ModelSpec& spec, size_t layer, bool feed_forward) {
-  const auto found = std::ranges::find_if(spec.blocks, [&](const Block& block) {
-    return block.number == layer && IsFeedForward(block) == feed_forward;
-  });
+  const auto found = std::ranges::find_if(
+      spec.blocks, [&](const Block& block) { return block.number == layer && IsFeedForward(block) == feed_forward; });
   return static_cast<size_t>(found - spec.blocks.begin());
 }
 

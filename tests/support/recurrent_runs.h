@@ -91,16 +91,18 @@ class RecurrentRuns {
       for (size_t i = 0; i < outputs.size(); ++i) {
         outputs[i].block = reinterpret_cast<std::byte*>(i < blocks.size() ? blocks[i].data() : input.data());
       }
-      return {.row_begin = row_begin, .row_end = row_end,
+      return {.row_begin = row_begin,
+              .row_end = row_end,
               .input = kind.has_state ? reinterpret_cast<const std::byte*>(input.data()) : nullptr,
-              .outputs = outputs.data(), .num_outputs = outputs.size()};
+              .outputs = outputs.data(),
+              .num_outputs = outputs.size()};
     }
   };
 
   void Add(size_t length, Kind kind, std::vector<size_t> ends) {
     const size_t row_begin = sequences_.empty() ? 0 : sequences_.back().row_end;
-    Sequence sequence = {.row_begin = row_begin, .row_end = row_begin + length, .kind = kind, .input = {},
-                         .blocks = {}, .outputs = {}};
+    Sequence sequence = {
+        .row_begin = row_begin, .row_end = row_begin + length, .kind = kind, .input = {}, .blocks = {}, .outputs = {}};
     const std::vector<float> poison(kGuard + state_floats_ + kGuard, kNaN);
     if (kind.has_state) {
       sequence.input = poison;

@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/fd_io.h"
+#include "skald/base/files/fd_io.h"
 #include "tests/support/test_data.h"
 
 namespace skald::testing {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/checkpoint.h"
+#include "skald/weights/files/checkpoint.h"
 
 namespace skald::testing {
 

@@ -33,8 +33,7 @@ std::string BytesOf(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-inline NewTensor FloatTensor(const std::string& name, std::vector<uint64_t> shape,
-                             const std::vector<float>& values) {
+inline NewTensor FloatTensor(const std::string& name, std::vector<uint64_t> shape, const std::vector<float>& values) {
   return {name, "F32", std::move(shape), BytesOf(values)};
 }
 
@@ -51,8 +50,7 @@ inline std::string SafetensorsImage(const std::vector<NewTensor>& tensors) {
   for (const NewTensor& tensor : tensors) {
     const size_t begin = data.size();
     data += tensor.bytes;
-    header[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, data.size()}}};
+    header[tensor.name] = {{"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, data.size()}}};
   }
   return SafetensorsImage(header.dump(), data);
 }

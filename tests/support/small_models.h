@@ -13,10 +13,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/configs/create.h"
-#include "skald/configs/gemma3.h"
-#include "skald/configs/llama.h"
-#include "skald/model/model.h"
+#include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/llama.h"
 #include "skald/model/load.h"
+#include "skald/model/model.h"
 
 namespace skald::testing {
 
@@ -37,8 +37,8 @@ struct Hybrid : LlamaFamily {
   static constexpr std::string_view kName = "hybrid";
   static constexpr int kModelDim = 72, kFeedForwardDim = 50, kVocabSize = 150;
   static constexpr int kHeads = 4, kKVHeads = 1, kHeadDim = 24, kRotaryDim = 12;
-  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kSlidingAttention, LayerKind::kMamba,
-                                                   LayerKind::kFullAttention});
+  static constexpr auto kLayers =
+      RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kSlidingAttention, LayerKind::kMamba, LayerKind::kFullAttention});
   static constexpr int kWindow = 40;
   static constexpr RopeSpec kRope = {.base = 10000.0};
   static constexpr int kConvWidth = 4, kLruWidth = 60, kLruBlocks = 3;

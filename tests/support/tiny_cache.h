@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "skald/configs/create.h"
 #include "skald/cache/step.h"
+#include "skald/configs/create.h"
 
 namespace skald::testing {
 

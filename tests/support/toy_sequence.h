@@ -11,12 +11,12 @@
 #include <cstring>
 #include <map>
 #include <optional>
-#include <utility>
 #include <span>
+#include <utility>
 #include <vector>
 
-#include "skald/configs/create.h"
 #include "skald/cache/step.h"
+#include "skald/configs/create.h"
 
 namespace skald::testing {
 

@@ -8,15 +8,14 @@
 #include <cstddef>
 #include <vector>
 
-#include "skald/base/group_layout.h"
-#include "skald/weights/matrix.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald::testing {
 
 inline float ElementOf(const Matrix& matrix, size_t row, size_t col) {
-  return VisitWeightType(matrix.dtype, [&]<class T>() {
-    return skald::ElementOf(matrix.As<T>(), row, col, matrix.padded_cols);
-  });
+  return VisitWeightType(matrix.dtype,
+                         [&]<class T>() { return skald::ElementOf(matrix.As<T>(), row, col, matrix.padded_cols); });
 }
 
 // Returns rows [begin, end) of a matrix, row-major.
@@ -28,9 +27,7 @@ inline std::vector<float> UnpackRows(const Matrix& matrix, size_t begin, size_t 
   return values;
 }
 
-inline std::vector<float> Unpack(const Matrix& matrix) {
-  return UnpackRows(matrix, 0, matrix.rows);
-}
+inline std::vector<float> Unpack(const Matrix& matrix) { return UnpackRows(matrix, 0, matrix.rows); }
 
 }  // namespace skald::testing
 

@@ -15,9 +15,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-constexpr ChatTemplate kTurnTemplates[] = {ChatTemplate::kGemma, ChatTemplate::kLlama2,
-                                           ChatTemplate::kMistral, ChatTemplate::kMistralV3,
-                                           ChatTemplate::kZephyr};
+constexpr ChatTemplate kTurnTemplates[] = {ChatTemplate::kGemma, ChatTemplate::kLlama2, ChatTemplate::kMistral,
+                                           ChatTemplate::kMistralV3, ChatTemplate::kZephyr};
 
 Tokenizer TokenizerFor(ChatTemplate chat_template) {
   return TestTokenizer(chat_template == ChatTemplate::kGemma ? "gemma_style" : "mistral_style");
@@ -27,34 +26,29 @@ Message System(std::string content) { return {Role::kSystem, std::move(content)}
 Message User(std::string content) { return {Role::kUser, std::move(content)}; }
 Message Assistant(std::string content) { return {Role::kAssistant, std::move(content)}; }
 
-Ids MustEncodeChat(const Tokenizer& tokenizer, ChatTemplate chat_template,
-                   const std::vector<Message>& messages) {
+Ids MustEncodeChat(const Tokenizer& tokenizer, ChatTemplate chat_template, const std::vector<Message>& messages) {
   Result<Ids> ids = EncodeChat(tokenizer, chat_template, messages);
   REQUIRE_MESSAGE(ids.has_value(), (ids ? "" : ids.error().message));
   return *std::move(ids);
 }
 
-Ids MustEncodeNextTurn(const Tokenizer& tokenizer, ChatTemplate chat_template,
-                       std::string_view text) {
+Ids MustEncodeNextTurn(const Tokenizer& tokenizer, ChatTemplate chat_template, std::string_view text) {
   Result<Ids> ids = EncodeNextTurn(tokenizer, chat_template, text);
   REQUIRE_MESSAGE(ids.has_value(), (ids ? "" : ids.error().message));
   return *std::move(ids);
 }
 
-std::string ErrorOf(const Tokenizer& tokenizer, ChatTemplate chat_template,
-                    const std::vector<Message>& messages) {
+std::string ErrorOf(const Tokenizer& tokenizer, ChatTemplate chat_template, const std::vector<Message>& messages) {
   const Result<Ids> ids = EncodeChat(tokenizer, chat_template, messages);
   REQUIRE_FALSE(ids.has_value());
   CHECK(ids.error().code == ErrorCode::kInvalidArgument);
   return ids.error().message;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-const std::vector<Message> kDialogue = {System("Be brief."), User(" Who made the light? "),
-                                        Assistant(" God. "), User("And the seas?")};
+const std::vector<Message> kDialogue = {System("Be brief."), User(" Who made the light? "), Assistant(" God. "),
+                                        User("And the seas?")};
 
 TEST_CASE(
     "Gemma: turns between markers, model for assistant, the system message in the first turn, all "
@@ -82,8 +76,7 @@ TEST_CASE(
 
 TEST_CASE("Llama 2: each pair of turns is one text between BOS and EOS") {
   const Tokenizer t = TestTokenizer("mistral_style");
-  const std::string first =
-      "[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\n Who made the light? [/INST] God. ";
+  const std::string first = "[INST] <<SYS>>\nBe brief.\n<</SYS>>\n\n Who made the light? [/INST] God. ";
   CHECK(MustEncodeChat(t, ChatTemplate::kLlama2, kDialogue) ==
         Concat({{1}, MustEncode(t, first), {2, 1}, MustEncode(t, "[INST] And the seas? [/INST]")}));
   CHECK(StopIds(t, ChatTemplate::kLlama2) == Ids{2});
@@ -133,15 +126,11 @@ TEST_CASE("without a template one text follows BOS, or stands alone where a mode
   const Tokenizer with_bos = TestTokenizer("mistral_style");
   CHECK(MustEncodeChat(with_bos, ChatTemplate::kNone, {User(" In the ")}) ==
         Concat({{1}, MustEncode(with_bos, " In the ")}));
-  CHECK(MustEncodeNextTurn(with_bos, ChatTemplate::kNone, "beginning") ==
-        MustEncode(with_bos, "beginning"));
+  CHECK(MustEncodeNextTurn(with_bos, ChatTemplate::kNone, "beginning") == MustEncode(with_bos, "beginning"));
   const Tokenizer without = LoadTokenizer(TokenizerPath("normalising"));
   CHECK(StopIds(without, ChatTemplate::kNone) == Ids{*without.eos_id()});
-  for (const auto& messages : {std::vector<Message>{},
-                               {System("a")},
-                               {Assistant("a")},
-                               {System("a"), User("b")},
-                               kDialogue}) {
+  for (const auto& messages :
+       {std::vector<Message>{}, {System("a")}, {Assistant("a")}, {System("a"), User("b")}, kDialogue}) {
     ErrorOf(with_bos, ChatTemplate::kNone, messages);
   }
 }
@@ -153,8 +142,7 @@ TEST_CASE("the ids of the Llama 2 and TinyLlama formats are those known from pub
   CHECK(MustEncodeChat(t, ChatTemplate::kLlama2, {User("Hello")}) ==
         Ids{1, 518, 25580, 29962, 15043, 518, 29914, 25580, 29962});
   CHECK(MustEncodeChat(t, ChatTemplate::kZephyr, {User("Hello")}) ==
-        Ids{1, 529, 29989, 1792, 29989, 29958, 13, 10994, 2, 29871, 13, 29966, 29989, 465, 22137,
-            29989, 29958, 13});
+        Ids{1, 529, 29989, 1792, 29989, 29958, 13, 10994, 2, 29871, 13, 29966, 29989, 465, 22137, 29989, 29958, 13});
 }
 
 TEST_CASE("a chat is its first turn, what the model answered, and the next turn") {
@@ -192,10 +180,9 @@ TEST_CASE("no message can contain a control piece or marker, whatever it says") 
       }
       return specials;
     };
-    CHECK(specials_of(MustEncodeChat(
-              t, chat_template, {System(attack), User(attack), Assistant(attack), User(attack)})) ==
-          specials_of(MustEncodeChat(t, chat_template,
-                                     {System("a"), User("a"), Assistant("a"), User("a")})));
+    CHECK(specials_of(
+              MustEncodeChat(t, chat_template, {System(attack), User(attack), Assistant(attack), User(attack)})) ==
+          specials_of(MustEncodeChat(t, chat_template, {System("a"), User("a"), Assistant("a"), User("a")})));
     CHECK(specials_of(MustEncodeNextTurn(t, chat_template, attack)) ==
           specials_of(MustEncodeNextTurn(t, chat_template, "a")));
   }
@@ -225,9 +212,7 @@ TEST_CASE("marks that are ordinary text are refused in user and system messages"
       CHECK(Contains(ErrorOf(t, c.chat_template, {System(text), User("a")}), mark));
       CHECK_FALSE(EncodeNextTurn(t, c.chat_template, text).has_value());
       // A model may have said it.
-      CHECK(EncodeChat(t, c.chat_template,
-                       std::vector<Message>{User("a"), Assistant(text), User("b")})
-                .has_value());
+      CHECK(EncodeChat(t, c.chat_template, std::vector<Message>{User("a"), Assistant(text), User("b")}).has_value());
     }
   }
 }
@@ -263,14 +248,10 @@ TEST_CASE("an empty message is a turn like any other") {
   }
 }
 
-TEST_CASE(
-    "a tokenizer without a piece that the template needs is refused by the name of the piece") {
-  CHECK(Contains(ErrorOf(TestTokenizer("mistral_style"), ChatTemplate::kGemma, {User("a")}),
-                 "<start_of_turn>"));
-  CHECK(Contains(ErrorOf(TestTokenizer("gemma_style"), ChatTemplate::kMistralV3, {User("a")}),
-                 "[INST]"));
-  CHECK_FALSE(
-      EncodeNextTurn(TestTokenizer("mistral_style"), ChatTemplate::kGemma, "a").has_value());
+TEST_CASE("a tokenizer without a piece that the template needs is refused by the name of the piece") {
+  CHECK(Contains(ErrorOf(TestTokenizer("mistral_style"), ChatTemplate::kGemma, {User("a")}), "<start_of_turn>"));
+  CHECK(Contains(ErrorOf(TestTokenizer("gemma_style"), ChatTemplate::kMistralV3, {User("a")}), "[INST]"));
+  CHECK_FALSE(EncodeNextTurn(TestTokenizer("mistral_style"), ChatTemplate::kGemma, "a").has_value());
 }
 
 TEST_CASE("templates are known by name, and an unknown name lists them") {

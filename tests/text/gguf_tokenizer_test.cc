@@ -16,7 +16,7 @@
 #include "doctest/doctest.h"
 #include "skald/text/sentencepiece_file.h"
 #include "skald/text/stream_decoder.h"
-#include "skald/weights/gguf.h"
+#include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/test_data.h"
@@ -58,8 +58,10 @@ json MetadataOf(const std::string& model, bool add_space_prefix) {
     std::string_view type = TakeContent(in_piece, 3);
     types.push_back(type.empty() ? 1 : static_cast<int>(type[0]));
   }
-  return {{"tokenizer.ggml.model", "llama"},      {"tokenizer.ggml.tokens", tokens},
-          {"tokenizer.ggml.scores", scores},      {"tokenizer.ggml.token_type", types},
+  return {{"tokenizer.ggml.model", "llama"},
+          {"tokenizer.ggml.tokens", tokens},
+          {"tokenizer.ggml.scores", scores},
+          {"tokenizer.ggml.token_type", types},
           {"tokenizer.ggml.add_space_prefix", add_space_prefix}};
 }
 
@@ -118,9 +120,17 @@ TEST_CASE("The tokenizer of Llama 2, rebuilt, gives the ids of llama.cpp's vecto
 }
 
 TEST_CASE("Tokenizers in the styles of Gemma and Mistral, rebuilt, give the original's ids") {
-  const std::vector<std::string> texts = {"", " ", "  ", "   x", "In the beginning God created", "a\nb", "<h1>x  y",
-                                          "<start_of_turn>user\nHi<end_of_turn>", "[INST] x [/INST]",
-                                          "\xF0\x9F\x98\x80\xFF", "\xE2\x96\x81spelled\xE2\x96\x81\xE2\x96\x81out"};
+  const std::vector<std::string> texts = {"",
+                                          " ",
+                                          "  ",
+                                          "   x",
+                                          "In the beginning God created",
+                                          "a\nb",
+                                          "<h1>x  y",
+                                          "<start_of_turn>user\nHi<end_of_turn>",
+                                          "[INST] x [/INST]",
+                                          "\xF0\x9F\x98\x80\xFF",
+                                          "\xE2\x96\x81spelled\xE2\x96\x81\xE2\x96\x81out"};
   for (const std::string name : {"gemma_style", "mistral_style"}) {
     CAPTURE(name);
     const Tokenizer original = TestTokenizer(name);

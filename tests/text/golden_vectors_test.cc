@@ -99,8 +99,7 @@ TEST_CASE(
   CHECK(tokenizer.vocab_size() == 512);
   CHECK(tokenizer.bos_id() == 1);
   CHECK(tokenizer.eos_id() == 2);
-  const std::string text =
-      "Once upon a time, there was a little girl named Lily. \xF0\x9F\x98\x80\n";
+  const std::string text = "Once upon a time, there was a little girl named Lily. \xF0\x9F\x98\x80\n";
   const std::vector<int32_t> ids = MustEncode(tokenizer, text);
   CHECK(MustDecode(tokenizer, ids) == text);
   CHECK(StreamedText(tokenizer, ids) == text);

@@ -26,12 +26,10 @@ TEST_CASE("adjoining text is encoded as one, text around special pieces and brea
   out.Eos();
   const Result<std::vector<int32_t>> ids = std::move(out).Finish();
   REQUIRE(ids.has_value());
-  CHECK(*ids == Concat({{1},
-                        MustEncode(tokenizer, "light"),
-                        {3},
-                        MustEncode(tokenizer, "li"),
-                        MustEncode(tokenizer, "ght"),
-                        {2}}));
+  CHECK(
+      *ids ==
+      Concat(
+          {{1}, MustEncode(tokenizer, "light"), {3}, MustEncode(tokenizer, "li"), MustEncode(tokenizer, "ght"), {2}}));
 }
 
 TEST_CASE("nothing written gives no ids") {
@@ -48,9 +46,8 @@ TEST_CASE("the first piece that is missing is the error, whatever is written aft
   out.Eos();
   const Result<std::vector<int32_t>> ids = std::move(out).Finish();
   REQUIRE_FALSE(ids.has_value());
-  CHECK(
-      ids.error().message ==
-      "the chat template test needs the piece <no such piece>, which the tokenizer does not have");
+  CHECK(ids.error().message ==
+        "the chat template test needs the piece <no such piece>, which the tokenizer does not have");
 }
 
 }  // namespace

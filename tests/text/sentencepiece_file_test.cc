@@ -19,9 +19,7 @@ std::string ErrorOf(std::string_view bytes) {
   return result.error().message;
 }
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("the outline of real models is accepted") {
   for (const char* name : kTestTokenizers) {
@@ -42,14 +40,12 @@ TEST_CASE("a model cut short at any byte is refused") {
 
 TEST_CASE("a model with bytes behind its end is refused") {
   const std::string bytes = ReadBytes(TokenizerPath("gemma_style"));
-  CHECK(
-      Contains(ErrorOf(bytes + '\n'), "at byte " + std::to_string(bytes.size()) + " is not whole"));
+  CHECK(Contains(ErrorOf(bytes + '\n'), "at byte " + std::to_string(bytes.size()) + " is not whole"));
 }
 
 TEST_CASE("files of other kinds are told to be no SentencePiece model") {
   CHECK(Contains(ErrorOf(""), "no bytes"));
-  CHECK(Contains(ErrorOf("{\"version\": \"1.0\", \"truncation\": null}"),
-                 "not a SentencePiece model"));
+  CHECK(Contains(ErrorOf("{\"version\": \"1.0\", \"truncation\": null}"), "not a SentencePiece model"));
   CHECK(Contains(ErrorOf("<!DOCTYPE html><html></html>"), "not a SentencePiece model"));
   CHECK(Contains(ErrorOf(std::string("GGUF\3\0\0\0", 8)), "not a SentencePiece model"));
   CHECK(Contains(ErrorOf(std::string(100, '\0')), "not a SentencePiece model"));
@@ -59,10 +55,9 @@ TEST_CASE("files of other kinds are told to be no SentencePiece model") {
 TEST_CASE("lengths that overflow or point past the end are refused") {
   const std::string piece = "\x0A\x03\x0A\x01x";  // field 1, three bytes
   // Field 2 with a length of 2^64 - 1, of 2^63, of an endless number, and of one byte too many.
-  for (const std::string& field :
-       {std::string("\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"),
-        std::string("\x12\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
-        std::string("\x12") + std::string(20, '\xFF'), std::string("\x12\x02z")}) {
+  for (const std::string& field : {std::string("\x12\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"),
+                                   std::string("\x12\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"),
+                                   std::string("\x12") + std::string(20, '\xFF'), std::string("\x12\x02z")}) {
     CHECK(Contains(ErrorOf(piece + field), "damaged or cut short"));
   }
 }

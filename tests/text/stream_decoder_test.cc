@@ -64,9 +64,9 @@ std::vector<int32_t> RandomIds(const Tokenizer& tokenizer, Random& random) {
   for (int32_t id = 0; id < static_cast<int32_t>(tokenizer.vocab_size()); ++id) {
     if (tokenizer.IdToPiece(id)->starts_with(kSpaceSymbol)) spaced.push_back(id);
   }
-  constexpr std::array<std::string_view, 8> kByteRuns = {
-      "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xE2\x82",
-      "\xF0\x9F", "\xED\xA0\x80", "\xC0\xAF",         "\xEF\xBF\xBD"};
+  constexpr std::array<std::string_view, 8> kByteRuns = {"\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
+                                                         "\xE2\x82", "\xF0\x9F",     "\xED\xA0\x80",
+                                                         "\xC0\xAF", "\xEF\xBF\xBD"};
   std::vector<int32_t> ids;
   for (size_t left = random.Below(30); left > 0; --left) {
     const size_t kind = random.Below(8);
@@ -77,8 +77,7 @@ std::vector<int32_t> RandomIds(const Tokenizer& tokenizer, Random& random) {
     } else if (kind == 2 && byte_zero) {
       ids.push_back(*byte_zero + static_cast<int32_t>(random.Below(256)));
     } else if (kind == 3) {
-      ids.push_back(
-          static_cast<int32_t>(random.Below(5)));  // control and unknown pieces stand first
+      ids.push_back(static_cast<int32_t>(random.Below(5)));  // control and unknown pieces stand first
     } else if (kind < 6) {
       ids.push_back(spaced[random.Below(spaced.size())]);
     } else {
@@ -106,9 +105,8 @@ TEST_CASE("streamed parts hold whole characters and join to the decoded text, fo
 }
 
 TEST_CASE("the same law holds for the tokenizers of published models") {
-  for (const char* name :
-       {"golden/a/tokenizers/bpe.model", "golden/a/tokenizers/unigram.model",
-        "models/tokenizers/llama2.model", "models/stories260K/tokenizer.model"}) {
+  for (const char* name : {"golden/a/tokenizers/bpe.model", "golden/a/tokenizers/unigram.model",
+                           "models/tokenizers/llama2.model", "models/stories260K/tokenizer.model"}) {
     CAPTURE(name);
     if (const auto path = TestDataPath(name)) CheckLaw(LoadTokenizer(*path));
   }
@@ -132,8 +130,7 @@ TEST_CASE("a byte that cannot belong to a character appears as U+FFFD as soon as
   const Tokenizer tokenizer = TestTokenizer("gemma_style");
   const std::string fffd(kReplacementCharacter);
   CHECK(Stream(tokenizer, ByteIds(tokenizer, "\xFF")) == std::vector<std::string>{fffd, ""});
-  CHECK(Stream(tokenizer, ByteIds(tokenizer, "\xE2(")) ==
-        std::vector<std::string>{"", fffd + "(", ""});
+  CHECK(Stream(tokenizer, ByteIds(tokenizer, "\xE2(")) == std::vector<std::string>{"", fffd + "(", ""});
   CHECK(Stream(tokenizer, ByteIds(tokenizer, "\xE2\x82\xE2\x82\xAC")) ==
         std::vector<std::string>{"", "", fffd + fffd, "", "\xE2\x82\xAC", ""});
 }
@@ -149,11 +146,9 @@ TEST_CASE("an incomplete character ends with the text or with the next ordinary 
   CHECK(Stream(tokenizer, ids) == std::vector<std::string>{"", "", fffd + fffd, ""});
 }
 
-TEST_CASE(
-    "the leading space of a text is dropped once, and kept when the text goes on from a prompt") {
+TEST_CASE("the leading space of a text is dropped once, and kept when the text goes on from a prompt") {
   const Tokenizer tokenizer = TestTokenizer("mistral_style");
-  const std::vector<int32_t> light = {*tokenizer.PieceToId("\xE2\x96\x81l"),
-                                      *tokenizer.PieceToId("ight")};
+  const std::vector<int32_t> light = {*tokenizer.PieceToId("\xE2\x96\x81l"), *tokenizer.PieceToId("ight")};
   CHECK(Join(Stream(tokenizer, light)) == "light");
   CHECK(Join(Stream(tokenizer, Concat({{1}, light, light}))) == "light light");
 

@@ -39,9 +39,7 @@ inline Tokenizer LoadTokenizer(const std::filesystem::path& path) {
   return *std::move(tokenizer);
 }
 
-inline Tokenizer TestTokenizer(const std::string& name) {
-  return LoadTokenizer(TokenizerPath(name));
-}
+inline Tokenizer TestTokenizer(const std::string& name) { return LoadTokenizer(TokenizerPath(name)); }
 
 inline std::vector<int32_t> MustEncode(const Tokenizer& tokenizer, std::string_view text,
                                        ParseSpecial parse_special = ParseSpecial::kNo) {

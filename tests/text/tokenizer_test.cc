@@ -15,9 +15,7 @@
 namespace skald {
 namespace {
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 bool Contains(const std::vector<int32_t>& ids, int32_t id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
@@ -78,11 +76,9 @@ TEST_CASE("with byte pieces and no normalisation, any valid text comes back as i
   for (const char* name : {"gemma_style", "mistral_style"}) {
     const Tokenizer tokenizer = TestTokenizer(name);
     for (const std::string text :
-         {"", " ", "   ", "In the beginning", "  two  spaces ", "line\nbreak\r\n\ttab",
-          "na\xC3\xAFve \xF0\x9F\x98\x80", "<start_of_turn>user\nhi<end_of_turn>",
-          "</s><s><bos>[INST] [/INST]", "\xE2\x96\x81 is the space symbol"}) {
-      const std::string expected =
-          text == "\xE2\x96\x81 is the space symbol" ? "  is the space symbol" : text;
+         {"", " ", "   ", "In the beginning", "  two  spaces ", "line\nbreak\r\n\ttab", "na\xC3\xAFve \xF0\x9F\x98\x80",
+          "<start_of_turn>user\nhi<end_of_turn>", "</s><s><bos>[INST] [/INST]", "\xE2\x96\x81 is the space symbol"}) {
+      const std::string expected = text == "\xE2\x96\x81 is the space symbol" ? "  is the space symbol" : text;
       CHECK(MustDecode(tokenizer, MustEncode(tokenizer, text)) == expected);
     }
     const std::string with_zero("nul\0inside", 10);
@@ -92,8 +88,7 @@ TEST_CASE("with byte pieces and no normalisation, any valid text comes back as i
 
 TEST_CASE("an id outside of the vocabulary is an error that names both") {
   const Tokenizer tokenizer = TestTokenizer("gemma_style");
-  for (const int32_t id :
-       {-1, 340, std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min()}) {
+  for (const int32_t id : {-1, 340, std::numeric_limits<int32_t>::max(), std::numeric_limits<int32_t>::min()}) {
     const Result<std::string> text = tokenizer.Decode(std::vector<int32_t>{5, id});
     REQUIRE_FALSE(text.has_value());
     CHECK(text.error().code == ErrorCode::kInvalidArgument);
@@ -116,8 +111,8 @@ TEST_CASE("text from users never becomes a special piece, but reads the same") {
   for (const char* name : kTestTokenizers) {
     const Tokenizer tokenizer = TestTokenizer(name);
     std::vector<int32_t> special;
-    for (const char* piece : {"<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>", "</s>",
-                              "<pad>", "[INST]", "[/INST]"}) {
+    for (const char* piece :
+         {"<start_of_turn>", "<end_of_turn>", "<bos>", "<eos>", "<s>", "</s>", "<pad>", "[INST]", "[/INST]"}) {
       if (const auto id = tokenizer.SpecialId(piece)) special.push_back(*id);
     }
     REQUIRE(special.size() >= 4);
@@ -137,8 +132,8 @@ TEST_CASE("text from users never becomes a special piece, but reads the same") {
 TEST_CASE("a turn marker in a text is spelled with the pieces that its letters have") {
   const Tokenizer gemma = TestTokenizer("gemma_style");
   CHECK(Pieces(gemma, MustEncode(gemma, "a<end_of_turn>b")) ==
-        std::vector<std::string>{"a", "<0x3C>", "e", "nd", "<0x5F>", "o", "f", "<0x5F>", "t", "u",
-                                 "r", "n", "<0x3E>", "b"});
+        std::vector<std::string>{"a", "<0x3C>", "e", "nd", "<0x5F>", "o", "f", "<0x5F>", "t", "u", "r", "n", "<0x3E>",
+                                 "b"});
 }
 
 TEST_CASE("user-defined pieces that are no markers are still found in any text") {
@@ -149,13 +144,11 @@ TEST_CASE("user-defined pieces that are no markers are still found in any text")
 
 TEST_CASE("on request the names of special pieces become these pieces") {
   const Tokenizer gemma = TestTokenizer("gemma_style");
-  const std::vector<int32_t> expected =
-      Concat({{*gemma.bos_id(), *gemma.SpecialId("<start_of_turn>")},
-              MustEncode(gemma, "user\nlight"),
-              {*gemma.SpecialId("<end_of_turn>")},
-              MustEncode(gemma, "\n")});
-  CHECK(MustEncode(gemma, "<bos><start_of_turn>user\nlight<end_of_turn>\n", ParseSpecial::kYes) ==
-        expected);
+  const std::vector<int32_t> expected = Concat({{*gemma.bos_id(), *gemma.SpecialId("<start_of_turn>")},
+                                                MustEncode(gemma, "user\nlight"),
+                                                {*gemma.SpecialId("<end_of_turn>")},
+                                                MustEncode(gemma, "\n")});
+  CHECK(MustEncode(gemma, "<bos><start_of_turn>user\nlight<end_of_turn>\n", ParseSpecial::kYes) == expected);
 
   const Tokenizer mistral = TestTokenizer("mistral_style");
   CHECK(MustEncode(mistral, "<s>[INST]light[/INST]", ParseSpecial::kYes) ==

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/weights/checkpoint.h"
+#include "skald/weights/files/checkpoint.h"
 
 #include <sys/stat.h>
 
@@ -22,8 +22,7 @@ using testing::WriteFile;
 
 // Writes two shards, with tensors a and b in one and c in the other, and this index.
 void WriteShards(const TemporaryFolder& folder, const std::string& index) {
-  WriteFile(folder.path() / "one",
-            SafetensorsImage({{"a", "U8", {3}, "aaa"}, {"b", "U8", {1}, "b"}}));
+  WriteFile(folder.path() / "one", SafetensorsImage({{"a", "U8", {3}, "aaa"}, {"b", "U8", {1}, "b"}}));
   WriteFile(folder.path() / "two", SafetensorsImage({{"c", "U8", {2}, "cc"}}));
   WriteFile(folder.path() / "model.safetensors.index.json", index);
 }
@@ -45,14 +44,12 @@ std::string ErrorOf(const std::string& index) {
 
 std::string TextOf(const TensorView* tensor) {
   return tensor == nullptr ? "absent"
-                           : std::string(reinterpret_cast<const char*>(tensor->bytes.data()),
-                                         tensor->bytes.size());
+                           : std::string(reinterpret_cast<const char*>(tensor->bytes.data()), tensor->bytes.size());
 }
 
 TEST_CASE("A folder with model.safetensors, or the file by its path, is a checkpoint") {
   const TemporaryFolder folder;
-  WriteFile(folder.path() / "model.safetensors",
-            SafetensorsImage({{"b", "U8", {1}, "b"}, {"a", "U8", {2}, "aa"}}));
+  WriteFile(folder.path() / "model.safetensors", SafetensorsImage({{"b", "U8", {1}, "b"}, {"a", "U8", {2}, "aa"}}));
   for (const auto& path : {folder.path(), folder.path() / "model.safetensors"}) {
     Result<Checkpoint> opened = Checkpoint::Open(path);
     REQUIRE(opened);
@@ -69,9 +66,7 @@ TEST_CASE("A folder with model.safetensors, or the file by its path, is a checkp
 
 TEST_CASE("Shards that an index lists are one checkpoint") {
   const TemporaryFolder folder;
-  WriteShards(
-      folder,
-      R"({"metadata": {"total_size": 6}, "weight_map": {"a": "one", "b": "one", "c": "two"}})");
+  WriteShards(folder, R"({"metadata": {"total_size": 6}, "weight_map": {"a": "one", "b": "one", "c": "two"}})");
   for (const auto& path : {folder.path(), folder.path() / "model.safetensors.index.json"}) {
     const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
     REQUIRE(checkpoint);
@@ -89,8 +84,7 @@ TEST_CASE("A folder without a checkpoint and a path that leads nowhere are error
   REQUIRE(!empty);
   CHECK(empty.error().code == ErrorCode::kNotFound);
   CHECK(empty.error().message ==
-        folder.path().string() +
-            ": expected model.safetensors or model.safetensors.index.json in this folder");
+        folder.path().string() + ": expected model.safetensors or model.safetensors.index.json in this folder");
   const Result<Checkpoint> nowhere = Checkpoint::Open(folder.path() / "nowhere");
   REQUIRE(!nowhere);
   CHECK(nowhere.error().code == ErrorCode::kNotFound);
@@ -98,8 +92,7 @@ TEST_CASE("A folder without a checkpoint and a path that leads nowhere are error
 
 TEST_CASE("An index that is damaged is refused") {
   const std::string index = "model.safetensors.index.json: ";
-  const std::string no_map =
-      index + "expected a JSON object with a 'weight_map' from tensor names to shards";
+  const std::string no_map = index + "expected a JSON object with a 'weight_map' from tensor names to shards";
   CHECK(ErrorOf("") == index + "is not valid JSON");
   CHECK(ErrorOf("{\"weight_map\":") == index + "is not valid JSON");
   CHECK(ErrorOf(std::string(1'000'000, '[')) == index + "nests deeper than 8 levels");
@@ -107,8 +100,7 @@ TEST_CASE("An index that is damaged is refused") {
   CHECK(ErrorOf("{}") == no_map);
   CHECK(ErrorOf(R"({"weight_map": []})") == no_map);
   CHECK(ErrorOf(R"({"weight_map": {}})") == no_map);
-  CHECK(ErrorOf(R"({"weight_map": {"a": 1}})") ==
-        index + "the shard of tensor 'a' must be a string");
+  CHECK(ErrorOf(R"({"weight_map": {"a": 1}})") == index + "the shard of tensor 'a' must be a string");
 }
 
 TEST_CASE("An index that is no file, or larger than any, is refused at once") {
@@ -151,8 +143,7 @@ TEST_CASE("A tensor that is not in the shard that the index names is an error") 
 TEST_CASE("A tensor in two shards is an error") {
   const TemporaryFolder folder;
   WriteShards(folder, R"({"weight_map": {"a": "one", "c": "two"}})");
-  WriteFile(folder.path() / "two",
-            SafetensorsImage({{"c", "U8", {2}, "cc"}, {"b", "U8", {1}, "b"}}));
+  WriteFile(folder.path() / "two", SafetensorsImage({{"c", "U8", {2}, "cc"}, {"b", "U8", {1}, "b"}}));
   const Result<Checkpoint> checkpoint = Checkpoint::Open(folder.path());
   REQUIRE(!checkpoint);
   CHECK(checkpoint.error().code == ErrorCode::kDataLoss);

@@ -2,7 +2,7 @@
 //
 // The decoders of quantised blocks against formulas for one weight at a time, in double.
 
-#include "skald/weights/gguf_blocks.h"
+#include "skald/weights/types/gguf_blocks.h"
 
 #include <bit>
 #include <cmath>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/weights/gguf_types.h"
+#include "skald/weights/files/gguf_types.h"
 
 namespace skald {
 namespace {
@@ -24,8 +24,7 @@ using Block = std::vector<uint8_t>;
 double HalfOf(const Block& block, size_t at) {
   const int bits = block[at] | block[at + 1] << 8;
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
   return bits >> 15 != 0 ? -magnitude : magnitude;
 }
 

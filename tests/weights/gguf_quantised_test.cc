@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/group_layout.h"
-#include "skald/weights/gguf_blocks.h"
-#include "skald/weights/gguf_types.h"
+#include "skald/base/numbers/group_layout.h"
 #include "skald/model/load.h"
+#include "skald/weights/files/gguf_types.h"
+#include "skald/weights/types/gguf_blocks.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -85,9 +85,8 @@ std::vector<float> Decoded(const std::vector<NewGgufTensor>& tensors, const std:
 }
 
 float ElementAt(const Matrix& matrix, size_t row, size_t col) {
-  return VisitWeightType(matrix.dtype, [&]<class T>() {
-    return ElementOf(matrix.As<T>(), row, col, matrix.padded_cols);
-  });
+  return VisitWeightType(matrix.dtype,
+                         [&]<class T>() { return ElementOf(matrix.As<T>(), row, col, matrix.padded_cols); });
 }
 
 // Whether rows [begin, begin + values / cols) of a matrix are `values`.
@@ -110,8 +109,8 @@ ModelWeights MustLoad(const std::vector<NewGgufTensor>& tensors, const std::stri
 }
 
 TEST_CASE("Every quantised type is packed as the type that means exactly the same") {
-  const std::pair<const char*, DType> types[] = {{"Q8_0", DType::kQ8_0}, {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ8A},
-                                                 {"Q4_K", DType::kQ8A},  {"Q5_K", DType::kQ8A},  {"Q6_K", DType::kQ8A},
+  const std::pair<const char*, DType> types[] = {{"Q8_0", DType::kQ8_0},  {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ8A},
+                                                 {"Q4_K", DType::kQ8A},   {"Q5_K", DType::kQ8A},  {"Q6_K", DType::kQ8A},
                                                  {"IQ2_XXS", DType::kQ8A}};
   for (const auto& [type, packed] : types) {
     CAPTURE(type);

@@ -2,7 +2,7 @@
 //
 // The reader of GGUF files: what it reads, and what it refuses.
 
-#include "skald/weights/gguf.h"
+#include "skald/weights/files/gguf.h"
 
 #include <cmath>
 #include <cstdint>
@@ -131,8 +131,7 @@ TEST_CASE("Other formats, versions and byte orders are refused") {
   CHECK(ErrorOf("GGML" + image.substr(4)) == "not a GGUF file: it does not begin with the letters GGUF");
   CHECK(ErrorOf(With(image, 4, uint32_t{1})) == "is GGUF version 1, expected 2 or 3");
   CHECK(ErrorOf(With(image, 4, uint32_t{4})) == "is GGUF version 4, expected 2 or 3");
-  CHECK(ErrorOf(With(image, 4, uint32_t{0x03000000})) ==
-        "is big-endian, and only little-endian GGUF files are read");
+  CHECK(ErrorOf(With(image, 4, uint32_t{0x03000000})) == "is big-endian, and only little-endian GGUF files are read");
   CHECK(Parse(With(image, 4, uint32_t{9})).error().code == ErrorCode::kUnsupported);
 }
 
@@ -157,10 +156,10 @@ TEST_CASE("Counts and lengths that the file cannot hold are refused before they 
   const std::string image = GgufImage(SomeValues(), SomeTensors());
   const size_t left = image.size() - 24;
   constexpr auto kHuge = std::numeric_limits<uint64_t>::max();
-  CHECK(ErrorOf(With(image, 8, kHuge)) == "the number of tensors is 18446744073709551615, but only " +
-                                              std::to_string(left + 8) + " bytes follow");
-  CHECK(ErrorOf(With(image, 16, kHuge)) == "the number of metadata values is 18446744073709551615, but only " +
-                                               std::to_string(left) + " bytes follow");
+  CHECK(ErrorOf(With(image, 8, kHuge)) ==
+        "the number of tensors is 18446744073709551615, but only " + std::to_string(left + 8) + " bytes follow");
+  CHECK(ErrorOf(With(image, 16, kHuge)) ==
+        "the number of metadata values is 18446744073709551615, but only " + std::to_string(left) + " bytes follow");
   CHECK(ErrorOf(With(image, 24, kHuge)).find("the length of the name of metadata value 0 is 184467440737") == 0);
   for (const uint64_t length : {uint64_t{1} << 32, kHuge, kHuge - 7}) {
     CHECK(ErrorOf(GgufValues().Add("s", 8, Raw(length) + "abc")).find("the length of metadata 's' is") == 0);
@@ -233,7 +232,7 @@ TEST_CASE("The file ends with the last tensor, aligned or not") {
   const std::string image = GgufImage({}, {{"a", 0, {1}, "xxxx"}});
   for (const size_t more : {0, 28}) CHECK(ErrorOf(image + std::string(more, 0)) == "accepted");
   CHECK(ErrorOf(image + std::string(4, 0)) == "the last tensor ends at byte " + std::to_string(image.size()) +
-                                                   ", but the file has " + std::to_string(image.size() + 4));
+                                                  ", but the file has " + std::to_string(image.size() + 4));
   CHECK(ErrorOf(GgufImage({}, {}) + std::string(40, 0)) != "accepted");
 }
 

@@ -23,8 +23,7 @@ struct Expectation {
   DType dtype;
   bool unit_offset;
 
-  bool Matrix(const skald::Matrix& matrix, const std::string& prefix,
-              const std::vector<std::string>& names) const {
+  bool Matrix(const skald::Matrix& matrix, const std::string& prefix, const std::vector<std::string>& names) const {
     std::vector<float> values = file.Tensors(prefix, names);
     if (dtype == DType::kBF16) {
       for (float& value : values) value = ToFloat(RoundToBF16(value));
@@ -47,13 +46,11 @@ void CheckLayer(const BlockWeights& mixer, const BlockWeights& mlp, const std::s
   const Attention::Weights& attention = mixer.Of<Attention>();
   const GatedFeedForward::Weights& feed_forward = mlp.Of<GatedFeedForward>();
   CHECK(expect.Norm(mixer.norm, prefix + "input_layernorm.weight"));
-  CHECK(expect.Matrix(attention.qkv, prefix + "self_attn.",
-                      {"q_proj.weight", "k_proj.weight", "v_proj.weight"}));
+  CHECK(expect.Matrix(attention.qkv, prefix + "self_attn.", {"q_proj.weight", "k_proj.weight", "v_proj.weight"}));
   CHECK(attention.qkv_bias.empty() == !form.qkv_bias);
   if (form.qkv_bias) {
-    CHECK(
-        attention.qkv_bias ==
-        expect.file.Tensors(prefix + "self_attn.", {"q_proj.bias", "k_proj.bias", "v_proj.bias"}));
+    CHECK(attention.qkv_bias ==
+          expect.file.Tensors(prefix + "self_attn.", {"q_proj.bias", "k_proj.bias", "v_proj.bias"}));
   }
   CHECK(attention.query_norm.empty() == !form.qk_norm);
   if (form.qk_norm) {
@@ -69,8 +66,7 @@ void CheckLayer(const BlockWeights& mixer, const BlockWeights& mlp, const std::s
   } else {
     CHECK(expect.Norm(mlp.norm, prefix + "post_attention_layernorm.weight"));
   }
-  CHECK(expect.Matrix(feed_forward.gate_up, prefix + "mlp.",
-                      {"gate_proj.weight", "up_proj.weight"}));
+  CHECK(expect.Matrix(feed_forward.gate_up, prefix + "mlp.", {"gate_proj.weight", "up_proj.weight"}));
   CHECK(expect.Matrix(feed_forward.down, prefix + "mlp.", {"down_proj.weight"}));
 }
 
@@ -112,9 +108,8 @@ TEST_CASE("The Config of another model of the same family does not fit") {
   if (!path) return;
   const Result<ModelWeights> weights = LoadWeights<testing::Stories260K>(*path);
   REQUIRE(!weights);
-  CHECK(weights.error().message ==
-        (*path / "model.safetensors").string() +
-            ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
+  CHECK(weights.error().message == (*path / "model.safetensors").string() +
+                                       ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
 }
 
 }  // namespace

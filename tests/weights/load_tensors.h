@@ -14,8 +14,7 @@
 namespace skald::testing {
 
 template <ModelConfig C>
-Result<ModelWeights> LoadTensors(const std::vector<NewTensor>& tensors,
-                                 const LoadOptions& options = {}) {
+Result<ModelWeights> LoadTensors(const std::vector<NewTensor>& tensors, const LoadOptions& options = {}) {
   const TemporaryFolder folder;
   WriteFile(folder.path() / "model.safetensors", SafetensorsImage(tensors));
   Result<ModelWeights> weights = LoadWeights<C>(folder.path(), options);

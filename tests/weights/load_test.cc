@@ -58,9 +58,7 @@ TEST_CASE("Every tensor of a model with all options arrives where it belongs") {
     const BlockWeights &mixer = MixerOf(*weights, i), &mlp = FeedForwardOf(*weights, i);
     const Attention::Weights& attention = mixer.Of<Attention>();
     const GatedFeedForward::Weights& feed_forward = mlp.Of<GatedFeedForward>();
-    const auto part = [&](const std::string& name) {
-      return raw("model.layers." + std::to_string(i) + "." + name);
-    };
+    const auto part = [&](const std::string& name) { return raw("model.layers." + std::to_string(i) + "." + name); };
     const auto three = [&](const std::string& suffix) {
       return Joined(Joined(part("self_attn.q_proj." + suffix), part("self_attn.k_proj." + suffix)),
                     part("self_attn.v_proj." + suffix));
@@ -73,21 +71,18 @@ TEST_CASE("Every tensor of a model with all options arrives where it belongs") {
     CHECK(Unpack(attention.output) == part("self_attn.o_proj.weight"));
     CHECK(mixer.post_norm == PlusOne(part("post_attention_layernorm.weight")));
     CHECK(mlp.norm == PlusOne(part("pre_feedforward_layernorm.weight")));
-    CHECK(Unpack(feed_forward.gate_up) ==
-          Joined(part("mlp.gate_proj.weight"), part("mlp.up_proj.weight")));
+    CHECK(Unpack(feed_forward.gate_up) == Joined(part("mlp.gate_proj.weight"), part("mlp.up_proj.weight")));
     CHECK(Unpack(feed_forward.down) == part("mlp.down_proj.weight"));
     CHECK(mlp.post_norm == PlusOne(part("post_feedforward_layernorm.weight")));
   }
 }
 
-TEST_CASE(
-    "Without post-norms, post_attention_layernorm is the norm before the feed-forward block") {
+TEST_CASE("Without post-norms, post_attention_layernorm is the norm before the feed-forward block") {
   std::vector<NewTensor> tensors = TinyTensors<TinyTied>();
   const Result<ModelWeights> weights = LoadTensors<TinyTied>(tensors);
   REQUIRE(weights);
   const BlockWeights &mixer = MixerOf(*weights, 1), &mlp = FeedForwardOf(*weights, 1);
-  CHECK(mlp.norm ==
-        FloatsOf(TensorNamed(tensors, "model.layers.1.post_attention_layernorm.weight")));
+  CHECK(mlp.norm == FloatsOf(TensorNamed(tensors, "model.layers.1.post_attention_layernorm.weight")));
   CHECK(mixer.post_norm.empty());
   CHECK(mlp.post_norm.empty());
   CHECK(mixer.Of<Attention>().qkv_bias.empty());
@@ -101,8 +96,7 @@ TEST_CASE("The default is bf16 matrices, rounded from F32, and float vectors") {
   const Result<ModelWeights> weights = LoadTensors<TinyModel>(tensors);
   REQUIRE(weights);
   CHECK(weights->dtype == DType::kBF16);
-  std::vector<float> rounded =
-      FloatsOf(TensorNamed(tensors, "model.layers.0.mlp.down_proj.weight"));
+  std::vector<float> rounded = FloatsOf(TensorNamed(tensors, "model.layers.0.mlp.down_proj.weight"));
   for (float& value : rounded) value = ToFloat(RoundToBF16(value));
   CHECK(Unpack(FeedForwardOf(*weights, 0).Of<GatedFeedForward>().down) == rounded);
   CHECK(weights->final_norm == FloatsOf(TensorNamed(tensors, "model.norm.weight")));
@@ -147,8 +141,7 @@ TEST_CASE(
       if (name.starts_with(head)) name = "lm_head.weight";
       tensor.bytes = testing::TinyTensor(name, tensor.shape).bytes;
     }
-    tensors.push_back(
-        testing::TinyTensor("vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight", {3, 5}));
+    tensors.push_back(testing::TinyTensor("vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight", {3, 5}));
     tensors.push_back(testing::TinyTensor("model.vision_tower.embeddings.weight", {4}));
     tensors.push_back(testing::TinyTensor("multi_modal_projector.mm_input_projection_weight", {7}));
     const Result<ModelWeights> weights = LoadTensors<TinyModel>(tensors);
@@ -165,8 +158,8 @@ TEST_CASE("Leaving out any single tensor is an error that names it") {
     const Result<ModelWeights> weights = LoadTensors<TinyFull>(fewer);
     REQUIRE(!weights);
     CHECK(weights.error().code == ErrorCode::kNotFound);
-    CHECK(weights.error().message == tensors[i].name + ": expected a tensor of shape " +
-                                         ShapeText(tensors[i].shape) + ", found none");
+    CHECK(weights.error().message ==
+          tensors[i].name + ": expected a tensor of shape " + ShapeText(tensors[i].shape) + ", found none");
   }
 }
 
@@ -185,9 +178,8 @@ TEST_CASE("Any single tensor of another shape is an error that says both shapes"
       const Result<ModelWeights> weights = LoadTensors<TinyFull>(changed);
       REQUIRE(!weights);
       CHECK(weights.error().code == ErrorCode::kInvalidArgument);
-      CHECK(weights.error().message == tensors[i].name + ": expected shape " +
-                                           ShapeText(tensors[i].shape) + ", found " +
-                                           ShapeText(shape));
+      CHECK(weights.error().message ==
+            tensors[i].name + ": expected shape " + ShapeText(tensors[i].shape) + ", found " + ShapeText(shape));
     }
   }
 }
@@ -195,8 +187,7 @@ TEST_CASE("Any single tensor of another shape is an error that says both shapes"
 TEST_CASE("A transposed matrix is refused") {
   std::vector<NewTensor> tensors = TinyTensors<TinyModel>();
   TensorNamed(tensors, "model.layers.1.mlp.down_proj.weight").shape = {10, 6};
-  CHECK(ErrorOf<TinyModel>(tensors) ==
-        "model.layers.1.mlp.down_proj.weight: expected shape [6, 10], found [10, 6]");
+  CHECK(ErrorOf<TinyModel>(tensors) == "model.layers.1.mlp.down_proj.weight: expected shape [6, 10], found [10, 6]");
 }
 
 TEST_CASE("A tensor whose elements are no parameters is an error that names the type") {
@@ -216,26 +207,23 @@ TEST_CASE("F16 and BF16 tensors, also mixed with F32 ones, load exactly") {
   const Result<ModelWeights> weights = LoadTensors<TinyModel>(tensors, {.dtype = DType::kF32});
   REQUIRE(weights);
   const Matrix& qkv = MixerOf(*weights, 0).Of<Attention>().qkv;
-  CHECK(testing::UnpackRows(qkv, 0, 8) ==
-        FloatsOf(TensorNamed(tensors, "model.layers.0.self_attn.q_proj.weight")));
+  CHECK(testing::UnpackRows(qkv, 0, 8) == FloatsOf(TensorNamed(tensors, "model.layers.0.self_attn.q_proj.weight")));
   CHECK(testing::UnpackRows(qkv, 8, 12) == std::vector<float>(4 * 6, 1.5f));
   CHECK(weights->final_norm == std::vector<float>(6, 2.5f));
 }
 
 TEST_CASE("Tensors of the language model that the Config does not know are refused, not ignored") {
-  for (const std::string& name : std::vector<std::string>{
-           "model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.down_proj.bias",
-           "model.layers.2.input_layernorm.weight", "model.layers.01.input_layernorm.weight",
-           "model.embed_positions.weight", "lm_head.bias"}) {
+  for (const std::string& name :
+       std::vector<std::string>{"model.layers.0.self_attn.q_proj.bias", "model.layers.1.mlp.down_proj.bias",
+                                "model.layers.2.input_layernorm.weight", "model.layers.01.input_layernorm.weight",
+                                "model.embed_positions.weight", "lm_head.bias"}) {
     std::vector<NewTensor> tensors = TinyTensors<TinyModel>();
     tensors.push_back(testing::TinyTensor(name, {8}));
-    CHECK(ErrorOf<TinyModel>(tensors) ==
-          "'" + name + "': the Config has no place for this tensor, of shape [8]");
+    CHECK(ErrorOf<TinyModel>(tensors) == "'" + name + "': the Config has no place for this tensor, of shape [8]");
   }
   // The post-norms of another family, of exactly the right shape.
-  CHECK(
-      ErrorOf<TinyModel>(TinyTensors<TinyFull>()).find("the Config has no place for this tensor") !=
-      std::string::npos);
+  CHECK(ErrorOf<TinyModel>(TinyTensors<TinyFull>()).find("the Config has no place for this tensor") !=
+        std::string::npos);
 }
 
 TEST_CASE("Saved RoPE frequencies are ignored") {
@@ -261,17 +249,14 @@ TEST_CASE("A tied pair of unknown element types is compared within its bytes") {
   std::vector<NewTensor> tensors = TinyTensors<TinyTied>();
   TensorNamed(tensors, "model.embed_tokens.weight").dtype = "F7";
   tensors.push_back({"lm_head.weight", "F7", {19, 6}, "short"});
-  CHECK(ErrorOf<TinyTied>(tensors) ==
-        "model.embed_tokens.weight: expected F32, F16 or BF16, found 'F7'");
+  CHECK(ErrorOf<TinyTied>(tensors) == "model.embed_tokens.weight: expected F32, F16 or BF16, found 'F7'");
 }
 
 TEST_CASE("Options that cannot work are refused") {
-  const Result<ModelWeights> half =
-      LoadTensors<TinyModel>(TinyTensors<TinyModel>(), {.dtype = DType::kF16});
+  const Result<ModelWeights> half = LoadTensors<TinyModel>(TinyTensors<TinyModel>(), {.dtype = DType::kF16});
   REQUIRE(!half);
   CHECK(half.error().code == ErrorCode::kUnsupported);
-  const Result<ModelWeights> no_threads =
-      LoadTensors<TinyModel>(TinyTensors<TinyModel>(), {.threads = 0});
+  const Result<ModelWeights> no_threads = LoadTensors<TinyModel>(TinyTensors<TinyModel>(), {.threads = 0});
   REQUIRE(!no_threads);
   CHECK(no_threads.error().message == "LoadOptions::threads: expected 1 to 1024");
 }
@@ -320,8 +305,8 @@ TEST_CASE("Progress rises tensor by tensor to the total, and a bad checkpoint ma
 TEST_CASE("MemoryBytes counts every parameter with its padding") {
   const Result<ModelWeights> weights = LoadTensors<TinyFull>(TinyTensors<TinyFull>());
   REQUIRE(weights);
-  const size_t vocabulary = 2 * 32 * 32;          // embedding and head, [19, 6] padded
-  const size_t layer = (16 + 16 + 32 + 16) * 32;  // qkv, output, gate_up, down
+  const size_t vocabulary = 2 * 32 * 32;                        // embedding and head, [19, 6] padded
+  const size_t layer = (16 + 16 + 32 + 16) * 32;                // qkv, output, gate_up, down
   const size_t vectors = 6 + 2 * (6 + 16 + 2 + 2 + 6 + 6 + 6);  // floats
   CHECK(MemoryBytes(*weights) == (vocabulary + 2 * layer) * sizeof(bf16) + vectors * sizeof(float));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/weights/mapped_file.h"
+#include "skald/weights/files/mapped_file.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/weights/matrix.h"
+#include "skald/weights/types/matrix.h"
 
 #include <memory>
 #include <span>

@@ -52,8 +52,7 @@ class Mutations {
  private:
   Result<ModelWeights> Load(const std::string& image) {
     const auto path = folder_.path() / "model.safetensors";
-    std::filesystem::remove(
-        path);  // file systems are slow, on purpose, when a file is truncated and rewritten
+    std::filesystem::remove(path);  // file systems are slow, on purpose, when a file is truncated and rewritten
     testing::WriteFile(path, image);
     return LoadWeights<OneLayer>(path);
   }
@@ -90,14 +89,12 @@ TEST_CASE("Cutting the file at any length gives an error") {
   CHECK(mutations.accepted == 0);
 }
 
-TEST_CASE(
-    "Removing, doubling or exchanging pieces of the header gives an error or the same weights") {
+TEST_CASE("Removing, doubling or exchanging pieces of the header gives an error or the same weights") {
   Mutations mutations;
   const size_t begin = sizeof(uint64_t), size = mutations.HeaderEnd() - begin;
   for (uint64_t round = 0; round < 3000; ++round) {
     const auto draw = [&](uint64_t index, size_t limit) {
-      return static_cast<size_t>((internal::UniformAt(round, index) + 1.0f) / 2.0f *
-                                 static_cast<float>(limit));
+      return static_cast<size_t>((internal::UniformAt(round, index) + 1.0f) / 2.0f * static_cast<float>(limit));
     };
     std::string header = mutations.image().substr(begin, size);
     const size_t from = draw(0, size), length = draw(1, 40), to = draw(2, size);
@@ -114,8 +111,8 @@ TEST_CASE(
         break;
     }
     CAPTURE(round);
-    REQUIRE(mutations.IsHarmless(testing::SafetensorsImage(
-        header, std::string_view(mutations.image()).substr(mutations.HeaderEnd()))));
+    REQUIRE(mutations.IsHarmless(
+        testing::SafetensorsImage(header, std::string_view(mutations.image()).substr(mutations.HeaderEnd()))));
   }
   CHECK(mutations.refused > mutations.accepted);
 }

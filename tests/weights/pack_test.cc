@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/weights/pack.h"
+#include "skald/weights/packing/pack.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/executor.h"
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/model/load.h"
 #include "tests/support/unpack.h"
 
@@ -53,8 +53,7 @@ double MeaningOfHalf(uint32_t bits) {
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }
 
-TEST_CASE(
-    "Unpacking a packed matrix gives its values, rounded to the element type, for any shape") {
+TEST_CASE("Unpacking a packed matrix gives its values, rounded to the element type, for any shape") {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     for (const size_t rows : {1, 15, 16, 17, 50}) {
       for (const size_t cols : {1, 2, 31, 32, 33, 97}) {
@@ -108,10 +107,10 @@ TEST_CASE("Quantisation follows GGML's rules") {
   CHECK(pack.scales[1][0] == 0);
   const Matrix four = Pack({{SourceOf(values, 1)}}, 64, DType::kQ4_0);
   const Q4_0& nibbles = *four.As<Q4_0>();
-  CHECK(nibbles.scales[0][0] == ToHalf(0.25f));        // -2 / -8
-  CHECK(int{nibbles.nibbles[0][0][0][3]} == 0x80);     // -2, and value 19, which is 0
-  CHECK(int{nibbles.nibbles[0][3][0][3]} == 0xF8);     // 0, and value 31, which the largest code stands for
-  CHECK(int{nibbles.nibbles[0][1][0][0]} == 0x8C);     // 1 is code 4
+  CHECK(nibbles.scales[0][0] == ToHalf(0.25f));     // -2 / -8
+  CHECK(int{nibbles.nibbles[0][0][0][3]} == 0x80);  // -2, and value 19, which is 0
+  CHECK(int{nibbles.nibbles[0][3][0][3]} == 0xF8);  // 0, and value 31, which the largest code stands for
+  CHECK(int{nibbles.nibbles[0][1][0][0]} == 0x8C);  // 1 is code 4
 }
 
 TEST_CASE("Values that cannot be quantised do no harm") {
@@ -195,9 +194,8 @@ TEST_CASE(
   const std::vector<float> a = Values(5 * 40, 1), b = Values(20 * 40, 2);
   std::vector<bf16> c;
   for (const float value : Values(9 * 40, 3)) c.push_back(RoundToBF16(value));
-  const PackSource sources[] = {SourceOf(a, 5),
-                                SourceOf(b, 20),
-                                {reinterpret_cast<const std::byte*>(c.data()), DType::kBF16, 9}};
+  const PackSource sources[] = {
+      SourceOf(a, 5), SourceOf(b, 20), {reinterpret_cast<const std::byte*>(c.data()), DType::kBF16, 9}};
   const Matrix matrix = Pack(sources, 40, DType::kF32);
   CHECK(matrix.rows == 34);
   CHECK(testing::UnpackRows(matrix, 0, 5) == a);
@@ -219,8 +217,7 @@ TEST_CASE("The number of threads changes no byte") {
 TEST_CASE("Sources need no alignment and nothing is read after their last byte") {
   for (const size_t shift : {1, 2, 3}) {
     const std::vector<float> values = Values(3 * 35, 5);
-    std::vector<std::byte> bytes(shift +
-                                 values.size() * sizeof(float));  // ends with the last element
+    std::vector<std::byte> bytes(shift + values.size() * sizeof(float));  // ends with the last element
     std::memcpy(bytes.data() + shift, values.data(), values.size() * sizeof(float));
     const PackSource source{bytes.data() + shift, DType::kF32, 3};
     CHECK(testing::Unpack(Pack({{source}}, 35, DType::kF32)) == values);
@@ -239,25 +236,19 @@ TEST_CASE("Every half-precision number, subnormal ones included, is converted ex
   for (uint32_t i = 0; i < halves.size(); ++i) {
     const double expected = MeaningOfHalf(i);
     const bool both_nan = std::isnan(unpacked[i]) && std::isnan(expected);
-    wrong += !both_nan &&
-             std::bit_cast<uint64_t>(double{unpacked[i]}) != std::bit_cast<uint64_t>(expected);
+    wrong += !both_nan && std::bit_cast<uint64_t>(double{unpacked[i]}) != std::bit_cast<uint64_t>(expected);
     wrong += std::bit_cast<uint32_t>(appended[i]) != std::bit_cast<uint32_t>(unpacked[i]);
   }
   CHECK(wrong == 0);
 }
 
-TEST_CASE(
-    "Rounding to bfloat16 goes to the nearest value, ties to the even one, infinity and NaN stay") {
+TEST_CASE("Rounding to bfloat16 goes to the nearest value, ties to the even one, infinity and NaN stay") {
   const std::vector<float> values = {
       0x1.01p0f,  // half way between 1 and the next: to even, 1
       0x1.03p0f,  // half way between 0x1.02 and 0x1.04: to even, 0x1.04
-      0x1.010002p0f,
-      -0x1.01p0f,
-      std::numeric_limits<float>::infinity(),
-      std::numeric_limits<float>::quiet_NaN(),
+      0x1.010002p0f, -0x1.01p0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
       -0.0f};
-  const std::vector<float> packed =
-      testing::Unpack(Pack({{SourceOf(values, 1)}}, values.size(), DType::kBF16));
+  const std::vector<float> packed = testing::Unpack(Pack({{SourceOf(values, 1)}}, values.size(), DType::kBF16));
   CHECK(packed[0] == 1.0f);
   CHECK(packed[1] == 0x1.04p0f);
   CHECK(packed[2] == 0x1.02p0f);

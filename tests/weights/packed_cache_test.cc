@@ -2,7 +2,7 @@
 //
 // LoadOptions::cache_folder: the first load writes, later ones map, and whatever changed is packed again.
 
-#include "skald/weights/packed_cache.h"
+#include "skald/weights/packed_files/packed_cache.h"
 
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
-#include "skald/weights/packed_writer.h"
+#include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/temporary_folder.h"

@@ -3,7 +3,7 @@
 // Packed files: what was written is what is mapped, bit for bit, and what was damaged, cut or meant for something else
 // is refused.
 
-#include "skald/weights/packed_file.h"
+#include "skald/weights/packed_files/packed_file.h"
 
 #include <cstring>
 #include <filesystem>
@@ -16,7 +16,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
-#include "skald/weights/packed_writer.h"
+#include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/weights/tiny_checkpoint.h"

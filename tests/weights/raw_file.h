@@ -56,8 +56,7 @@ class RawFile {
   }
 
   // Returns the tensors of these names one after the other.
-  std::vector<float> Tensors(const std::string& prefix,
-                             const std::vector<std::string>& names) const {
+  std::vector<float> Tensors(const std::string& prefix, const std::vector<std::string>& names) const {
     std::vector<float> all;
     for (const std::string& name : names) {
       const std::vector<float> values = Tensor(prefix + name);

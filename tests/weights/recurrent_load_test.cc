@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/layer.h"
-#include "skald/model/load.h"
-#include "skald/weights/recurrent_transforms.h"
 #include "skald/base/message.h"
+#include "skald/configs/form/layer.h"
+#include "skald/model/load.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/support/test_data.h"
@@ -230,8 +230,7 @@ void CheckDamages(const std::vector<NewTensor>& tensors) {
 
     damaged = tensors;
     damaged[i].shape.push_back(1);
-    CHECK(ErrorOf<C>(damaged) ==
-          name + ": expected shape " + shape + ", found " + ShapeText(damaged[i].shape));
+    CHECK(ErrorOf<C>(damaged) == name + ": expected shape " + shape + ", found " + ShapeText(damaged[i].shape));
 
     damaged = tensors;
     damaged[i].dtype = "I32";
@@ -246,8 +245,7 @@ void CheckExtras(const std::vector<NewTensor>& tensors, const std::string& layer
   for (const std::string& name : names) {
     std::vector<NewTensor> more = tensors;
     more.push_back(testing::TinyTensor(layer + name, {8}));
-    CHECK(ErrorOf<C>(more) ==
-          "'" + layer + name + "': the Config has no place for this tensor, of shape [8]");
+    CHECK(ErrorOf<C>(more) == "'" + layer + name + "': the Config has no place for this tensor, of shape [8]");
   }
 }
 
@@ -274,8 +272,7 @@ TEST_CASE("A recurrent reference checkpoint with one damage is refused with the 
 
 TEST_CASE("A model of one's own that mixes kinds of layers loads by the Llama lineage's names") {
   std::vector<NewTensor> tensors = TinyTensors<TinyHybrid>();
-  const Expectation expect{
-      [&](const std::string& name) { return testing::FloatsOf(TensorNamed(tensors, name)); }};
+  const Expectation expect{[&](const std::string& name) { return testing::FloatsOf(TensorNamed(tensors, name)); }};
   const Result<ModelWeights> weights = testing::LoadTensors<TinyHybrid>(tensors, {.dtype = DType::kF32});
   REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
   CheckRecurrences<TinyHybrid>(*weights, "model.", expect);
@@ -300,8 +297,7 @@ std::vector<NewTensor> MambaTensors(const std::string& embedding) {
 }
 
 TEST_CASE("Mamba's embedding is found under both of its names") {
-  const Result<ModelWeights> newer =
-      testing::LoadTensors<TinyMambaModel>(MambaTensors("backbone.embeddings.weight"));
+  const Result<ModelWeights> newer = testing::LoadTensors<TinyMambaModel>(MambaTensors("backbone.embeddings.weight"));
   const Result<ModelWeights> older = testing::LoadTensors<TinyMambaModel>(MambaTensors("backbone.embedding.weight"));
   REQUIRE_MESSAGE(newer.has_value(), newer.error().message);
   REQUIRE_MESSAGE(older.has_value(), older.error().message);
@@ -333,7 +329,7 @@ TEST_CASE("The decay of an RG-LRU is finite and of full precision for every para
 TEST_CASE("MemoryBytes counts the parameters of recurrent layers") {
   const Result<ModelWeights> weights = testing::LoadTensors<TinyMambaModel>(TinyTensors<TinyMambaModel>());
   REQUIRE(weights);
-  const size_t rows = 32 + 2 * (32 + 16 + 16 + 16);  // embedding; input, selection, time_step, output, padded
+  const size_t rows = 32 + 2 * (32 + 16 + 16 + 16);         // embedding; input, selection, time_step, output, padded
   const size_t layer = 6 + 2 * 10 + 10 + 4 * 10 + 10 + 10;  // norm, conv, its bias, decay, time_step_bias, skip
   CHECK(MemoryBytes(*weights) == rows * 32 * sizeof(bf16) + (6 + 2 * layer) * sizeof(float));
 }

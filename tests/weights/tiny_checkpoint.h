@@ -15,13 +15,13 @@
 #include <utility>
 #include <vector>
 
-#include "skald/configs/layer.h"
-#include "skald/configs/model_config.h"
-#include "skald/configs/short_form.h"
+#include "skald/configs/form/layer.h"
+#include "skald/configs/form/model_config.h"
+#include "skald/configs/form/short_form.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
-#include "skald/weights/matrix.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {
@@ -120,10 +120,14 @@ inline TinyParts TinyRgLru(const RgLru& lru, uint64_t model) {
 
 inline TinyParts TinyMamba(const Mamba& mamba, uint64_t model) {
   const uint64_t width = mamba.inner_dim, state = mamba.state_dim, rank = mamba.time_step_rank, taps = mamba.conv_width;
-  return {{"mixer.in_proj.weight", {2 * width, model}}, {"mixer.conv1d.weight", {width, 1, taps}},
-          {"mixer.conv1d.bias", {width}},               {"mixer.x_proj.weight", {rank + 2 * state, width}},
-          {"mixer.dt_proj.weight", {width, rank}},      {"mixer.dt_proj.bias", {width}},
-          {"mixer.A_log", {width, state}},              {"mixer.D", {width}},
+  return {{"mixer.in_proj.weight", {2 * width, model}},
+          {"mixer.conv1d.weight", {width, 1, taps}},
+          {"mixer.conv1d.bias", {width}},
+          {"mixer.x_proj.weight", {rank + 2 * state, width}},
+          {"mixer.dt_proj.weight", {width, rank}},
+          {"mixer.dt_proj.bias", {width}},
+          {"mixer.A_log", {width, state}},
+          {"mixer.D", {width}},
           {"mixer.out_proj.weight", {model, width}}};
 }
 
@@ -162,8 +166,7 @@ inline TinyParts TinyFeedForward(const ShortForm& form) {
 // Returns all tensors of a checkpoint for C by the names of the Llama lineage, in the order in which exporters write
 // them.
 template <ModelConfig C>
-std::vector<NewTensor> TinyTensors(const std::string& body = "model.",
-                                   const std::string& head = "lm_head.") {
+std::vector<NewTensor> TinyTensors(const std::string& body = "model.", const std::string& head = "lm_head.") {
   constexpr uint64_t model = C::kModelDim, vocab = C::kVocabSize;
   const ShortForm form = ShortFormOf<C>();
   std::vector<NewTensor> tensors = {TinyTensor(body + "embed_tokens.weight", {vocab, model})};
@@ -199,8 +202,7 @@ inline std::vector<float> FloatsOf(const NewTensor& tensor) {
 }
 
 inline bool SameMatrix(const Matrix& a, const Matrix& b) {
-  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype &&
-         a.data.size() == b.data.size() &&
+  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype && a.data.size() == b.data.size() &&
          std::equal(a.data.data(), a.data.data() + a.data.size(), b.data.data());
 }
 

@@ -47,9 +47,7 @@ using Failure = tl::unexpected<Error>;
 #endif
 
 // Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
-inline Failure Fail(ErrorCode code, std::string message) {
-  return Failure(Error{code, std::move(message)});
-}
+inline Failure Fail(ErrorCode code, std::string message) { return Failure(Error{code, std::move(message)}); }
 
 // Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
 template <class T>

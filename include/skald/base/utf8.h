@@ -31,9 +31,7 @@ struct Utf8Character {
 // Returns what `bytes`, which must not be empty, start with. May call a character incomplete that
 // its last byte will show to be overlong, a surrogate or too large.
 constexpr Utf8Character FirstUtf8Character(std::string_view bytes) {
-  const auto byte = [bytes](size_t i) {
-    return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i]));
-  };
+  const auto byte = [bytes](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])); };
   const uint32_t lead = byte(0);
   if (lead < 0x80) return {Utf8Status::kComplete, 1};
   const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;

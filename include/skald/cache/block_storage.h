@@ -22,9 +22,7 @@ class BlockStorage {
   // Bytes that the system has lent us, for blocks in use and for free ones kept for reuse.
   uint64_t resident_bytes() const { return resident_bytes_; }
 
-  bool IsResident(size_t group, BlockId id) const {
-    return id < groups_[group].size() && !groups_[group][id].empty();
-  }
+  bool IsResident(size_t group, BlockId id) const { return id < groups_[group].size() && !groups_[group][id].empty(); }
 
   // Gives a block memory, of unspecified content, if it has none. Throws std::bad_alloc.
   void MakeResident(size_t group, BlockId id, size_t block_bytes) {

@@ -45,7 +45,7 @@ using Segments = std::vector<Segment>;
 struct BlockTable {
   uint32_t tokens = 0;  // length of the sequence, edits included
   std::vector<GroupTable> groups;
-  Segments edits;       // empty: every token is stored at its position
+  Segments edits;  // empty: every token is stored at its position
 
   friend bool operator==(const BlockTable&, const BlockTable&) = default;
 

@@ -109,14 +109,14 @@ class KVCache {
   Result<void> Truncate(uint32_t tokens) {
     return IfValid("KVCache::Truncate", [&]() -> Result<void> {
       if (tokens > size()) {
-        return Fail(ErrorCode::kOutOfRange, "cannot truncate a cache of " + std::to_string(size()) + " tokens to " +
-                                                std::to_string(tokens));
+        return Fail(ErrorCode::kOutOfRange,
+                    "cannot truncate a cache of " + std::to_string(size()) + " tokens to " + std::to_string(tokens));
       }
       const TableLease* from = FindResumable(tokens);
       if (from == nullptr) {
-        return Fail(ErrorCode::kFailedPrecondition,
-                    "cannot rewind to position " + std::to_string(tokens) + ": " + WhatIsGone() +
-                        "; the nearest earlier resume point is " + std::to_string(NearestResumePoint(tokens)));
+        return Fail(ErrorCode::kFailedPrecondition, "cannot rewind to position " + std::to_string(tokens) + ": " +
+                                                        WhatIsGone() + "; the nearest earlier resume point is " +
+                                                        std::to_string(NearestResumePoint(tokens)));
       }
       lease_ = from->Share(Prefix(from->table(), tokens));
       // Nothing from here on can fail.
@@ -290,8 +290,8 @@ class KVCache {
   }
 
   Result<void> CheckEdit(const char* verb, uint32_t begin, uint32_t end) const {
-    const std::string what = std::string("cannot ") + verb + " tokens [" + std::to_string(begin) + ", " +
-                             std::to_string(end) + ")";
+    const std::string what =
+        std::string("cannot ") + verb + " tokens [" + std::to_string(begin) + ", " + std::to_string(end) + ")";
     if (begin > end || end > size()) {
       return Fail(ErrorCode::kOutOfRange, what + " of a cache of " + std::to_string(size()) + " tokens");
     }

@@ -12,10 +12,10 @@
 #include <span>
 #include <vector>
 
-#include "skald/base/fingerprint.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
-#include "skald/base/rope.h"
+#include "skald/base/numbers/fingerprint.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/rope.h"
 
 namespace skald {
 
@@ -110,9 +110,9 @@ class CacheLayout {
 // Where a block of one group keeps what.
 //
 // Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
-// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/packed_layout.h), so that attention
-// reads them as it reads weights.
-// Recurrence: [layers][state], floats whatever the type of keys and values: rounding would add up over time.
+// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
+// attention reads them as it reads weights. Recurrence: [layers][state], floats whatever the type of keys and values:
+// rounding would add up over time.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
   size_t key_bytes, value_bytes;  // of one layer, all kv heads

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "skald/base/no_throw.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/result.h"
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/thread_pool.h"
 
 namespace skald {
 

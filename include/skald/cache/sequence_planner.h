@@ -224,9 +224,8 @@ class SequencePlanner {
   }
 
   bool IsInCheckpoint(uint32_t g, uint32_t block) const {
-    return std::any_of(checkpoints_.begin(), checkpoints_.end(), [&](uint32_t tokens) {
-      return block >= FirstBlock(g, tokens) && block < BlocksFor(tokens);
-    });
+    return std::any_of(checkpoints_.begin(), checkpoints_.end(),
+                       [&](uint32_t tokens) { return block >= FirstBlock(g, tokens) && block < BlocksFor(tokens); });
   }
 
   const BlockPool& pool_;

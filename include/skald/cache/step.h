@@ -132,16 +132,16 @@ class Step {
     if (request.tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to compute");
     for (size_t earlier = 0; earlier < index; ++earlier) {
       if (requests[earlier].cache != request.cache) continue;
-      return Fail(ErrorCode::kInvalidArgument,
-                  "its cache is already that of sequence " + std::to_string(earlier) + "; a cache can take one run of "
-                  "tokens per step");
+      return Fail(ErrorCode::kInvalidArgument, "its cache is already that of sequence " + std::to_string(earlier) +
+                                                   "; a cache can take one run of "
+                                                   "tokens per step");
     }
     const KVCache& cache = *request.cache;
     if (request.tokens.size() > cache.max_tokens() - cache.size()) {
-      return Fail(ErrorCode::kOutOfRange,
-                  std::to_string(request.tokens.size()) + " tokens after " + std::to_string(cache.size()) +
-                      " exceed the limit of " + std::to_string(cache.max_tokens()) +
-                      " tokens (RuntimeConfig::max_tokens)");
+      return Fail(ErrorCode::kOutOfRange, std::to_string(request.tokens.size()) + " tokens after " +
+                                              std::to_string(cache.size()) + " exceed the limit of " +
+                                              std::to_string(cache.max_tokens()) +
+                                              " tokens (RuntimeConfig::max_tokens)");
     }
     return {};
   }
@@ -149,8 +149,9 @@ class Step {
   void Add(const StepRequest& request) {
     KVCache& cache = *request.cache;
     const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
-    Pending pending{request, CheckpointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {},
-                    TableLease(nullptr), {}};
+    Pending pending{
+        request, CheckpointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {}, TableLease(nullptr),
+        {}};
     // So that Commit has nothing left that could fail.
     MakeRoom(cache.tokens_, num_tokens);
     MakeRoom(cache.checkpoints_, pending.positions.size());

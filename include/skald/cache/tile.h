@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/cache/layout.h"
 
 namespace skald {

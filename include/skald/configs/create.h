@@ -9,7 +9,7 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/create.h"
-#include "skald/configs/model_config.h"
+#include "skald/configs/form/model_config.h"
 
 namespace skald {
 

@@ -17,12 +17,12 @@
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/configs/config_gguf.h"
-#include "skald/configs/config_list.h"
+#include "skald/configs/form/config_list.h"
 #include "skald/configs/identify.h"
-#include "skald/weights/gguf.h"
-#include "skald/weights/pack.h"
-#include "skald/weights/tensor_view.h"
+#include "skald/configs/readers/config_gguf.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/files/tensor_view.h"
+#include "skald/weights/packing/pack.h"
 
 namespace skald {
 namespace internal {

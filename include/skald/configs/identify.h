@@ -20,11 +20,11 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/configs/config_json.h"
-#include "skald/configs/config_list.h"
-#include "skald/configs/differences.h"
-#include "skald/configs/model_config.h"
-#include "skald/configs/short_form.h"
+#include "skald/configs/form/config_list.h"
+#include "skald/configs/form/differences.h"
+#include "skald/configs/form/model_config.h"
+#include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/config_json.h"
 
 namespace skald {
 namespace internal {

@@ -6,29 +6,28 @@
 #ifndef SKALD_CONFIGS_PUBLISHED_H_
 #define SKALD_CONFIGS_PUBLISHED_H_
 
-#include "skald/configs/config_list.h"
-#include "skald/configs/gemma.h"
-#include "skald/configs/gemma2.h"
-#include "skald/configs/gemma3.h"
-#include "skald/configs/llama.h"
-#include "skald/configs/mamba.h"
-#include "skald/configs/mamba2.h"
-#include "skald/configs/mistral.h"
-#include "skald/configs/qwen2.h"
-#include "skald/configs/qwen3.h"
-#include "skald/configs/recurrent_gemma.h"
+#include "skald/configs/families/gemma.h"
+#include "skald/configs/families/gemma2.h"
+#include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/llama.h"
+#include "skald/configs/families/mamba.h"
+#include "skald/configs/families/mamba2.h"
+#include "skald/configs/families/mistral.h"
+#include "skald/configs/families/qwen2.h"
+#include "skald/configs/families/qwen3.h"
+#include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/form/config_list.h"
 
 namespace skald {
 
-using PublishedConfigs =
-    ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B,  //
-               Mistral_7B_V0_1, Mistral_7B_V0_3,                                              //
-               Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B,                              //
-               Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                          //
-               Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                     //
-               RecurrentGemma_2B, RecurrentGemma_9B,                                          //
-               Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                    //
-               Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;
+using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B,  //
+                                    Mistral_7B_V0_1, Mistral_7B_V0_3,                                              //
+                                    Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B,                              //
+                                    Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                          //
+                                    Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                     //
+                                    RecurrentGemma_2B, RecurrentGemma_9B,                                          //
+                                    Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                    //
+                                    Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;
 
 }  // namespace skald
 

@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "skald/base/activation.h"
-#include "skald/base/group_layout.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/activation.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 
 namespace skald {
 
@@ -56,13 +56,13 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
 template <class T>
 struct MatMulArgs {
   Prepared<const T> input;  // [rows, padded_k], from Prepare, in PreparedBytes of memory
-  const T* weights;    // packed [n, padded_k], see base/packed_layout.h and base/group_layout.h
-  const float* bias;   // [n] or null
-  float* output;       // [rows, n], gated [rows, n / 2]
+  const T* weights;         // packed [n, padded_k], see base/numbers/packed_layout.h and base/numbers/group_layout.h
+  const float* bias;        // [n] or null
+  float* output;            // [rows, n], gated [rows, n / 2]
   size_t output_stride;
   size_t rows;
-  size_t n;            // outputs; the last panel may be partly padding, which is not written
-  size_t padded_k;     // PaddedK<T>(k)
+  size_t n;                       // outputs; the last panel may be partly padding, which is not written
+  size_t padded_k;                // PaddedK<T>(k)
   size_t row_begin, row_end;      // both multiples of 2 * kRowBlock, or `rows`
   size_t panel_begin, panel_end;  // panels of kLanes outputs
   float* partial_sums;            // [PartialSumsSize], shared by the calls that compute one output
@@ -75,9 +75,9 @@ struct MatMulArgs {
 // output[r, :] = scale * table[token[r], :], read from a packed matrix.
 template <class T>
 struct EmbedArgs {
-  const T* table;      // packed [vocab, padded_k]
+  const T* table;         // packed [vocab, padded_k]
   const int32_t* tokens;  // [rows]
-  float* output;       // [rows, cols]
+  float* output;          // [rows, cols]
   size_t output_stride;
   size_t cols, padded_k;
   float scale;
@@ -90,7 +90,7 @@ struct NormArgs {
   const float* input;  // [rows, cols]
   size_t input_stride;
   const float* weight;  // [cols]; models that multiply by (1 + w) store 1 + w here
-  float* output;       // [rows, cols]; may be `input`
+  float* output;        // [rows, cols]; may be `input`
   size_t output_stride;
   size_t cols;
   float epsilon;
@@ -123,10 +123,10 @@ struct SoftcapArgs {
 // Rotates the first `heads` heads of each row by that row's angles (half-split layout). With rotary_dim < head_dim
 // only the first elements of a head turn.
 struct RopeArgs {
-  float* rows;        // [rows, >= heads * head_dim], rotated in place
+  float* rows;  // [rows, >= heads * head_dim], rotated in place
   size_t row_stride;
-  const float* cos;   // [rows, rotary_dim / 2]
-  const float* sin;   // [rows, rotary_dim / 2]
+  const float* cos;  // [rows, rotary_dim / 2]
+  const float* sin;  // [rows, rotary_dim / 2]
   size_t heads, head_dim, rotary_dim;
   size_t row_begin, row_end;
 };
@@ -136,9 +136,9 @@ struct RopeArgs {
 // packed [RoundUp(head_dim, kLanes), block_tokens] matrix (N = head dim, K = positions).
 struct KVGeometry {
   size_t kv_heads, head_dim;
-  size_t block_tokens;   // a multiple of kTile
-  size_t key_offset;     // bytes from the start of a block to this layer's keys, [kv_heads] matrices
-  size_t value_offset;   // bytes from the start of a block to this layer's values, [kv_heads] matrices
+  size_t block_tokens;  // a multiple of kTile
+  size_t key_offset;    // bytes from the start of a block to this layer's keys, [kv_heads] matrices
+  size_t value_offset;  // bytes from the start of a block to this layer's values, [kv_heads] matrices
 };
 
 // The blocks of one sequence: block i holds positions [i * block_tokens, (i + 1) * block_tokens).
@@ -149,9 +149,9 @@ struct KVBlocks {
 
 // Writes the keys and values of rows, rounded to T, into their blocks.
 struct StoreKVArgs {
-  const float* keys;     // [rows, kv_heads * head_dim], already rotated
-  const float* values;   // [rows, kv_heads * head_dim]
-  size_t stride;         // of both, in floats
+  const float* keys;          // [rows, kv_heads * head_dim], already rotated
+  const float* values;        // [rows, kv_heads * head_dim]
+  size_t stride;              // of both, in floats
   const uint32_t* positions;  // [rows]
   const uint32_t* sequences;  // [rows], index into `tables`
   const KVBlocks* tables;
@@ -165,8 +165,8 @@ struct MoveKVArgs {
   const std::byte* source;
   std::byte* target;
   size_t source_slot, target_slot, count;  // token index inside the block
-  const float* cos;  // [rotary_dim / 2], of the change in position
-  const float* sin;  // [rotary_dim / 2]
+  const float* cos;                        // [rotary_dim / 2], of the change in position
+  const float* sin;                        // [rotary_dim / 2]
   size_t rotary_dim;
   KVGeometry geometry;
 };
@@ -179,7 +179,7 @@ struct MoveKVArgs {
 struct AttentionArgs {
   const float* queries;  // [rows, heads * head_dim], already rotated
   size_t query_stride;
-  float* output;         // [rows, heads * head_dim]
+  float* output;  // [rows, heads * head_dim]
   size_t output_stride;
   const uint32_t* positions;  // [rows]
   const uint32_t* sequences;  // [rows], index into `tables`
@@ -189,7 +189,7 @@ struct AttentionArgs {
   size_t heads;
   size_t window;
   float scale;
-  float softcap;         // read only by the variant with a softcap
+  float softcap;  // read only by the variant with a softcap
   size_t unit_begin, unit_end;
 };
 
@@ -219,10 +219,10 @@ struct ConvArgs {
   const float* bias;     // [channels]
   float* output;         // [rows, channels], tightly packed
   size_t channels, taps;
-  bool silu;             // f is SiLU, else the identity
+  bool silu;                 // f is SiLU, else the identity
   const RecurrentRun* runs;  // [num_runs], covering the rows in order
   size_t num_runs;
-  size_t state_offset;   // bytes
+  size_t state_offset;  // bytes
   size_t row_begin, row_end;
 };
 
@@ -258,9 +258,9 @@ struct SelectiveScanArgs {
   size_t bc_stride;        // of both
   const float* gate;       // [rows, width]
   size_t gate_stride;
-  const float* decay;      // [state_dim, width], -exp(A_log) transposed
-  const float* skip;       // D: [width]
-  float* output;           // [rows, width], tightly packed
+  const float* decay;  // [state_dim, width], -exp(A_log) transposed
+  const float* skip;   // D: [width]
+  float* output;       // [rows, width], tightly packed
   size_t width, state_dim;
   const RecurrentRun* runs;
   size_t state_offset;
@@ -278,11 +278,11 @@ struct StateSpaceArgs {
   size_t time_step_stride;
   const float* time_step_bias;  // [heads]
   float time_step_min, time_step_max;
-  const float* gate;       // [rows, heads * head_dim]
+  const float* gate;  // [rows, heads * head_dim]
   size_t gate_stride;
-  const float* decay;      // [heads], -exp(A_log)
-  const float* skip;       // D: [heads]
-  float* output;           // [rows, heads * head_dim], tightly packed
+  const float* decay;  // [heads], -exp(A_log)
+  const float* skip;   // D: [heads]
+  float* output;       // [rows, heads * head_dim], tightly packed
   size_t heads, head_dim, groups, state_dim;
   const RecurrentRun* runs;
   size_t state_offset;

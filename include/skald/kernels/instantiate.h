@@ -6,8 +6,8 @@
 #ifndef SKALD_KERNELS_INSTANTIATE_H_
 #define SKALD_KERNELS_INSTANTIATE_H_
 
-#include "skald/base/group_layout.h"
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/dispatch.h"
 

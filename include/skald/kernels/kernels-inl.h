@@ -15,18 +15,18 @@
 #define SKALD_KERNELS_INL_SEEN
 #endif
 
-#include "skald/kernels/activation-inl.h"
-#include "skald/kernels/attention-inl.h"
-#include "skald/kernels/conv-inl.h"
-#include "skald/kernels/elementwise-inl.h"
-#include "skald/kernels/embed-inl.h"
-#include "skald/kernels/kv-inl.h"
-#include "skald/kernels/matmul-inl.h"
-#include "skald/kernels/norm-inl.h"
-#include "skald/kernels/prepare-inl.h"
-#include "skald/kernels/rg_lru-inl.h"
-#include "skald/kernels/rope-inl.h"
-#include "skald/kernels/selective_scan-inl.h"
-#include "skald/kernels/state_space-inl.h"
+#include "skald/kernels/attention/attention-inl.h"
+#include "skald/kernels/attention/kv-inl.h"
+#include "skald/kernels/matmul/matmul-inl.h"
+#include "skald/kernels/matmul/prepare-inl.h"
+#include "skald/kernels/recurrent/conv-inl.h"
+#include "skald/kernels/recurrent/rg_lru-inl.h"
+#include "skald/kernels/recurrent/selective_scan-inl.h"
+#include "skald/kernels/recurrent/state_space-inl.h"
+#include "skald/kernels/rows/activation-inl.h"
+#include "skald/kernels/rows/elementwise-inl.h"
+#include "skald/kernels/rows/embed-inl.h"
+#include "skald/kernels/rows/norm-inl.h"
+#include "skald/kernels/rows/rope-inl.h"
 
 #endif  // SKALD_KERNELS_KERNELS_INL_TOGGLE

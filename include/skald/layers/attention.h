@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/rope.h"
+#include "skald/base/numbers/rope.h"
 #include "skald/cache/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/layer_run.h"

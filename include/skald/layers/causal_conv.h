@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "skald/layers/layer_run.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
-#include "skald/weights/recurrent_transforms.h"
 
 namespace skald {
 

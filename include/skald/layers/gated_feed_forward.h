@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/layer_run.h"
 #include "skald/weights/parameters.h"

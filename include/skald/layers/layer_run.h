@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/operations.h"
 #include "skald/layers/scratch.h"

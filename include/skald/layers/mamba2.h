@@ -18,8 +18,8 @@
 #include "skald/layers/causal_conv.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/norm.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
-#include "skald/weights/recurrent_transforms.h"
 
 namespace skald {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/fingerprint.h"
 #include "skald/base/fixed_text.h"
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/fingerprint.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/cache/layout.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/norm.h"

@@ -13,12 +13,12 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norm.h"
-#include "skald/weights/matrix.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 

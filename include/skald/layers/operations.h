@@ -14,14 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/executor.h"
-#include "skald/base/group_layout.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
-#include "skald/base/parallel.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/parallel.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/scratch.h"
-#include "skald/weights/matrix.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 

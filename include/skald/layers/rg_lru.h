@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/packed_layout.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/cache/layout.h"
 #include "skald/layers/causal_conv.h"
 #include "skald/layers/layer_run.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
-#include "skald/weights/recurrent_transforms.h"
 
 namespace skald {
 

@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/float_environment.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/step.h"
 #include "skald/layers/layer_spec.h"

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/numeric.h"
-#include "skald/base/parallel.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/threads/parallel.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/step.h"
 #include "skald/layers/layer_run.h"

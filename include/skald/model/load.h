@@ -14,25 +14,25 @@
 #include <string_view>
 #include <utility>
 
-#include "skald/base/executor.h"
-#include "skald/base/float_environment.h"
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
-#include "skald/base/thread_pool.h"
-#include "skald/configs/model_config.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/configs/form/model_config.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
-#include "skald/weights/checkpoint.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/tensor_names.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/load_plan.h"
-#include "skald/weights/packed_cache.h"
-#include "skald/weights/packed_check.h"
-#include "skald/weights/packed_file.h"
+#include "skald/weights/packed_files/packed_cache.h"
+#include "skald/weights/packed_files/packed_check.h"
+#include "skald/weights/packed_files/packed_file.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/random_weights.h"
-#include "skald/weights/tensor_names.h"
 
 namespace skald {
 

@@ -13,20 +13,20 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/files/small_file.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/small_file.h"
-#include "skald/configs/config_json.h"
+#include "skald/configs/form/short_form.h"
 #include "skald/configs/gguf_config.h"
-#include "skald/configs/short_form.h"
-#include "skald/configs/spec_json.h"
+#include "skald/configs/readers/config_json.h"
+#include "skald/configs/readers/spec_json.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"
-#include "skald/weights/gguf.h"
+#include "skald/weights/files/gguf.h"
 #include "skald/weights/load_options.h"
-#include "skald/weights/packed_file.h"
+#include "skald/weights/packed_files/packed_file.h"
 
 namespace skald {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "skald/base/result.h"
-#include "skald/configs/model_config.h"
+#include "skald/configs/form/model_config.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"
 

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <cstddef>
 
-#include "skald/base/float_environment.h"
-#include "skald/base/rope.h"
+#include "skald/base/numbers/rope.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/kernels/args.h"
 
 namespace skald {

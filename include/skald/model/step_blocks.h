@@ -17,13 +17,13 @@
 #include <span>
 #include <vector>
 
+#include "skald/base/threads/parallel.h"
 #include "skald/cache/block_pool.h"
 #include "skald/cache/layout.h"
 #include "skald/cache/step_plan.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/operations.h"
-#include "skald/base/parallel.h"
 #include "skald/model/rotation.h"
 
 namespace skald {

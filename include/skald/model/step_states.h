@@ -77,7 +77,7 @@ class StepStates {
     std::vector<std::vector<SavedState>> saves;  // [sequence], ascending; empty for attention
     std::vector<std::byte*> present;             // [sequence], what the next run begins with; null: nothing yet
     std::vector<RecurrentRun> runs;
-    std::vector<StateOutput> outputs;            // of all runs
+    std::vector<StateOutput> outputs;  // of all runs
   };
 
   void AddRun(Group& group, const PassSlice& slice, size_t row) {

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
-#include "skald/base/executor.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/cache/runtime_config.h"
 #include "skald/layers/scratch.h"
 

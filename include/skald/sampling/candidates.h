@@ -41,8 +41,7 @@ inline void CollectAll(std::span<const float> logits, std::vector<Candidate>& ca
 // Makes candidates of the `top_k` >= 1 highest `logits` [vocab_size] above minus infinity, most
 // likely first. Most logits cost one comparison with a threshold, which rises each time twice as
 // many as needed have gathered.
-inline void CollectTopK(std::span<const float> logits, size_t top_k,
-                        std::vector<Candidate>& candidates) {
+inline void CollectTopK(std::span<const float> logits, size_t top_k, std::vector<Candidate>& candidates) {
   candidates.clear();
   const size_t capacity = top_k < logits.size() ? 2 * top_k + 64 : logits.size() + 1;
   const auto keep_best = [&](size_t count) {
@@ -89,8 +88,7 @@ inline void KeepTopP(std::vector<Candidate>& candidates, float top_p) {
   // All candidates below this weight together hold less than 1 - top_p of the sum, so the others
   // reach top_p without them. What is left to sort is a small part of the vocabulary.
   const double negligible = (1.0 - top_p) * sum / static_cast<double>(candidates.size());
-  std::erase_if(candidates,
-                [negligible](const Candidate& candidate) { return candidate.weight < negligible; });
+  std::erase_if(candidates, [negligible](const Candidate& candidate) { return candidate.weight < negligible; });
   std::sort(candidates.begin(), candidates.end(), IsMoreLikely);
   double reached = 0.0;
   size_t kept = 0;
@@ -102,8 +100,7 @@ inline void KeepTopP(std::vector<Candidate>& candidates, float top_p) {
 // weights. The most likely one has weight 1 and always stays.
 inline void KeepMinP(std::vector<Candidate>& candidates, float min_p) {
   if (min_p == 0.0f) return;
-  std::erase_if(candidates,
-                [min_p](const Candidate& candidate) { return candidate.weight < min_p; });
+  std::erase_if(candidates, [min_p](const Candidate& candidate) { return candidate.weight < min_p; });
 }
 
 // Returns the id of the candidate in whose share of [0, 1) `uniform` falls; shares follow the
@@ -113,11 +110,10 @@ inline int32_t Pick(const std::vector<Candidate>& candidates, double uniform) {
   // Strict, so that a weight of zero is never picked. Because uniform < 1, the last partial sum,
   // which is the whole sum, exceeds the target.
   double reached = 0.0;
-  const auto picked =
-      std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
-        reached += candidate.weight;
-        return reached > target;
-      });
+  const auto picked = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+    reached += candidate.weight;
+    return reached > target;
+  });
   return picked == candidates.end() ? candidates.back().id : picked->id;
 }
 

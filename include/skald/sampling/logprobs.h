@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/base/float_environment.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/sampling/candidates.h"
 #include "skald/sampling/portable_exp.h"
 
@@ -39,8 +39,8 @@ inline double LogSumExp(std::span<const float> logits) {
 
 // Returns the `count` most likely tokens of `logits` [vocab_size], most likely first; fewer if
 // fewer are possible at all. `log_sum_exp` is that of `logits`. Overwrites `candidates`.
-inline std::vector<TokenLogprob> TopLogprobs(std::span<const float> logits, double log_sum_exp,
-                                             size_t count, std::vector<Candidate>& candidates) {
+inline std::vector<TokenLogprob> TopLogprobs(std::span<const float> logits, double log_sum_exp, size_t count,
+                                             std::vector<Candidate>& candidates) {
   std::vector<TokenLogprob> top;
   if (count == 0) return top;
   CollectTopK(logits, count, candidates);

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/float_environment.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/sampling/settings.h"
 
 namespace skald {
@@ -36,16 +36,14 @@ inline Result<void> ObserveTokens(const SamplerSettings& settings, std::span<con
     std::vector<int32_t>& recent = state.recent_tokens;
     recent.insert(recent.end(), tokens.begin(), tokens.end());
     if (recent.size() > settings.penalty_window) {
-      recent.erase(recent.begin(),
-                   recent.end() - static_cast<std::ptrdiff_t>(settings.penalty_window));
+      recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(settings.penalty_window));
     }
     return {};
   });
 }
 
 // The same for a single token.
-inline Result<void> ObserveToken(const SamplerSettings& settings, int32_t token,
-                                 SamplerState& state) {
+inline Result<void> ObserveToken(const SamplerSettings& settings, int32_t token, SamplerState& state) {
   return ObserveTokens(settings, std::span<const int32_t>(&token, 1), state);
 }
 
@@ -67,8 +65,7 @@ inline void ApplyLogitBias(const SamplerSettings& settings, std::span<float> log
 }
 
 inline bool HasPenalties(const SamplerSettings& settings) {
-  return settings.repetition_penalty != 1.0f || settings.presence_penalty != 0.0f ||
-         settings.frequency_penalty != 0.0f;
+  return settings.repetition_penalty != 1.0f || settings.presence_penalty != 0.0f || settings.frequency_penalty != 0.0f;
 }
 
 // Returns `logit` after the penalties of a token that occurs `count` >= 1 times in the window.
@@ -87,12 +84,10 @@ inline Result<void> ApplyPenalties(const SamplerSettings& settings, const Sample
                                    std::vector<int32_t>& sorted_tokens, std::span<float> logits) {
   if (!HasPenalties(settings)) return {};
   const std::span<const int32_t> recent = state.recent_tokens;
-  const std::span<const int32_t> window =
-      recent.last(std::min(recent.size(), settings.penalty_window));
+  const std::span<const int32_t> window = recent.last(std::min(recent.size(), settings.penalty_window));
   for (const int32_t token : window) {
     if (token >= 0 && static_cast<size_t>(token) < logits.size()) continue;
-    return Fail(ErrorCode::kInvalidArgument, "sampler state holds token " + std::to_string(token) +
-                                                 ", but there are " +
+    return Fail(ErrorCode::kInvalidArgument, "sampler state holds token " + std::to_string(token) + ", but there are " +
                                                  std::to_string(logits.size()) + " logits");
   }
   auto copied = NoThrow("ApplyPenalties", [&]() -> Result<void> {

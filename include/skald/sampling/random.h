@@ -29,10 +29,8 @@ constexpr PhiloxCounter Philox4x32(PhiloxCounter counter, PhiloxKey key) {
   for (int round = 0; round < kRounds; ++round) {
     const uint64_t product0 = kMultiplier0 * counter[0];
     const uint64_t product1 = kMultiplier1 * counter[2];
-    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<uint32_t>(product1),
-               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<uint32_t>(product0)};
+    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(product1),
+               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(product0)};
     key[0] += kIncrement0;
     key[1] += kIncrement1;
   }
@@ -50,10 +48,9 @@ struct RandomStream {
 
 // Returns the 128 random bits of `random` at `position`.
 constexpr PhiloxCounter RandomBits(const RandomStream& random, uint64_t position) {
-  return Philox4x32(
-      {static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
-       static_cast<uint32_t>(random.stream), static_cast<uint32_t>(random.stream >> 32)},
-      {static_cast<uint32_t>(random.seed), static_cast<uint32_t>(random.seed >> 32)});
+  return Philox4x32({static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32),
+                     static_cast<uint32_t>(random.stream), static_cast<uint32_t>(random.stream >> 32)},
+                    {static_cast<uint32_t>(random.seed), static_cast<uint32_t>(random.seed >> 32)});
 }
 
 // Returns the uniform draw of `random` at `position`: a multiple of 2^-53 in [0, 1).

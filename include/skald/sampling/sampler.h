@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/float_environment.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/sampling/candidates.h"
 #include "skald/sampling/logprobs.h"
 #include "skald/sampling/penalties.h"
@@ -56,16 +56,15 @@ inline Result<void> CheckLogits(std::span<const float> logits) {
   bool has_finite = false;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (!(logits[i] < INFINITY)) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "logit " + std::to_string(i) + " of " + std::to_string(logits.size()) + " is " +
-                      std::to_string(logits[i]) + ", expected a finite number or minus infinity");
+      return Fail(ErrorCode::kInvalidArgument, "logit " + std::to_string(i) + " of " + std::to_string(logits.size()) +
+                                                   " is " + std::to_string(logits[i]) +
+                                                   ", expected a finite number or minus infinity");
     }
     has_finite |= logits[i] > -INFINITY;
   }
   if (has_finite) return {};
   return Fail(ErrorCode::kInvalidArgument,
-              "all " + std::to_string(logits.size()) +
-                  " logits are minus infinity, so no token is possible");
+              "all " + std::to_string(logits.size()) + " logits are minus infinity, so no token is possible");
 }
 
 // Returns the id of the highest of `logits` [vocab_size >= 1], the lowest such id if several are
@@ -79,8 +78,8 @@ inline int32_t HighestLogit(std::span<const float> logits) {
 }
 
 // Returns the id of the token chosen from `logits` [vocab_size], one of which must be finite.
-inline int32_t Choose(std::span<const float> logits, const SamplerSettings& settings,
-                      uint64_t position, std::vector<Candidate>& candidates) {
+inline int32_t Choose(std::span<const float> logits, const SamplerSettings& settings, uint64_t position,
+                      std::vector<Candidate>& candidates) {
   if (settings.temperature == 0.0f) return HighestLogit(logits);
   // Dividing by the temperature keeps the order, so top-k comes first and spares most of the
   // exponentials.
@@ -105,8 +104,7 @@ inline int32_t Choose(std::span<const float> logits, const SamplerSettings& sett
 // Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
 // impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.
 inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings,
-                                   const SamplerState& state, uint64_t position,
-                                   SamplerScratch& scratch) {
+                                   const SamplerState& state, uint64_t position, SamplerScratch& scratch) {
   return NoThrow("Sample", [&]() -> Result<SampledToken> {
     const FloatEnvironment plain(Denormals::kKept);
     if (Result<void> valid = ValidateSettings(settings, logits.size()); !valid) {
@@ -130,8 +128,7 @@ inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerS
     if (settings.num_logprobs) {
       const double log_sum_exp = LogSumExp(logits);
       sampled.logprob = static_cast<float>(logits[static_cast<size_t>(sampled.id)] - log_sum_exp);
-      sampled.top_logprobs =
-          TopLogprobs(logits, log_sum_exp, *settings.num_logprobs, scratch.candidates);
+      sampled.top_logprobs = TopLogprobs(logits, log_sum_exp, *settings.num_logprobs, scratch.candidates);
     }
     return sampled;
   });

@@ -111,15 +111,13 @@ inline std::vector<int32_t> StopIds(const Tokenizer& tokenizer, ChatTemplate cha
 //
 // Errors: roles in another order; a user or system message with a mark of the template; a tokenizer
 // without a piece that the template needs.
-inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
-                                               ChatTemplate chat_template,
+inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, ChatTemplate chat_template,
                                                std::span<const Message> messages);
 
 // Returns the ids that follow once the model has answered, from the end of its turn to the point
 // where it answers `user_text`: what a conversation that keeps its cache has to compute. Errors as
 // those of EncodeChat.
-inline Result<std::vector<int32_t>> EncodeNextTurn(const Tokenizer& tokenizer,
-                                                   ChatTemplate chat_template,
+inline Result<std::vector<int32_t>> EncodeNextTurn(const Tokenizer& tokenizer, ChatTemplate chat_template,
                                                    std::string_view user_text);
 
 // Implementation.
@@ -187,8 +185,7 @@ inline void WriteUser(ChatTemplate chat_template, std::string_view system, std::
 }
 
 // Writes what the model answered, as the template has it in earlier turns.
-inline void WriteAssistant(ChatTemplate chat_template, std::string_view content,
-                           PromptWriter& out) {
+inline void WriteAssistant(ChatTemplate chat_template, std::string_view content, PromptWriter& out) {
   switch (chat_template) {
     case ChatTemplate::kGemma:
       return out.Text(Trim(content));
@@ -226,9 +223,8 @@ inline Result<void> CheckContent(ChatTemplate chat_template, std::string_view co
   if (chat_template == ChatTemplate::kZephyr) marks = {"<|system|>", "<|user|>", "<|assistant|>"};
   for (const std::string_view mark : marks) {
     if (content.find(mark) == std::string_view::npos) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                "a message contains " + std::string(mark) + ", which the chat template " +
-                    std::string(NameOf(chat_template)) + " uses to separate messages");
+    return Fail(ErrorCode::kInvalidArgument, "a message contains " + std::string(mark) + ", which the chat template " +
+                                                 std::string(NameOf(chat_template)) + " uses to separate messages");
   }
   return {};
 }
@@ -236,9 +232,8 @@ inline Result<void> CheckContent(ChatTemplate chat_template, std::string_view co
 // Checks the messages after the system message: user and assistant in turns, from user to user.
 inline Result<void> CheckRoles(ChatTemplate chat_template, std::span<const Message> turns) {
   const auto refuse = [&](const std::string& what) {
-    return Fail(ErrorCode::kInvalidArgument, "the chat template " +
-                                                 std::string(NameOf(chat_template)) +
-                                                 " cannot express these messages: " + what);
+    return Fail(ErrorCode::kInvalidArgument,
+                "the chat template " + std::string(NameOf(chat_template)) + " cannot express these messages: " + what);
   };
   for (size_t i = 0; i < turns.size(); ++i) {
     if (turns[i].role == Role::kSystem) return refuse("a system message can only come first");
@@ -251,8 +246,7 @@ inline Result<void> CheckRoles(ChatTemplate chat_template, std::span<const Messa
 
 }  // namespace internal
 
-inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
-                                               ChatTemplate chat_template,
+inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, ChatTemplate chat_template,
                                                std::span<const Message> messages) {
   return NoThrow("encoding a chat", [&]() -> Result<std::vector<int32_t>> {
     std::string_view system;
@@ -286,8 +280,7 @@ inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
   });
 }
 
-inline Result<std::vector<int32_t>> EncodeNextTurn(const Tokenizer& tokenizer,
-                                                   ChatTemplate chat_template,
+inline Result<std::vector<int32_t>> EncodeNextTurn(const Tokenizer& tokenizer, ChatTemplate chat_template,
                                                    std::string_view user_text) {
   return NoThrow("encoding a turn", [&]() -> Result<std::vector<int32_t>> {
     if (Result<void> valid = internal::CheckContent(chat_template, user_text); !valid) {

@@ -17,14 +17,14 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/json_fields.h"
-#include "skald/base/json_tree.h"
+#include "skald/base/json/json_fields.h"
+#include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/sentencepiece_writer.h"
 #include "skald/text/tokenizer.h"
-#include "skald/weights/gguf_metadata.h"
+#include "skald/weights/files/gguf_metadata.h"
 
 namespace skald {
 namespace internal {

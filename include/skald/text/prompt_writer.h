@@ -22,8 +22,7 @@ namespace skald::internal {
 // must outlive this.
 class PromptWriter {
  public:
-  PromptWriter(const Tokenizer& tokenizer, std::string_view format)
-      : tokenizer_(tokenizer), format_(format) {}
+  PromptWriter(const Tokenizer& tokenizer, std::string_view format) : tokenizer_(tokenizer), format_(format) {}
 
   void Text(std::string_view text) { text_ += text; }
   void Bos() { Special("BOS", tokenizer_.bos_id()); }
@@ -55,9 +54,8 @@ class PromptWriter {
   void Special(std::string_view name, std::optional<int32_t> id) {
     Break();
     if (id) return ids_.push_back(*id);
-    Keep({ErrorCode::kInvalidArgument, "the chat template " + std::string(format_) +
-                                           " needs the piece " + std::string(name) +
-                                           ", which the tokenizer does not have"});
+    Keep({ErrorCode::kInvalidArgument, "the chat template " + std::string(format_) + " needs the piece " +
+                                           std::string(name) + ", which the tokenizer does not have"});
   }
 
   void Keep(Error error) {

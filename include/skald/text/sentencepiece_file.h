@@ -106,9 +106,9 @@ inline Result<void> CheckSentencePieceOutline(std::string_view bytes) {
     const std::optional<uint64_t> field = TakeField(bytes);
     if (!field && !has_pieces) break;
     if (!field) {
-      return Fail(ErrorCode::kDataLoss,
-                  "SentencePiece model damaged or cut short: it has " + std::to_string(size) +
-                      " bytes, and the field at byte " + std::to_string(offset) + " is not whole");
+      return Fail(ErrorCode::kDataLoss, "SentencePiece model damaged or cut short: it has " + std::to_string(size) +
+                                            " bytes, and the field at byte " + std::to_string(offset) +
+                                            " is not whole");
     }
     has_pieces |= *field == kPieces;
     has_trainer_spec |= *field == kTrainerSpec;
@@ -116,13 +116,12 @@ inline Result<void> CheckSentencePieceOutline(std::string_view bytes) {
   }
   if (size == 0) return Fail(ErrorCode::kDataLoss, "no bytes, expected a SentencePiece model");
   if (!has_pieces) {
-    return Fail(ErrorCode::kDataLoss, "not a SentencePiece model: none of its " +
-                                          std::to_string(size) + " bytes start a list of pieces");
+    return Fail(ErrorCode::kDataLoss,
+                "not a SentencePiece model: none of its " + std::to_string(size) + " bytes start a list of pieces");
   }
   if (has_trainer_spec && has_normalizer_spec) return {};
-  return Fail(
-      ErrorCode::kDataLoss,
-      "SentencePiece model cut short: it ends before its trainer and normalizer specifications");
+  return Fail(ErrorCode::kDataLoss,
+              "SentencePiece model cut short: it ends before its trainer and normalizer specifications");
 }
 
 }  // namespace skald::internal

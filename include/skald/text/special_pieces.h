@@ -23,9 +23,8 @@ namespace skald {
 // Markers that published models define in one of three ways: as control pieces, which SentencePiece never finds in a
 // text (Mistral v0.3); as user-defined pieces, which it finds in any text (Gemma); or as pieces like any others.
 inline constexpr std::array<std::string_view, 12> kTurnMarkers = {
-    "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>",
-    "<|im_start|>",    "<|im_end|>",    "<|system|>",       "<|user|>",
-    "<|assistant|>",   "<|end|>",       "[INST]",           "[/INST]"};
+    "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "<|im_start|>", "<|im_end|>",
+    "<|system|>",      "<|user|>",      "<|assistant|>",    "<|end|>",        "[INST]",       "[/INST]"};
 
 // Returns whether a user-defined piece of this name is a marker. All that stands in brackets counts as one, known or
 // not, but the tags of HTML that Gemma has for formatted text.

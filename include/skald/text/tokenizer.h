@@ -28,10 +28,10 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/files/small_file.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
-#include "skald/base/small_file.h"
 #include "skald/text/sentencepiece_file.h"
 #include "skald/text/special_pieces.h"
 
@@ -70,8 +70,7 @@ class Tokenizer {
   // steer the model. Any bytes are allowed: each one that is not part of valid UTF-8 counts as U+FFFD. With
   // ParseSpecial::kYes each stretch of text between special pieces is encoded on its own, and so starts with the space
   // that some models put before every text.
-  Result<std::vector<int32_t>> Encode(std::string_view text,
-                                      ParseSpecial parse_special = ParseSpecial::kNo) const;
+  Result<std::vector<int32_t>> Encode(std::string_view text, ParseSpecial parse_special = ParseSpecial::kNo) const;
 
   // Returns the text of `ids`. Control pieces leave no trace, bytes that form no character become
   // one U+FFFD each, and the leading space that encoding adds is dropped. An id beyond the
@@ -110,15 +109,11 @@ class Tokenizer {
   explicit Tokenizer(std::unique_ptr<const sentencepiece::SentencePieceProcessor> processor)
       : processor_(std::move(processor)) {}
 
-  static std::optional<int32_t> IfDefined(int id) {
-    return id < 0 ? std::nullopt : std::optional<int32_t>(id);
-  }
+  static std::optional<int32_t> IfDefined(int id) { return id < 0 ? std::nullopt : std::optional<int32_t>(id); }
 
   Result<void> CheckId(int32_t id) const;
   std::optional<int32_t> FindPiece(PieceKind kind, std::string_view beginning = {}) const;
-  int32_t SameSpelling(int32_t id) const {
-    return processor_->PieceToId(processor_->IdToPiece(id));
-  }
+  int32_t SameSpelling(int32_t id) const { return processor_->PieceToId(processor_->IdToPiece(id)); }
   Result<std::vector<int32_t>> EncodeAsLibraryDoes(std::string_view text) const;
   Result<std::vector<int32_t>> EncodePlain(std::string_view text) const;
   Result<std::vector<int32_t>> SpellOut(std::string_view name, int32_t id) const;
@@ -141,8 +136,8 @@ inline Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t model_voc
   constexpr size_t kPaddedTo = 64, kMaxPadding = 127;
   const size_t pieces = tokenizer.vocab_size();
   if (model_vocab_size == pieces) return {};
-  const bool padded = model_vocab_size > pieces && model_vocab_size - pieces <= kMaxPadding &&
-                      model_vocab_size % kPaddedTo == 0;
+  const bool padded =
+      model_vocab_size > pieces && model_vocab_size - pieces <= kMaxPadding && model_vocab_size % kPaddedTo == 0;
   if (padded) return {};
   return NoThrow("the vocabulary", [&]() -> Result<void> {
     return Fail(ErrorCode::kInvalidArgument, "the tokenizer has " + std::to_string(pieces) +
@@ -238,8 +233,7 @@ inline PieceKind Tokenizer::KindOf(int32_t id) const {
 }
 
 inline uint8_t Tokenizer::ByteOf(int32_t id) const {
-  const std::string& piece =
-      processor_->IdToPiece(id);  // <0xNN>, which the library checked on loading
+  const std::string& piece = processor_->IdToPiece(id);  // <0xNN>, which the library checked on loading
   uint8_t byte = 0;
   std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16);
   return byte;

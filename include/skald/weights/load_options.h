@@ -10,9 +10,9 @@
 #include <functional>
 #include <string_view>
 
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
-#include "skald/base/thread_pool.h"
+#include "skald/base/threads/thread_pool.h"
 
 namespace skald {
 
@@ -32,9 +32,9 @@ enum class PackedCheck {
 
 struct LoadOptions {
   // Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
-  // kQ4_0 at about a quarter of bf16's size (base/group_layout.h says what they are, benchmarks/README.md what they
-  // cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are). What a
-  // file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
+  // kQ4_0 at about a quarter of bf16's size (base/numbers/group_layout.h says what they are, benchmarks/README.md what
+  // they cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are).
+  // What a file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
   DType dtype = DType::kBF16;
   unsigned threads = 1;  // that pack or check; 1 to kMaxThreads
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==

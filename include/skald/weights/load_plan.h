@@ -21,19 +21,19 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/executor.h"
 #include "skald/base/message.h"
-#include "skald/base/numeric.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
-#include "skald/weights/checkpoint.h"
+#include "skald/base/threads/executor.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/tensor_names.h"
+#include "skald/weights/files/tensor_view.h"
 #include "skald/weights/load_options.h"
-#include "skald/weights/matrix.h"
-#include "skald/weights/pack.h"
+#include "skald/weights/packing/pack.h"
+#include "skald/weights/packing/recurrent_transforms.h"
+#include "skald/weights/packing/rope_rows.h"
 #include "skald/weights/parameters.h"
-#include "skald/weights/recurrent_transforms.h"
-#include "skald/weights/rope_rows.h"
-#include "skald/weights/tensor_names.h"
-#include "skald/weights/tensor_view.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -55,15 +55,12 @@ class LoadPlan {
     const TensorView* planned = checkpoint_.Find(original);
     if (copy == nullptr || planned == nullptr) return;
     used_.insert(copy->name);
-    const bool same =
-        copy->dtype_name == planned->dtype_name &&
-        std::ranges::equal(copy->shape, planned->shape) &&
-        copy->bytes.size() == planned->bytes.size() &&
-        std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
+    const bool same = copy->dtype_name == planned->dtype_name && std::ranges::equal(copy->shape, planned->shape) &&
+                      copy->bytes.size() == planned->bytes.size() &&
+                      std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
     if (!same) {
-      Complain(ErrorCode::kInvalidArgument,
-               Concat({name, ": expected none, or a copy of ", original,
-                       ", because the Config ties the output head to the embedding"}));
+      Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected none, or a copy of ", original,
+                                                    ", because the Config ties the output head to the embedding"}));
     }
   }
 
@@ -73,17 +70,15 @@ class LoadPlan {
     for (const TensorView& tensor : checkpoint_.tensors()) {
       const bool is_ours = names_.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
       if (!is_ours || used_.contains(tensor.name)) continue;
-      Complain(
-          ErrorCode::kInvalidArgument,
-          Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",
-                  ShapeText(tensor.shape)}));
+      Complain(ErrorCode::kInvalidArgument,
+               Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",
+                       ShapeText(tensor.shape)}));
     }
     return status_;
   }
 
   // Fills every target. Call after Check succeeded.
-  void Execute(DType dtype, ExecutorRef executor,
-               const std::function<void(const LoadProgress&)>& progress) {
+  void Execute(DType dtype, ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
     for (const VectorStep& step : vectors_) ReadVector(step, progress);
     for (const TransposedStep& step : transposed_) ReadTransposed(step, dtype, executor, progress);
     for (const MatrixStep& step : matrices_) ReadMatrix(step, dtype, executor, progress);
@@ -132,8 +127,9 @@ class LoadPlan {
       const TensorView* tensor = Require(name, part.shape);
       step.tensors.push_back(tensor);
       if (tensor == nullptr || !tensor->rope_pairs_adjacent) continue;
-      Complain(ErrorCode::kUnsupported, Concat({name, ": biases of queries and keys cannot be read from a GGUF "
-                                                      "file of the architecture llama"}));
+      Complain(ErrorCode::kUnsupported, Concat({name,
+                                                ": biases of queries and keys cannot be read from a GGUF "
+                                                "file of the architecture llama"}));
     }
     if (parameter.unit_offset && !names_.norms_with_offset) {
       step.convert = [](std::vector<float>& values) {
@@ -152,33 +148,29 @@ class LoadPlan {
   const TensorView* Require(const std::string& name, std::span<const uint64_t> shape, bool takes_groups = false) {
     const TensorView* tensor = checkpoint_.Find(name);
     if (tensor == nullptr) {
-      Complain(ErrorCode::kNotFound,
-               Concat({name, ": expected a tensor of shape ", ShapeText(shape), ", found none"}));
+      Complain(ErrorCode::kNotFound, Concat({name, ": expected a tensor of shape ", ShapeText(shape), ", found none"}));
       return nullptr;
     }
     used_.insert(tensor->name);
     if (!std::ranges::equal(tensor->shape, shape)) {
-      Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected shape ", ShapeText(shape),
-                                                    ", found ", ShapeText(tensor->shape)}));
+      Complain(ErrorCode::kInvalidArgument,
+               Concat({name, ": expected shape ", ShapeText(shape), ", found ", ShapeText(tensor->shape)}));
     } else if (!tensor->dtype && !(takes_groups && tensor->format != nullptr)) {
       const bool may_be_grouped = takes_groups && checkpoint_.gguf() != nullptr;
-      Complain(ErrorCode::kUnsupported,
-               Concat({name, ": expected F32, F16 or BF16",
-                       may_be_grouped ? " or a quantised type that Skald reads" : "", ", found ",
-                       QuotedName(tensor->dtype_name)}));
+      Complain(ErrorCode::kUnsupported, Concat({name, ": expected F32, F16 or BF16",
+                                                may_be_grouped ? " or a quantised type that Skald reads" : "",
+                                                ", found ", QuotedName(tensor->dtype_name)}));
     }
     bytes_total_ += tensor->bytes.size();
     return tensor;
   }
 
-  void Report(const TensorView& tensor, uint64_t bytes,
-              const std::function<void(const LoadProgress&)>& progress) {
+  void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress) {
     bytes_done_ += bytes;
     if (progress) progress({tensor.name, bytes_done_, bytes_total_});
   }
 
-  void ReadVector(const VectorStep& step,
-                  const std::function<void(const LoadProgress&)>& progress) {
+  void ReadVector(const VectorStep& step, const std::function<void(const LoadProgress&)>& progress) {
     step.target->clear();
     for (const TensorView* tensor : step.tensors) {
       AppendFloats(tensor->bytes.data(), *tensor->dtype, tensor->bytes.size() / SizeOf(*tensor->dtype), *step.target);
@@ -222,8 +214,7 @@ class LoadPlan {
     *step.target = PackMatrix(sources, step.cols, PackedType(sources, dtype), executor, [&](size_t rows) {
       while (rows != 0) {
         const size_t here = std::min(rows, sources[part].rows - row);
-        Report(*step.tensors[part], uint64_t{here} * RowBytes(sources[part], step.cols),
-               progress);
+        Report(*step.tensors[part], uint64_t{here} * RowBytes(sources[part], step.cols), progress);
         rows -= here;
         row += here;
         if (row < sources[part].rows) continue;

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "skald/base/message.h"
-#include "skald/weights/matrix.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 

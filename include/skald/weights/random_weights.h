@@ -13,14 +13,14 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/float_environment.h"
-#include "skald/base/group_layout.h"
-#include "skald/base/numeric.h"
-#include "skald/base/packed_layout.h"
-#include "skald/weights/matrix.h"
-#include "skald/weights/pack_groups.h"
-#include "skald/weights/pack_rows.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/weights/packing/pack_groups.h"
+#include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 namespace internal {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "bench/bench.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/bench_measure.h"
+#include "bench/bench_report.h"
+#include "benchmarks/machine_limits.h"
+#include "commands/simd.h"
+#include "conversation/language_model.h"
+#include "setup.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
+
+namespace skald::program {
+namespace {
+
+// A model, and what the table calls it.
+struct BenchModel {
+  std::string name;
+  std::unique_ptr<LanguageModel> model;
+};
+
+// With the weights as `weight_type`; unset, as the options of all commands say.
+Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
+  if (!options.bench.shape.empty()) {
+    auto model = RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16));
+    if (!model) return Failure(model.error());
+    return BenchModel{options.bench.shape, std::move(*model)};
+  }
+  Options one = options;
+  one.weight_type = weight_type;
+  const auto info = IdentifyModel(one.model);
+  if (!info) return Failure(info.error());
+  auto model = LoadWeights(one, *info);
+  if (!model) return Failure(model.error());
+  return BenchModel{std::string(info->name), std::move(*model)};
+}
+
+// All cases for so many threads. A length of 0 stands for no such case.
+std::vector<BenchCase> CasesOf(const BenchOptions& options, uint32_t threads) {
+  std::vector<BenchCase> cases;
+  for (const uint32_t depth : options.depths) {
+    for (const uint32_t tokens : options.prompts) {
+      if (tokens != 0) cases.push_back({true, tokens, depth, 1, threads});
+    }
+    for (const uint32_t tokens : options.generated) {
+      for (const uint32_t sequences : options.sequences) {
+        if (tokens != 0) cases.push_back({false, tokens, depth, sequences, threads});
+      }
+    }
+  }
+  return cases;
+}
+
+class Bench {
+ public:
+  explicit Bench(const BenchOptions& options) : options_(options) {}
+
+  // Measures all cases of a model on the SIMD target in use.
+  Result<void> Run(const BenchModel& model) {
+    const BenchSetting setting{model.name, model.model->Cost().weight_type, SimdTarget()};
+    for (const uint32_t threads : options_.threads) {
+      const MachineLimits& limits = LimitsOf(setting.simd, threads);
+      for (const BenchCase& bench_case : CasesOf(options_, threads)) {
+        const auto measured = Measure(*model.model, bench_case, limits, options_.repetitions);
+        if (!measured) return Failure(measured.error());
+        report_.Add(setting, bench_case, *measured);
+      }
+    }
+    return {};
+  }
+
+  Result<void> Finish() const {
+    report_.PrintLimits();
+    return options_.json.empty() ? Result<void>() : report_.WriteJson(options_.json);
+  }
+
+ private:
+  const MachineLimits& LimitsOf(const std::string& simd, uint32_t threads) {
+    const auto [entry, is_new] = limits_.try_emplace({simd, threads});
+    if (is_new) {
+      ThreadPool pool(threads);
+      entry->second = MeasureLimits(ExecutorRef(pool));
+      report_.AddLimits(simd, threads, entry->second);
+    }
+    return entry->second;
+  }
+
+  const BenchOptions& options_;
+  BenchReport report_;
+  std::map<std::pair<std::string, uint32_t>, MachineLimits> limits_;
+};
+
+}  // namespace
+
+Result<int> RunBench(const Options& options) {
+  std::vector<std::string> targets = options.bench.simd;
+  if (targets.empty()) targets.push_back(SimdTarget());
+  if (targets == std::vector<std::string>{"all"}) targets = SimdTargets();
+  for (const std::string& target : targets) {
+    if (auto there = UseSimdTarget(target); !there) return Failure(there.error());
+  }
+  std::vector<std::optional<DType>> types(options.bench.weight_types.begin(), options.bench.weight_types.end());
+  if (types.empty()) types.push_back(options.weight_type);
+
+  std::optional<Bench> bench;
+  for (const auto type : types) {
+    const auto model = LoadModel(options, type);
+    if (!model) return Failure(model.error());
+    if (!bench) bench.emplace(options.bench);
+    for (const std::string& target : targets) {
+      (void)UseSimdTarget(target);
+      if (auto measured = bench->Run(*model); !measured) return Failure(measured.error());
+    }
+  }
+  if (auto finished = bench->Finish(); !finished) return Failure(finished.error());
+  return 0;
+}
+
+}  // namespace skald::program

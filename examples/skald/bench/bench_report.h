@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What skald bench writes: a Markdown table that grows as it measures, and a JSON file for plots.
+
+#ifndef SKALD_EXAMPLES_SKALD_BENCH_BENCH_REPORT_H_
+#define SKALD_EXAMPLES_SKALD_BENCH_BENCH_REPORT_H_
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/bench_measure.h"
+#include "benchmarks/machine_limits.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/result.h"
+
+namespace skald::program {
+
+// What a row tells of besides its case.
+struct BenchSetting {
+  std::string model;
+  DType weight_type;
+  std::string simd;
+};
+
+class BenchReport {
+ public:
+  // Prints the head of the table.
+  BenchReport();
+
+  void AddLimits(const std::string& simd, uint32_t threads, const MachineLimits& limits);
+
+  // Prints a row.
+  void Add(const BenchSetting& setting, const BenchCase& bench_case, const Measurement& measurement);
+
+  // Prints the table of limits.
+  void PrintLimits() const;
+
+  // Writes everything. Error: the file cannot be written.
+  Result<void> WriteJson(const std::filesystem::path& path) const;
+
+ private:
+  nlohmann::ordered_json json_;
+};
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_BENCH_BENCH_REPORT_H_

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "commands/chat.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "conversation/rescue.h"
+#include "conversation/saved_state.h"
+#include "setup.h"
+#include "skald/base/no_throw.h"
+#include "skald/text/chat_template.h"
+#include "skald/text/stream_decoder.h"
+#include "skald/weights/packed_files/packed_source.h"
+#include "terminal/interrupt.h"
+#include "terminal/line_reader.h"
+#include "terminal/messages.h"
+#include "terminal/standard_streams.h"
+
+namespace skald::program {
+namespace {
+
+constexpr const char* kCommands =
+    "/undo takes back your last message and its answer, /clear forgets everything, /save, /load and /fork FILE, "
+    "/sessions lists files, /quit ends the chat";
+
+// The conversation as turns: a message and its answer. A turn begins where the answer before it ended, so any
+// turn but the first can be taken out and what is left is still a well-formed chat.
+class Chat {
+ public:
+  Chat(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer, Session& session)
+      : options_(options),
+        tokenizer_(tokenizer),
+        session_(session),
+        template_(ChooseChatTemplate(options, info, tokenizer)),
+        sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens},
+        source_(DescribeSource(options.model)) {}
+
+  // The file that the conversation is kept in, if any.
+  const std::optional<std::filesystem::path>& file() const { return file_; }
+  uint64_t seed() const { return sampling_.settings.random.seed; }
+
+  ChatTemplate chat_template() const { return template_; }
+
+  // Prints the answer to `message` as it comes.
+  Result<void> Answer(const std::string& message) {
+    const auto prompt = Encode(message);
+    if (!prompt) return Failure(prompt.error());
+    if (auto room = MakeRoom(prompt->size()); !room) return room;
+    const uint32_t begin = session_.size();
+    sampling_.settings.random.stream = ++questions_;  // so that a message sent again gets another answer
+
+    StreamDecoder decoder(tokenizer_);
+    if (template_ == ChatTemplate::kNone) Prime(decoder, *prompt);
+    const auto print = [&](int32_t id) { return PrintText(decoder.Push(id).value_or("")); };
+    const auto ending = NoThrow("the answer", [&] { return session_.Generate(*prompt, sampling_, print); });
+    PrintText(decoder.Flush() + "\n");
+    if (!ending) {
+      static_cast<void>(session_.Rewind(begin));  // the answer so far must not become part of a turn
+      return Failure(ending.error());
+    }
+    if (session_.size() > begin) turns_.push_back(begin);
+    if (*ending == Ending::kContextFull) Note("the context is full, which ended the answer");
+    if (*ending == Ending::kInterrupted) Note("interrupted");
+    return {};
+  }
+
+  Result<void> Undo() {
+    if (turns_.empty()) return Fail(ErrorCode::kFailedPrecondition, "there is no message to take back");
+    if (auto rewound = session_.Rewind(turns_.back()); !rewound) return rewound;
+    turns_.pop_back();
+    return {};
+  }
+
+  Result<void> Clear() {
+    turns_.clear();
+    return session_.Rewind(0);
+  }
+
+  // Begins to keep the conversation in `file`: goes on from there if the file exists. Errors: those of Load; the file
+  // cannot be written.
+  Result<void> KeepIn(const std::filesystem::path& file) {
+    if (auto known = IdentifyModelOnce(); !known) return known;
+    std::error_code ignored;  // of what cannot be asked reading or writing tells the error
+    if (std::filesystem::exists(file, ignored)) {
+      if (auto loaded = Load(file); !loaded) return loaded;
+    }
+    if (auto writable = CheckFolder(file); !writable) return writable;
+    file_ = file;
+    return {};
+  }
+
+  Result<void> Save(const std::filesystem::path& file) {
+    if (auto known = IdentifyModelOnce(); !known) return known;
+    auto fork = session_.ForkCache();
+    if (!fork) return Failure(fork.error());
+    SavedChat saved{std::move(*fork), session_.pending(), turns_, questions_, options_.sampler};
+    saved.sampler.random.seed = seed();
+    if (auto done = SaveChat(file, *owner_, saved); !done) return done;
+    Note("saved to " + file.string());
+    return {};
+  }
+
+  // An error leaves the conversation as it is.
+  Result<void> Load(const std::filesystem::path& file) {
+    if (auto known = IdentifyModelOnce(); !known) return known;
+    auto saved = LoadChat(file, *owner_, session_.pool());
+    if (!saved) return Failure(saved.error());
+    session_.Replace(std::move(saved->cache), std::move(saved->pending));
+    turns_ = std::move(saved->turns);
+    questions_ = saved->questions;
+    if (!options_.seed) sampling_.settings.random.seed = saved->sampler.random.seed;
+    file_ = file;
+    Note("going on from " + file.string() + ": " + std::to_string(turns_.size()) + " messages, " +
+         std::to_string(session_.size()) + " tokens");
+    return {};
+  }
+
+  // What comes now goes to `file`; the present file, if any, keeps what was said until now.
+  Result<void> Fork(const std::filesystem::path& file) {
+    if (file_) {
+      if (auto saved = Save(*file_); !saved) return saved;
+    }
+    if (auto saved = Save(file); !saved) return saved;
+    file_ = file;
+    return {};
+  }
+
+ private:
+  // Reading all weights takes a while, so it waits until something is saved; by then they may be others.
+  Result<void> IdentifyModelOnce() {
+    if (owner_ != nullptr) return {};
+    if (!source_) return Failure(source_.error());
+    const auto now = DescribeSource(options_.model);
+    if (!now || *now != *source_) {
+      return Fail(ErrorCode::kFailedPrecondition,
+                  options_.model.string() + ": the model has changed since the chat began");
+    }
+    auto owner = IdentifyOwner(options_);
+    if (!owner) return Failure(owner.error());
+    owner_ = std::move(*owner);
+    return {};
+  }
+
+  Result<std::vector<int32_t>> Encode(const std::string& message) const {
+    if (turns_.empty()) {
+      std::vector<Message> messages = {{Role::kUser, message}};
+      if (!options_.system.empty()) messages.insert(messages.begin(), {Role::kSystem, options_.system});
+      return EncodeChat(tokenizer_, template_, messages);
+    }
+    // Without a template the message goes on with the text. Most tokenizers put a space before it by
+    // themselves.
+    const bool needs_space = template_ == ChatTemplate::kNone && tokenizer_.leading_space() == LeadingSpace::kKeep;
+    return EncodeNextTurn(tokenizer_, template_, (needs_space ? " " : "") + message);
+  }
+
+  // Makes the answer go on with the text of `prompt`, with a space before its first word if it needs one.
+  static void Prime(StreamDecoder& decoder, const std::vector<int32_t>& prompt) {
+    for (const int32_t id : prompt) static_cast<void>(decoder.Push(id));
+  }
+
+  // Forgets the oldest turns until a prompt and an answer to it fit, or a prompt and a quarter of the
+  // context. The first turn stays: it holds the system message, and models attend much to the very beginning.
+  Result<void> MakeRoom(size_t prompt_tokens) {
+    const size_t can_fit = session_.max_tokens() - std::min(session_.max_tokens(), EndOfTurn(0));
+    if (prompt_tokens > can_fit) {
+      return Fail(ErrorCode::kOutOfRange, "the message has " + std::to_string(prompt_tokens) + " tokens, but at most " +
+                                              std::to_string(can_fit) + " fit (see --max-context and /clear)");
+    }
+    const size_t wanted = prompt_tokens + std::min<size_t>(sampling_.max_tokens, session_.max_tokens() / 4);
+    size_t forgotten = 0;
+    while (turns_.size() > 1 && session_.tokens_left() < wanted) {
+      const uint32_t begin = turns_[1], end = EndOfTurn(1);
+      if (auto erased = session_.Forget(begin, end); !erased) return Annotate("the context is full", erased);
+      turns_.erase(turns_.begin() + 1);
+      std::for_each(turns_.begin() + 1, turns_.end(), [&](uint32_t& turn) { turn -= end - begin; });
+      ++forgotten;
+    }
+    if (forgotten > 0) {
+      Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
+           (forgotten == 1 ? " is" : " are") + " forgotten");
+    }
+    return {};
+  }
+
+  // Where turn `i`, or a conversation without turns, ends.
+  uint32_t EndOfTurn(size_t i) const { return i + 1 < turns_.size() ? turns_[i + 1] : session_.size(); }
+
+  const Options& options_;
+  const Tokenizer& tokenizer_;
+  Session& session_;
+  ChatTemplate template_;
+  Sampling sampling_;
+  std::vector<uint32_t> turns_;  // where each one begins
+  uint64_t questions_ = 0;
+  std::optional<std::filesystem::path> file_;
+  Result<std::string> source_;               // of the weights that run
+  std::shared_ptr<const StateOwner> owner_;  // null until it is needed
+};
+
+// Lists the files beside the chat's own that have its extension.
+Result<void> ListSessions(const Chat& chat) {
+  const std::filesystem::path file = chat.file().value_or("chat.skald");
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == file.extension()) names.push_back(entry->path().filename().string());
+  }
+  if (error) return Fail(ErrorCode::kNotFound, folder.string() + ": " + error.message());
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) Note(name + (name == file.filename() ? " (this one)" : ""));
+  if (names.empty()) Note("there are no conversations in " + folder.string());
+  return {};
+}
+
+// Carries out a line that begins with a slash, other than /quit.
+Result<void> RunCommand(const std::string& line, Chat& chat) {
+  const size_t space = std::min(line.find(' '), line.size());
+  const std::string command = line.substr(0, space);
+  const std::filesystem::path file = line.substr(std::min(space + 1, line.size()));
+  if (command == "/undo" && file.empty()) return chat.Undo();
+  if (command == "/clear" && file.empty()) return chat.Clear();
+  if (command == "/sessions" && file.empty()) return ListSessions(chat);
+  if (command == "/save" && file.empty() && chat.file()) return chat.Save(*chat.file());
+  if (command == "/save" || command == "/load" || command == "/fork") {
+    if (file.empty()) return Fail(ErrorCode::kInvalidArgument, command + " needs the name of a file");
+    return command == "/save" ? chat.Save(file) : command == "/load" ? chat.Load(file) : chat.Fork(file);
+  }
+  return Fail(ErrorCode::kInvalidArgument, "there is no command " + line + "; " + kCommands);
+}
+
+// Answers messages until the user or a signal ends the chat, or the output fails. Errors: the input's.
+Result<void> Talk(Chat& chat, LineReader& input, bool terminal) {
+  std::string line;
+  while (StopSignal() == 0 && std::cout.good()) {
+    if (terminal) std::cerr << "> ";
+    const auto event = input.Next(line);
+    if (!event) return Failure(event.error());
+    if (terminal && *event != InputEvent::kLine) std::cerr << '\n';
+    if (*event == InputEvent::kInterrupted) {
+      if (StopSignal() == 0) Note("/quit or Ctrl-D ends the chat");
+      continue;
+    }
+    if (*event == InputEvent::kEnd || line == "/quit") break;
+    if (line.empty()) continue;
+    const Result<void> done =
+        NoThrow("the chat", [&] { return line.starts_with('/') ? RunCommand(line, chat) : chat.Answer(line); });
+    if (!done) Note(done.error().message);
+  }
+  return {};
+}
+
+// Asks on a terminal for another file to save the chat in. Returns false if none is named that takes it.
+bool SaveWhereTheUserSays(Chat& chat, LineReader& input) {
+  std::string name;
+  while (StopSignal() == 0) {
+    Note("the conversation is not saved; name a file for it, or none to leave that to the program");
+    std::cerr << "> ";
+    const auto event = input.Next(name);
+    if (!event || *event != InputEvent::kLine || name.empty()) break;
+    const auto saved = chat.Save(name);
+    if (saved) return true;
+    Note(saved.error().message);
+  }
+  return false;
+}
+
+// Saves the chat in its file, or somewhere if that fails, which remains an error: it says where.
+Result<void> SaveAtTheEnd(Chat& chat, LineReader& input, bool terminal) {
+  if (!chat.file()) return {};
+  const auto saved = chat.Save(*chat.file());
+  if (saved) return {};
+  if (terminal) {
+    Note(saved.error().message);
+    if (SaveWhereTheUserSays(chat, input)) return saved;
+  }
+  const auto other = SaveElsewhere(*chat.file(), [&](const std::filesystem::path& path) { return chat.Save(path); });
+  return Fail(saved.error().code,
+              saved.error().message + (other ? "; the conversation is in " + other->string()
+                                             : "; nor can it be saved elsewhere: " + other.error().message));
+}
+
+}  // namespace
+
+Result<int> RunChat(const Options& options) {
+  const auto info = FindModel(options);
+  if (!info) return Failure(info.error());
+  const auto tokenizer = LoadTokenizer(options, *info);
+  if (!tokenizer) return Failure(tokenizer.error());
+  const auto model = LoadWeights(options, *info);
+  if (!model) return Failure(model.error());
+  auto session = StartSession(options, *info, **model);
+  if (!session) return Failure(session.error());
+
+  Chat chat(options, *info, *tokenizer, *session);
+  const bool terminal = isatty(STDIN_FILENO) == 1;
+  if (chat.chat_template() == ChatTemplate::kNone) {
+    Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");
+  }
+  if (terminal) Note(kCommands);
+  if (options.session) {
+    if (auto kept = chat.KeepIn(*options.session); !kept) return Failure(kept.error());
+  }
+  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
+  LineReader input;
+  const auto talked = Talk(chat, input, terminal);
+  PrintClosingLine(*info, *session, chat.seed(), "");
+  if (auto saved = SaveAtTheEnd(chat, input, terminal); !saved) return Failure(saved.error());
+  if (!talked) return Failure(talked.error());
+  return StopSignal() == 0 ? 0 : ExitCodeOfSignal();
+}
+
+}  // namespace skald::program

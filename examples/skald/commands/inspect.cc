@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "commands/inspect.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "identify_model.h"
+#include "skald/base/message.h"
+#include "skald/base/printable.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/packed_files/packed_file.h"
+
+namespace skald::program {
+namespace {
+
+constexpr size_t kMaxShown = 60;  // characters of a string, and of an array's beginning
+
+// Each returns one short line of ASCII.
+std::string Shortened(std::string text) {
+  if (text.size() > kMaxShown) text.replace(kMaxShown, std::string::npos, "...");
+  return text;
+}
+std::string Show(const nlohmann::json& value) {
+  return Shortened(value.dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace));
+}
+std::string Show(const GgufArray& array) {
+  std::string text;
+  array.ForEach([&text](const GgufValue& element) {
+    text += (text.empty() ? "" : ", ") + std::visit([](const auto& value) { return Show(value); }, element);
+    return text.size() <= kMaxShown;
+  });
+  return std::to_string(array.size()) + " values: " + Shortened(std::move(text));
+}
+
+uint64_t Product(std::span<const uint64_t> shape) {
+  return std::accumulate(shape.begin(), shape.end(), uint64_t{1}, std::multiplies());
+}
+
+// A table of tensors, with the totals of each type at its end.
+class TensorTable {
+ public:
+  // The widest name.
+  explicit TensorTable(size_t width) : width_(static_cast<int>(width)) { std::cout << "tensors:\n"; }
+
+  void Print(const std::string& name, std::string_view type, std::span<const uint64_t> shape, uint64_t bytes) {
+    std::cout << "  " << std::left << std::setw(width_) << name << ' ' << std::setw(9) << Printable(type)
+              << std::setw(20) << ShapeText(shape) << std::right << std::setw(14) << bytes << " bytes\n";
+    for (Total* total : {&totals_[std::string(type)], &all_}) {
+      ++total->tensors;
+      total->elements += Product(shape);
+      total->bytes += bytes;
+    }
+  }
+
+  void PrintTotals() const {
+    std::cout << "totals:\n";
+    for (const auto& [type, total] : totals_) PrintTotal(type, total);
+    PrintTotal("all", all_);
+  }
+
+ private:
+  struct Total {
+    uint64_t tensors = 0, elements = 0, bytes = 0;
+  };
+
+  static void PrintTotal(const std::string& type, const Total& total) {
+    std::cout << "  " << std::left << std::setw(10) << Printable(type) << std::right << std::setw(6) << total.tensors
+              << " tensors" << std::setw(16) << total.elements << " elements" << std::setw(16) << total.bytes
+              << " bytes\n";
+  }
+
+  int width_;
+  std::map<std::string, Total> totals_;
+  Total all_;
+};
+
+void PrintConfig(const std::filesystem::path& path) {
+  const auto info = IdentifyModel(path);
+  const auto why_none = WhyNoConfig(path);
+  if (info) std::cout << "family: " << Printable(info->family) << '\n';
+  std::cout << "Config: " << (why_none ? "none: " + Printable(*why_none) : info->name) << '\n';
+}
+
+void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {
+  const GgufFile* const gguf = checkpoint.gguf();
+  std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
+  if (gguf != nullptr) {
+    std::cout << "metadata:\n";
+    for (const auto& [name, value] : gguf->metadata().values.items()) {
+      const std::string shown = QuotedName(name);
+      std::cout << "  " << shown.substr(1, shown.size() - 2) << " = ";
+      const GgufArray* const array = gguf->metadata().Array(name);
+      std::cout << (array != nullptr ? Show(*array) : Show(value)) << '\n';
+    }
+  }
+  PrintConfig(path);
+  size_t width = 0;
+  for (const TensorView& tensor : checkpoint.tensors()) width = std::max(width, QuotedName(tensor.name).size());
+  TensorTable table(width);
+  for (const TensorView& tensor : checkpoint.tensors()) {
+    table.Print(QuotedName(tensor.name), tensor.dtype_name, tensor.shape, tensor.bytes.size());
+  }
+  table.PrintTotals();
+}
+
+// A packed file has its tensors in a fixed order, without names.
+void InspectPacked(const PackedFile& file) {
+  std::cout << Printable(file.path().native()) << ": packed, to load as " << NameOf(file.table().dtype)
+            << "\npacked from:\n";
+  std::istringstream sources(file.table().source);  // packed_source.h
+  for (std::string line; std::getline(sources, line);) {
+    for (int i = 0; i < 2; ++i) line = line.substr(0, line.rfind(' '));  // leaves its name and size
+    std::cout << "  " << Printable(line) << " bytes\n";
+  }
+  std::cout << "attached:\n";
+  for (const PackedAttachment& attachment : file.table().attachments) {
+    std::cout << "  " << Printable(attachment.name) << ' ' << attachment.range.bytes << " bytes\n";
+  }
+  PrintConfig(file.path());
+  const auto& parameters = file.table().parameters;
+  TensorTable table(std::to_string(parameters.size()).size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const PackedParameter& parameter = parameters[i];
+    if (parameter.rows == 0) continue;  // the Config does without it
+    std::vector<uint64_t> shape = {parameter.rows};
+    if (parameter.cols != 0) shape.push_back(parameter.cols);
+    table.Print(std::to_string(i), NameOf(static_cast<DType>(parameter.dtype)), shape, parameter.range.bytes);
+  }
+  table.PrintTotals();
+}
+
+}  // namespace
+
+Result<int> RunInspect(const Options& options) {
+  if (PackedFile::Recognises(options.model)) {
+    const auto file = PackedFile::Open(options.model);
+    if (!file) return Failure(file.error());
+    InspectPacked(**file);
+    return 0;
+  }
+  const auto checkpoint = Checkpoint::Open(options.model);
+  if (!checkpoint) return Failure(checkpoint.error());
+  InspectCheckpoint(*checkpoint, options.model);
+  return 0;
+}
+
+}  // namespace skald::program

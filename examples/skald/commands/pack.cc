@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "commands/pack.h"
+
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <system_error>
+
+#include "conversation/language_model.h"
+#include "setup.h"
+#include "skald/base/printable.h"
+#include "skald/weights/packed_files/packed_file.h"
+
+namespace skald::program {
+namespace {
+
+Result<int> Verify(const std::filesystem::path& path) {
+  const auto file = PackedFile::Open(path);
+  if (!file) return Failure(file.error());
+  if (auto whole = (*file)->Verify(); !whole) return Failure(whole.error());
+  const PackedTable& table = (*file)->table();
+  std::cout << Printable(path.native()) << ": whole; " << Printable(table.name) << " as " << NameOf(table.dtype)
+            << '\n';
+  return 0;
+}
+
+Result<int> Pack(const Options& options) {
+  const auto info = IdentifyModel(options.model);
+  if (!info) return Failure(info.error());
+  const ProgressBar bar("packing " + std::string(info->name), options.show_progress);
+  const auto packed = PackLanguageModel(*info, options.model, LoadOptionsOf(options, *info, bar), options.packed);
+  if (!packed) return Failure(packed.error());
+  std::error_code ignored;
+  std::cout << Printable(options.packed.native()) << ": " << info->name << ", "
+            << std::filesystem::file_size(options.packed, ignored) << " bytes\n";
+  return 0;
+}
+
+}  // namespace
+
+Result<int> RunPack(const Options& options) { return options.verify ? Verify(options.packed) : Pack(options); }
+
+}  // namespace skald::program

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "conversation/language_model.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/cache/create.h"
+#include "skald/configs/readers/spec_json.h"
+#include "skald/layers/standard_layers.h"
+#include "skald/model/load.h"
+#include "skald/model/load_any.h"
+#include "skald/weights/packed_files/packed_source.h"
+#include "skald/weights/packed_files/packed_writer.h"
+
+namespace skald::program {
+namespace {
+
+// For one row of activations.
+double FlopsOf(const Matrix& matrix) {
+  return 2.0 * static_cast<double>(matrix.rows) * static_cast<double>(matrix.cols);
+}
+
+ModelCost CostOf(const ModelWeights& weights) {
+  ModelCost cost;
+  cost.step_bytes = MemoryBytes(weights) - (weights.head ? weights.embedding.data.size() : 0);
+  cost.flops_per_output = FlopsOf(weights.embedding);
+  std::map<DType, double> flops_of;
+  ForEachArray(
+      ParametersOf(weights), [&](const Matrix& matrix, size_t, size_t) { flops_of[matrix.dtype] += FlopsOf(matrix); },
+      [](const std::vector<float>&, size_t) {});
+  cost.weight_type = std::ranges::max_element(flops_of, {}, &std::pair<const DType, double>::second)->first;
+  for (const auto& [type, flops] : flops_of) cost.flops_per_token += flops;
+  cost.flops_per_token -= cost.flops_per_output * (weights.head ? 2 : 1);
+  for (const Block& block : weights.spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      const Attention* const attention = layer.As<Attention>();
+      if (attention == nullptr) continue;
+      // Multiplying by queries and by probabilities.
+      const double flops = 2.0 * 2.0 * attention->heads * attention->head_dim;
+      (attention->window == 0 ? cost.attention_flops : cost.window_flops) += flops;
+      cost.window = std::max(cost.window, static_cast<uint32_t>(attention->window));
+    }
+  }
+  return cost;
+}
+
+// What a packed file takes along of the files that go with the weights.
+constexpr const char* kAttachedFiles[] = {"config.json", "tokenizer.model", "tokenizer_config.json",
+                                          "chat_template.jinja"};
+
+// Those that there are. A model whose tokenizer is of a kind that Skald does not read still runs on token ids.
+Result<void> Attach(const ReadModelFile& read_file, PackedOrigin& origin) {
+  for (const char* name : kAttachedFiles) {
+    auto content = read_file(name);
+    if (content) {
+      origin.attachments.emplace_back(name, std::move(*content));
+    } else if (content.error().code != ErrorCode::kNotFound && content.error().code != ErrorCode::kUnsupported) {
+      return Failure(content.error());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<BlockPool>> LanguageModel::CreatePool(const RuntimeConfig& runtime) const {
+  return CreateBlockPool(LayoutOf(model_.spec()), runtime);
+}
+
+Result<std::span<const float>> LanguageModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
+                                                      Workspace& workspace) const {
+  return model_.Forward(cache, tokens, workspace);
+}
+Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace) const {
+  return model_.Forward(batch, workspace);
+}
+
+ModelCost LanguageModel::Cost() const { return CostOf(model_.weights()); }
+
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,
+                                                         const LoadOptions& options) {
+  return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<LanguageModel>> {
+    auto weights = LoadWeights(path, info.spec, info.name, options);
+    if (!weights) return Failure(weights.error());
+    return std::make_unique<LanguageModel>(AnyModel(info.name, std::move(*weights), StandardLayers::Functions()));
+  });
+}
+
+Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type) {
+  const auto spec = FindModelByName(name);
+  if (!spec) return Failure(spec.error());
+  if (weight_type == DType::kF16) {
+    return Fail(ErrorCode::kUnsupported, "F16 is a type of files, not of weights in memory");
+  }
+  return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
+    return std::make_unique<LanguageModel>(
+        AnyModel(std::string(name), RandomWeights(*spec, 1, weight_type), StandardLayers::Functions()));
+  });
+}
+
+Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::path& path, const LoadOptions& options,
+                               const std::filesystem::path& output) {
+  return NoThrow(path.native(), [&]() -> Result<void> {
+    const auto source = DescribeSource(path);
+    if (!source) return Failure(source.error());
+    PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, *source, {}};
+    origin.attachments.emplace_back(kSpecAttachment, SpecToJson(info.spec).dump());
+    if (auto attached = Attach(info.read_file, origin); !attached) return attached;
+    const auto weights = LoadWeights(path, info.spec, info.name, options);
+    if (!weights) return Failure(weights.error());
+    return WritePackedFile(output, ParametersOf(*weights), origin);
+  });
+}
+
+}  // namespace skald::program

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model chosen at run time (identify_model.h), and what computing it costs. Only language_model.cc compiles what
+// models are made of.
+
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "identify_model.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/runtime_config.h"
+#include "skald/model/any_model.h"
+#include "skald/model/batch.h"
+#include "skald/model/load.h"
+#include "skald/model/workspace.h"
+
+namespace skald::program {
+
+// What computing takes at least, whatever computes it.
+struct ModelCost {
+  DType weight_type = DType::kBF16;  // of the matrices that most multiplications are by
+  uint64_t step_bytes = 0;           // parameters that are read once in a step, however many tokens it has
+  double flops_per_token = 0;        // of multiplications by weights
+  double flops_per_output = 0;       // the same for each row of logits
+  double attention_flops = 0;        // for one token and one position that it looks back at, of all full layers
+  double window_flops = 0;           // the same of the layers that look back at most `window` positions
+  uint32_t window = 0;
+};
+
+class LanguageModel {
+ public:
+  explicit LanguageModel(AnyModel model) : model_(std::move(model)) {}
+
+  // Memory for conversations; see CreateBlockPool.
+  Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const;
+  // See AnyModel::Forward.
+  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const;
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
+
+  ModelCost Cost() const;
+
+ private:
+  AnyModel model_;
+};
+
+// Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.
+Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,
+                                                         const LoadOptions& options);
+
+// Makes a model of the known Config of that name with random weights. Errors: there is none, or the type is none of
+// weights in memory.
+Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type);
+
+// Loads the weights as LoadLanguageModel does and writes them to the packed file `output`, with the small files
+// that go with them. Errors: those of LoadWeights and WritePackedFile.
+Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::path& path, const LoadOptions& options,
+                               const std::filesystem::path& output);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_

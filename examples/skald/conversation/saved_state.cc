@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "conversation/saved_state.h"
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#ifdef SKALD_HAS_STORE
+#include "identify_model.h"
+#include "skald/base/files/fd_io.h"
+#include "skald/base/numbers/byte_codec.h"
+#include "skald/store/backends/directory_store.h"
+#include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/cached_digest.h"
+#include "skald/store/snapshots/identity.h"
+#include "skald/store/snapshots/snapshot.h"
+#endif
+
+namespace skald::program {
+
+#ifdef SKALD_HAS_STORE
+
+struct StateOwner {
+  Identity identity;
+};
+
+namespace {
+
+// Version of what the program adds to a snapshot.
+constexpr uint32_t kChatVersion = 1;
+
+Result<Identity> IdentityOf(const Options& options) {
+  Identity identity;
+  identity.weight_type = options.weight_type.value_or(DType::kBF16);
+  const auto weights = CachedDigestOfWeights(options.model);
+  if (!weights) return Failure(weights.error());
+  identity.weights = *weights;
+  const auto tokenizer = options.tokenizer.value_or(FolderOfModel(options.model) / "tokenizer.model");
+  if (std::error_code ignored; std::filesystem::exists(tokenizer, ignored)) {
+    const auto digest = DigestOfFile(tokenizer);
+    if (!digest) return Failure(digest.error());
+    identity.tokenizer = *digest;
+  }
+  return identity;
+}
+
+class StoredPromptMemory : public PromptMemory {
+ public:
+  explicit StoredPromptMemory(std::unique_ptr<DirectoryStore> store) : store_(std::move(store)) {}
+
+  Result<void> Open(const Identity& identity, const std::shared_ptr<BlockPool>& pool) {
+    auto prompts = PromptCache::Create(pool, identity, {}, {*store_});
+    if (!prompts) return Failure(prompts.error());
+    prompts_ = std::move(*prompts);
+    return {};
+  }
+
+  Result<PromptStart> Recall(std::span<const int32_t> prompt) override {
+    auto prefix = prompts_->Lookup(prompt);
+    if (!prefix) return Failure(prefix.error());
+    return PromptStart{std::move(prefix->cache), std::move(prefix->logits), std::move(prefix->store_error)};
+  }
+
+  Result<void> Keep(const KVCache& cache, std::span<const float> logits) override {
+    return prompts_->Insert(cache, logits);
+  }
+
+ private:
+  std::unique_ptr<DirectoryStore> store_;
+  std::unique_ptr<PromptCache> prompts_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options) {
+  auto identity = IdentityOf(options);
+  if (!identity) return Failure(identity.error());
+  return std::make_shared<const StateOwner>(std::move(*identity));
+}
+
+Result<void> CheckFolder(const std::filesystem::path& file) {
+  const auto sink = FileSink::Create(file);
+  return sink ? Result<void>() : Failure(sink.error());
+}
+
+Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner, const SavedChat& chat) {
+  ByteWriter writer;
+  writer.Put(kChatVersion);
+  writer.PutList(std::span<const int32_t>(chat.pending));
+  writer.PutList(std::span<const uint32_t>(chat.turns));
+  writer.Put(chat.questions);
+  const SnapshotNotes notes = {.sampler = SavedSampler{chat.sampler, {}}, .user = writer.bytes()};
+  auto sink = FileSink::Create(file);
+  if (!sink) return Failure(sink.error());
+  if (auto saved = SaveSnapshot(chat.cache, owner.identity, notes, ByteSinkRef(*sink)); !saved) return saved;
+  return sink->Commit();
+}
+
+Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& owner,
+                           const std::shared_ptr<BlockPool>& pool) {
+  std::error_code ignored;                        // what cannot be asked cannot be opened either
+  if (std::filesystem::is_fifo(file, ignored)) {  // opening it would wait for whoever writes to it
+    return Fail(ErrorCode::kInvalidArgument, file.string() + ": expected a regular file");
+  }
+  auto source = FileSource::Open(file);
+  if (!source) return Failure(source.error());
+  auto snapshot = LoadSnapshot(ByteSourceRef(*source), owner.identity, pool);
+  if (!snapshot) return Annotate(file.string(), snapshot);
+  SavedChat chat{std::move(snapshot->cache), {}, {}, 0, {}};
+  ByteReader reader(snapshot->notes.user);
+  const auto version = reader.Get<uint32_t>();
+  chat.pending = reader.GetList<int32_t>();
+  chat.turns = reader.GetList<uint32_t>();
+  chat.questions = reader.Get<uint64_t>();
+  if (!reader.Finished() || version != kChatVersion || !snapshot->notes.sampler) {
+    return Fail(ErrorCode::kUnsupported, file.string() + ": it holds a conversation, but not one of 'skald chat'");
+  }
+  chat.sampler = snapshot->notes.sampler->settings;
+  return chat;
+}
+
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const std::shared_ptr<BlockPool>& pool) {
+  const std::filesystem::path& folder = *options.prompt_cache;
+  std::error_code ignored;  // what cannot be asked cannot be opened either
+  if (std::filesystem::exists(folder, ignored) && !std::filesystem::is_directory(folder, ignored)) {
+    return Fail(ErrorCode::kInvalidArgument, folder.string() + ": expected a folder");
+  }
+  auto store = DirectoryStore::Open(folder);
+  if (!store) return Failure(store.error());
+  const auto identity = IdentityOf(options);
+  if (!identity) return Failure(identity.error());
+  auto memory = std::make_unique<StoredPromptMemory>(std::move(*store));
+  if (auto opened = memory->Open(*identity, pool); !opened) return Failure(opened.error());
+  return memory;
+}
+
+#else
+
+namespace {
+Failure NotBuiltIn() {
+  return Fail(ErrorCode::kUnsupported,
+              "this program was built without OpenSSL, zstd or xxHash, so it cannot save conversations or prompts");
+}
+}  // namespace
+
+struct StateOwner {};
+
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options&) { return NotBuiltIn(); }
+Result<void> CheckFolder(const std::filesystem::path&) { return NotBuiltIn(); }
+Result<void> SaveChat(const std::filesystem::path&, const StateOwner&, const SavedChat&) { return NotBuiltIn(); }
+Result<SavedChat> LoadChat(const std::filesystem::path&, const StateOwner&, const std::shared_ptr<BlockPool>&) {
+  return NotBuiltIn();
+}
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const std::shared_ptr<BlockPool>&) {
+  return NotBuiltIn();
+}
+
+#endif
+
+}  // namespace skald::program

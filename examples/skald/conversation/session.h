@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One conversation in token ids: feeds a prompt to the model, samples what follows, and can go back. Knows
+// nothing of text.
+
+#ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_SESSION_H_
+#define SKALD_EXAMPLES_SKALD_CONVERSATION_SESSION_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "conversation/language_model.h"
+#include "conversation/saved_state.h"
+#include "skald/base/result.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/runtime_config.h"
+#include "skald/model/workspace.h"
+#include "skald/sampling/sampler.h"
+
+namespace skald::program {
+
+// Why no more tokens came.
+enum class Ending { kStopToken, kMaxTokens, kContextFull, kInterrupted, kNotTaken };
+
+// Sums over all calls of Session::Generate.
+struct Statistics {
+  size_t prompt_tokens = 0, generated_tokens = 0;
+  size_t recalled_tokens = 0;  // of the prompt's, not computed but known before
+  size_t decode_steps = 0;     // fewer than generated tokens: the first one comes with the prompt
+  std::chrono::duration<double> prompt_time{}, decode_time{};
+};
+
+// What Session::Generate samples.
+struct Sampling {
+  SamplerSettings settings;
+  std::vector<int32_t> stop_ids;  // end the answer, and are not part of it
+  size_t max_tokens;              // at least 1
+};
+
+class Session {
+ public:
+  // `model` must outlive this. Errors: those of CreateBlockPool and CreateWorkspace.
+  static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime);
+
+  // Makes the first prompt begin with what `memory` knows of it, and adds it there.
+  void Remember(std::unique_ptr<PromptMemory> memory) { memory_ = std::move(memory); }
+
+  // The conversation as it is, for SaveChat, and one that LoadChat read in its place.
+  Result<KVCache> ForkCache() const { return cache_.Fork(); }
+  const std::vector<int32_t>& pending() const { return pending_; }
+  void Replace(KVCache cache, std::vector<int32_t> pending) {
+    cache_ = std::move(cache);
+    pending_ = std::move(pending);
+  }
+  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
+
+  // Fails with kOutOfRange when a prompt of that many tokens does not fit.
+  Result<void> CheckRoom(size_t tokens) const;
+
+  // Appends `prompt` and then what follows it, calling `emit` with each new token, which returns false when no more is
+  // wanted. An interrupt ends it, and one before the first new token takes the prompt back. Errors: the prompt does not
+  // fit; those of Forward and Sample.
+  Result<Ending> Generate(std::span<const int32_t> prompt, const Sampling& sampling,
+                          const std::function<bool(int32_t)>& emit);
+
+  // Rewinds to the first `tokens` tokens. Where the cache can only rewind further, the rest is computed
+  // again.
+  Result<void> Rewind(uint32_t tokens);
+
+  // Removes tokens [begin, end) from the middle of the conversation. Errors: see KVCache::Erase.
+  Result<void> Forget(uint32_t begin, uint32_t end);
+
+  // Tokens of the conversation so far (one more than it may have if the last one does not fit any more), the
+  // most it may have, and how many more fit.
+  uint32_t size() const { return cache_.size() + static_cast<uint32_t>(pending_.size()); }
+  uint32_t max_tokens() const { return cache_.max_tokens(); }
+  uint32_t tokens_left() const { return size() < max_tokens() ? max_tokens() - size() : 0; }
+  const Statistics& statistics() const { return statistics_; }
+
+ private:
+  Session(const LanguageModel& model, std::shared_ptr<BlockPool> pool, KVCache cache, Workspace workspace)
+      : model_(&model), pool_(std::move(pool)), cache_(std::move(cache)), workspace_(std::move(workspace)) {}
+
+  // Feeds a prompt, but for what memory knows of it. Returns as Feed. Memory that fails is told of and done without.
+  Result<std::vector<float>> FeedPrompt(std::span<const int32_t> tokens);
+
+  void LoseMemory(const Error& error);
+
+  // Appends `tokens` to the cache in pieces, so that an interrupt need not wait for all of them. Returns the
+  // logits that follow, or none after an interrupt.
+  Result<std::span<const float>> Feed(std::span<const int32_t> tokens);
+
+  // Samples from `logits`, appends the token, and so on.
+  Result<Ending> Continue(std::span<const float> logits, const Sampling& sampling,
+                          const std::function<bool(int32_t)>& emit);
+
+  Result<void> RewindCache(uint32_t tokens);
+
+  const LanguageModel* model_;
+  std::shared_ptr<BlockPool> pool_;
+  KVCache cache_;
+  Workspace workspace_;
+  SamplerScratch scratch_;
+  std::vector<int32_t> pending_;  // sampled last and not yet in the cache: at most one
+  Statistics statistics_;
+  std::unique_ptr<PromptMemory> memory_;  // null: none
+};
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_CONVERSATION_SESSION_H_

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "terminal/interrupt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+
+#include "skald/base/files/system_call.h"
+
+namespace skald::program {
+namespace {
+
+// Any thread may get a signal, so these are atomic, and a wait is ended by bytes in a pipe: a system call that was
+// about to begin in another thread would not notice the signal.
+std::atomic<bool> interrupted = false;
+std::atomic<int> stop_signal = 0;
+std::atomic<time_t> stopped_at = 0;
+int wake_pipe[2] = {-1, -1};
+
+time_t Now() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+void Die(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void NoteSignal(int signal) {
+  const int saved = errno;
+  const int stopping = stop_signal;
+  if (signal == SIGINT) {
+    if (interrupted.exchange(true) || stopping != 0) Die(signal);
+  } else if (stopping == 0) {
+    stopped_at = Now();
+    stop_signal = signal;
+  } else if (Now() > stopped_at + 1) {
+    Die(signal);
+  }
+  static_cast<void>(!::write(wake_pipe[1], "", 1));  // a full pipe wakes as well
+  errno = saved;
+}
+
+}  // namespace
+
+Result<void> CatchSignals() {
+  if (::pipe2(wake_pipe, O_CLOEXEC | O_NONBLOCK) != 0) return internal::SystemFailure("a pipe for signals");
+  struct sigaction action = {};
+  action.sa_handler = NoteSignal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;  // no SA_RESTART: a write to a reader that is stuck returns
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before;
+    // Who started the program with nohup wants it to go on.
+    if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
+    if (sigaction(signal, &action, nullptr) != 0) return internal::SystemFailure("signals");
+  }
+  return {};
+}
+
+bool TakeInterrupt() { return interrupted.exchange(false) || stop_signal != 0; }
+
+int StopSignal() { return stop_signal; }
+
+int ExitCodeOfSignal() { return 128 + (stop_signal != 0 ? stop_signal.load() : SIGINT); }
+
+bool WaitForInput(int descriptor) {
+  std::array<pollfd, 2> waiting = {{{descriptor, POLLIN, 0}, {wake_pipe[0], POLLIN, 0}}};
+  while (::poll(waiting.data(), waiting.size(), -1) < 0) {
+    if (errno != EINTR) return true;  // reading will tell what is wrong
+  }
+  if (waiting[1].revents == 0) return true;
+  std::array<char, 64> noted;
+  while (::read(wake_pipe[0], noted.data(), noted.size()) > 0) {
+  }
+  return false;
+}
+
+}  // namespace skald::program

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "terminal/line_reader.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "options.h"
+#include "skald/base/files/system_call.h"
+#include "terminal/interrupt.h"
+
+namespace skald::program {
+
+Result<InputEvent> LineReader::Next(std::string& line) {
+  for (;;) {
+    if (const size_t end = buffer_.find('\n', searched_); end != std::string::npos) {
+      line.assign(buffer_, 0, end);
+      buffer_.erase(0, end + 1);
+      searched_ = 0;
+      return InputEvent::kLine;
+    }
+    searched_ = buffer_.size();
+    if (buffer_.size() > kMaxPromptBytes) {
+      return Fail(ErrorCode::kOutOfRange,
+                  "standard input: expected lines of at most " + std::to_string(kMaxPromptBytes) + " bytes");
+    }
+    if (!WaitForInput(STDIN_FILENO)) {
+      if (TakeInterrupt()) return InputEvent::kInterrupted;
+      continue;
+    }
+    std::array<char, 65536> piece;
+    const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) return internal::SystemFailure("standard input");
+    buffer_.append(piece.data(), static_cast<size_t>(count));
+    if (count > 0) continue;
+    line = std::exchange(buffer_, "");
+    searched_ = 0;
+    return line.empty() ? InputEvent::kEnd : InputEvent::kLine;
+  }
+}
+
+}  // namespace skald::program

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Folders: making them so that a power cut does not take them back, and clearing away what killed writers left in them.
+
+#ifndef SKALD_BASE_FILES_FOLDERS_H_
+#define SKALD_BASE_FILES_FOLDERS_H_
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "skald/base/files/system_call.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+// What a file that was written survives. In all cases it outlives its writer, kill -9 included.
+enum class SyncPolicy {
+  kNone,           // a power cut may leave it empty or in part
+  kData,           // a power cut leaves it whole or, where it was written just before, not at all
+  kDataAndFolder,  // a power cut leaves it whole
+};
+
+// Permissions of what holds somebody's conversations: the owner's alone.
+inline constexpr mode_t kPrivateFile = 0600;
+inline constexpr mode_t kPrivateFolder = 0700;
+
+// Files of killed writers are nobody's when they were not written to for so long.
+inline constexpr int64_t kStaleSeconds = 600;
+
+namespace internal {
+
+// Makes a folder's list of names durable. An empty path is the current folder, as in the parent of "file".
+inline Result<void> SyncFolder(const std::filesystem::path& path) {
+  const Descriptor folder = OpenFile(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY);
+  if (folder.get() < 0 || Uninterrupted([&] { return ::fsync(folder.get()); }) != 0)
+    return SystemFailure(path.native());
+  return {};
+}
+
+inline Result<bool> IsFolder(const std::filesystem::path& path) {
+  struct stat status;
+  if (::stat(path.empty() ? "." : path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+  if (errno != ENOENT) return SystemFailure(path.native());
+  return false;
+}
+
+inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, SyncPolicy sync) {
+  auto there = IsFolder(path);
+  if (!there) return Failure(there.error());
+  if (*there) return {};
+  const std::filesystem::path parent = path.parent_path();
+  if (parent != path) {
+    if (auto made = MakeFolders(parent, mode, sync); !made) return made;
+  }
+  if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
+    if (errno != EEXIST) return SystemFailure(path.native());
+    there = IsFolder(path);  // somebody else's just now, or a name with a slash at its end
+    if (!there) return Failure(there.error());
+    return *there ? Result<void>() : SystemFailure(path.native(), ENOTDIR);
+  }
+  return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
+}
+
+// Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The
+// standard library's iterators report a signal as an error, and end the program where they find no memory.)
+template <class Visit>
+Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
+  struct Close {
+    void operator()(DIR* folder) const { ::closedir(folder); }
+  };
+  std::unique_ptr<DIR, Close> folder;
+  do {
+    folder.reset(::opendir(path.empty() ? "." : path.c_str()));
+  } while (folder == nullptr && errno == EINTR);
+  if (folder == nullptr) return errno == ENOENT || errno == ENOTDIR ? Result<void>() : SystemFailure(path.native());
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(folder.get());
+    if (entry == nullptr) return errno == 0 ? Result<void>() : SystemFailure(path.native());
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") visit(*entry);
+  }
+}
+
+// The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely the same twice, even in
+// processes that do not know of each other.
+inline std::string UniqueSuffix() {
+  timespec now;
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return "." + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) + "-" + std::to_string(now.tv_nsec) +
+         ".tmp";
+}
+
+// Returns `name` without such an end, or nothing where it has none.
+inline std::string_view WithoutUniqueSuffix(std::string_view name) {
+  constexpr std::string_view kEnd = ".tmp";
+  if (!name.ends_with(kEnd)) return {};
+  name.remove_suffix(kEnd.size());
+  for (const char before : {'-', '-', '.'}) {
+    const size_t number = name.find_last_not_of("0123456789");
+    if (number == name.npos || number + 1 == name.size() || name[number] != before) return {};
+    name = name.substr(0, number);
+  }
+  return name;
+}
+
+}  // namespace internal
+
+// Makes the folder at `path`, and those above it that are missing, unless it is there; an existing one keeps its mode.
+// With SyncPolicy::kDataAndFolder the names of all that were made are durable. Errors name the folder:
+// kFailedPrecondition for whatever the system refuses or a file in the way.
+inline Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode = kPrivateFolder,
+                               SyncPolicy sync = SyncPolicy::kDataAndFolder) {
+  return NoThrow(path.native(), [&] { return internal::MakeFolders(path, mode, sync); });
+}
+
+// Removes temporary files of FileSink (fd_io.h) from `folder` whose writer was killed: those of ours that nobody has
+// written to for kStaleSeconds, and that were to become a file of whose name is_ours(std::string_view) says so. What
+// cannot be removed stays; a folder that is missing has none. For file systems on which a file cannot be without a
+// name; on others nothing is left to remove. Error: kFailedPrecondition for a folder that cannot be read.
+template <class IsOurs>
+Result<void> RemoveUnfinishedFiles(const std::filesystem::path& folder, IsOurs is_ours) {
+  return NoThrow(folder.native(), [&]() -> Result<void> {
+    timespec now;
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return internal::ForEachEntry(folder, [&](const dirent& entry) {
+      const std::string_view finished = internal::WithoutUniqueSuffix(entry.d_name);
+      if (finished.empty() || !is_ours(finished)) return;
+      const std::filesystem::path file = folder / entry.d_name;
+      struct stat status;
+      if (::lstat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return;
+      if (status.st_mtim.tv_sec + kStaleSeconds < now.tv_sec) ::unlink(file.c_str());
+    });
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_FILES_FOLDERS_H_

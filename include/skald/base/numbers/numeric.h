@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Number types of weights and cached state. bfloat16 is Highway's own type, so that vector code and scalar code
+// speak of the same bits.
+
+#ifndef SKALD_BASE_NUMBERS_NUMERIC_H_
+#define SKALD_BASE_NUMBERS_NUMERIC_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "hwy/base.h"
+
+namespace skald {
+
+using bf16 = hwy::bfloat16_t;
+
+// Element types of parameters in files, of packed matrices and of cached keys and values. The last three are
+// group-quantised (base/numbers/group_layout.h) and only for packed matrices.
+enum class DType : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ8A };
+
+constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0; }
+
+// Bytes of one element, of the types that have such.
+constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : 2; }
+
+constexpr std::string_view NameOf(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return "F32";
+    case DType::kF16:
+      return "F16";
+    case DType::kBF16:
+      return "BF16";
+    case DType::kQ8_0:
+      return "Q8_0";
+    case DType::kQ4_0:
+      return "Q4_0";
+    case DType::kQ8A:
+      return "Q8A";
+  }
+  return "unknown";
+}
+
+template <class T>
+inline constexpr DType kDTypeOf = sizeof(T) == 4 ? DType::kF32 : DType::kBF16;
+
+// Returns `value` rounded to bfloat16, to nearest, ties to even (arithmetic contract, R1). NaN stays NaN.
+inline bf16 RoundToBF16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+  const uint32_t rounded = is_nan ? (bits | 0x00400000u) : bits + 0x7FFFu + ((bits >> 16) & 1u);
+  return std::bit_cast<bf16>(static_cast<uint16_t>(rounded >> 16));
+}
+
+inline float ToFloat(bf16 value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(std::bit_cast<uint16_t>(value)) << 16);
+}
+inline float ToFloat(float value) { return value; }
+
+// Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
+// arithmetic on subnormal numbers, which a caller may have told the CPU to flush to zero.
+inline float FromHalf(uint16_t bits) {
+  constexpr uint32_t kRebias = (127u - 15u) << 23;      // between the exponents of the two formats
+  constexpr uint32_t kSmallest = kRebias + (1u << 23);  // 2^-14, the smallest normal half
+  const uint32_t magnitude = (bits & 0x7FFFu) << 13;
+  const uint32_t rebiased = magnitude + kRebias + (magnitude >= 0x0F800000u ? kRebias : 0u);  // keeps infinity, NaN
+  const float subnormal = std::bit_cast<float>(magnitude + kSmallest) - std::bit_cast<float>(kSmallest);
+  const uint32_t value = magnitude < (1u << 23) ? std::bit_cast<uint32_t>(subnormal) : rebiased;
+  return std::bit_cast<float>(value | (bits & 0x8000u) << 16);
+}
+
+// Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; beyond its range infinity.
+inline uint16_t ToHalf(float value) { return std::bit_cast<uint16_t>(hwy::F16FromF32(value)); }
+
+// Returns `value` as a T: rounded for bf16, unchanged for float.
+template <class T>
+inline T FromFloat(float value) {
+  if constexpr (sizeof(T) == sizeof(float))
+    return value;
+  else
+    return RoundToBF16(value);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_NUMBERS_NUMERIC_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FloatEnvironment: while one lives, its thread computes as the arithmetic contract says (R6), whatever its caller
+// has set: rounding to nearest, denormals as zero, no exception trapped. Afterwards the thread is as it was, flags too.
+// AMX always treats denormals as zero, and they slow other units down a hundredfold. What is not a kernel keeps them.
+
+#ifndef SKALD_BASE_THREADS_FLOAT_ENVIRONMENT_H_
+#define SKALD_BASE_THREADS_FLOAT_ENVIRONMENT_H_
+
+#include <cstdint>
+
+#include "hwy/detect_compiler_arch.h"
+
+#if HWY_ARCH_X86
+#include <xmmintrin.h>  // Highway does not wrap the control register
+#endif
+
+namespace skald {
+
+enum class Denormals { kAsZero, kKept };
+
+class FloatEnvironment {
+ public:
+  explicit FloatEnvironment(Denormals denormals = Denormals::kAsZero) : saved_(Read()) {
+    Write(denormals == Denormals::kKept ? kPlain : kContract);
+  }
+  ~FloatEnvironment() { Write(saved_); }
+  FloatEnvironment(const FloatEnvironment&) = delete;
+  FloatEnvironment& operator=(const FloatEnvironment&) = delete;
+
+ private:
+#if HWY_ARCH_X86
+  static constexpr uint64_t kContract = 0x9FC0;  // MXCSR: all masked, to nearest, flush to zero, denormals are zero
+  static constexpr uint64_t kPlain = 0x1F80;     // the same, but denormals are numbers
+  static uint64_t Read() { return _mm_getcsr(); }
+  static void Write(uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }
+#elif HWY_ARCH_ARM_A64
+  static constexpr uint64_t kContract = uint64_t{1} << 24;  // FPCR: FZ, and zero for all else
+  static constexpr uint64_t kPlain = 0;
+  static uint64_t Read() {
+    uint64_t value;
+    asm volatile("mrs %0, fpcr" : "=r"(value)::"memory");
+    return value;
+  }
+  static void Write(uint64_t value) { asm volatile("msr fpcr, %0" ::"r"(value) : "memory"); }
+#else
+  static constexpr uint64_t kContract = 0;  // no such register known here: computes as its caller does
+  static constexpr uint64_t kPlain = 0;
+  static uint64_t Read() { return 0; }
+  static void Write(uint64_t) {}
+#endif
+
+  const uint64_t saved_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_THREADS_FLOAT_ENVIRONMENT_H_

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ThreadPool: the Executor that Skald ships. The calling thread works too. Between operations workers spin for a
+// short while, since the next one usually follows within microseconds, and then sleep. Run may be called from one
+// thread at a time; give each thread that calls Forward a pool of its own.
+//
+// Threads do not live on in a child of fork(): there the calling thread does all of the work, since it waits only for
+// tasks that someone else has claimed, and nobody else is there to claim one.
+
+#ifndef SKALD_BASE_THREADS_THREAD_POOL_H_
+#define SKALD_BASE_THREADS_THREAD_POOL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+#include "hwy/base.h"
+#include "hwy/cache_control.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/base/threads/executor.h"
+
+namespace skald {
+
+// More than any machine has; asking for more is a mistake that is better refused than tried.
+inline constexpr uint32_t kMaxThreads = 1024;
+
+class ThreadPool {
+ public:
+  // `num_workers` threads work in all, the calling one included; 0 counts as 1. Where the system refuses to start
+  // another thread, those that it did start do the work.
+  explicit ThreadPool(size_t num_workers) noexcept {
+    for (size_t i = 1; i < num_workers; ++i) {
+      if (!StartThread()) break;
+    }
+  }
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  ~ThreadPool() {
+    if (ThisProcess() != process_) return;
+    stop_.store(true);
+    Wake();
+    for (std::thread& thread : threads_.list) thread.join();
+    threads_.list.~vector();
+  }
+
+  size_t num_workers() const { return threads_.list.size() + 1; }
+
+  void Run(size_t num_tasks, TaskRef task) {
+    if (num_tasks <= 1 || threads_.list.empty()) {
+      for (size_t i = 0; i < num_tasks; ++i) task(i);
+      return;
+    }
+    Publish(static_cast<uint32_t>(num_tasks), task);
+    while (RunOneTask()) {
+    }
+    SpinThenWait(done_, [num_tasks](uint32_t done) { return done == num_tasks; });
+  }
+
+ private:
+  // Tasks are claimed by counting up the low half of `state_`; the high half numbers the runs. A worker that comes
+  // late to one run thus never claims a task of the next with what it read of the last: its exchange fails.
+  static constexpr uint64_t kRun = uint64_t{1} << 32;
+  static constexpr uint32_t kClosed = ~uint32_t{0};  // no task can be claimed while the fields change
+  // About 50 microseconds, longer than the gap between two operations of a decode step; then some hundred more, for
+  // which one worker may finish its last piece before another, in which any other thread that is ready goes first. To
+  // sleep and be woken costs about as much.
+  static constexpr int kSpins = 1000, kYields = 500;
+
+  // Handles that end only where that is said: those of threads that are not in this process can be neither joined nor
+  // destroyed, and are left behind.
+  union Handles {
+    Handles() : list() {}
+    ~Handles() {}
+    std::vector<std::thread> list;
+  };
+
+  // False where the system has no more threads, or no memory for one.
+  bool StartThread() {
+    return NoThrow("a thread",
+                   [this]() -> Result<void> {
+                     threads_.list.emplace_back([this] { Work(); });
+                     return {};
+                   })
+        .has_value();
+  }
+
+  // Tells a process from its children.
+  static int64_t ThisProcess() {
+#if defined(__unix__) || defined(__APPLE__)
+    return ::getpid();
+#else
+    return 0;
+#endif
+  }
+
+  // `task` must live until all its tasks are done.
+  void Publish(uint32_t num_tasks, const TaskRef& task) {
+    const uint64_t run = (state_.load() / kRun + 1) * kRun;
+    state_.store(run | kClosed);
+    task_.store(&task);
+    num_tasks_.store(num_tasks);
+    done_.store(0);
+    state_.store(run);
+    Wake();
+  }
+
+  void Wake() {
+    wake_.fetch_add(1);
+    wake_.notify_all();
+  }
+
+  // Returns false when there is no task left to claim.
+  bool RunOneTask() {
+    uint64_t state = state_.load();
+    for (;;) {
+      const auto next = static_cast<uint32_t>(state);
+      const uint32_t num_tasks = num_tasks_.load();
+      const TaskRef* const task = task_.load();
+      if (next == kClosed || next >= num_tasks) return false;
+      if (!state_.compare_exchange_weak(state, state + 1)) continue;
+      (*task)(next);
+      if (done_.fetch_add(1) + 1 == num_tasks) done_.notify_all();
+      return true;
+    }
+  }
+
+  void Work() {
+    uint32_t seen = 0;
+    while (!stop_.load()) {
+      while (RunOneTask()) {
+      }
+      SpinThenWait(wake_, [seen](uint32_t wake) { return wake != seen; });
+      seen = wake_.load();
+    }
+  }
+
+  template <class Condition>
+  static void SpinThenWait(std::atomic<uint32_t>& value, Condition is_met) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (is_met(value.load())) return;
+      hwy::Pause();
+    }
+    for (int i = 0; i < kYields; ++i) {
+      if (is_met(value.load())) return;
+      std::this_thread::yield();
+    }
+    for (uint32_t now = value.load(); !is_met(now); now = value.load()) value.wait(now);
+  }
+
+  std::atomic<uint64_t> state_{kClosed};
+  std::atomic<const TaskRef*> task_{nullptr};
+  std::atomic<uint32_t> num_tasks_{0};
+  std::atomic<uint32_t> done_{0};
+  std::atomic<uint32_t> wake_{0};
+  std::atomic<bool> stop_{false};
+  const int64_t process_ = ThisProcess();
+  Handles threads_;  // last: they use the members above
+};
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_THREADS_THREAD_POOL_H_

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// In which facts two models differ, called as config.json calls them, so that a person can find them there.
+
+#ifndef SKALD_CONFIGS_FORM_DIFFERENCES_H_
+#define SKALD_CONFIGS_FORM_DIFFERENCES_H_
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/numbers/activation.h"
+#include "skald/base/numbers/rope.h"
+#include "skald/layers/attention.h"
+#include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/mamba.h"
+#include "skald/layers/mamba2.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/rg_lru.h"
+
+namespace skald {
+namespace internal {
+
+inline std::string Text(std::string_view value) { return std::string(value); }
+inline std::string Text(bool value) { return value ? "true" : "false"; }
+inline std::string Text(int value) { return std::to_string(value); }
+
+// The shortest text that no other value of its type has, so equal texts mean equal values.
+template <std::floating_point T>
+std::string Text(T value) {
+  if (value == std::floor(value) && std::abs(value) < T{1e9}) return std::to_string(static_cast<int64_t>(value));
+  char buffer[32];
+  return std::string(buffer, std::to_chars(std::begin(buffer), std::end(buffer), value).ptr);
+}
+
+inline std::string Text(const RopeSpec& rope) {
+  std::string text = Text(rope.base);
+  if (rope.scaling != RopeScaling::kNone) text += " " + Text(NameOf(rope.scaling)) + " by " + Text(rope.factor);
+  if (rope.scaling == RopeScaling::kLlama3) {
+    text += " between " + Text(rope.low_frequency_factor) + " and " + Text(rope.high_frequency_factor) + " of " +
+            Text(rope.original_context);
+  }
+  return text;
+}
+
+// The shortest pattern whose repetition gives the list, as in "sliding_attention x5, full_attention x1".
+inline std::string Pattern(const std::vector<std::string>& texts) {
+  size_t period = 1;
+  while (period < texts.size() &&
+         !std::equal(texts.begin() + static_cast<ptrdiff_t>(period), texts.end(), texts.begin())) {
+    ++period;
+  }
+  std::string pattern;
+  for (size_t begin = 0; begin < std::min(period, texts.size());) {
+    size_t end = begin;
+    while (end < period && texts[end] == texts[begin]) ++end;
+    pattern += (begin == 0 ? "" : ", ") + texts[begin] + " x" + std::to_string(end - begin);
+    begin = end;
+  }
+  return pattern;
+}
+
+// All layers of type L that pass `test`.
+template <Layer L, class Test>
+std::vector<L> LayersOf(const ModelSpec& spec, Test test) {
+  std::vector<L> found;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (const L* const one = layer.As<L>(); one != nullptr && test(*one)) found.push_back(*one);
+    }
+  }
+  return found;
+}
+
+// What `fact` says of the layers: once where all agree, `none` where there are none.
+template <class L, class Fact>
+std::string FactOf(const std::vector<L>& layers, const std::string& none, Fact fact) {
+  std::vector<std::string> texts;
+  for (const L& layer : layers) texts.push_back(fact(layer));
+  if (texts.empty()) return none;
+  const bool agree = std::ranges::all_of(texts, [&](const std::string& text) { return text == texts[0]; });
+  return agree ? texts[0] : Pattern(texts);
+}
+
+template <Layer L, auto kMember>
+std::string Member(const ModelSpec& spec) {
+  return FactOf(LayersOf<L>(spec, [](const L&) { return true; }), Text(L().*kMember),
+                [](const L& layer) { return Text(layer.*kMember); });
+}
+
+// The RoPE of full layers or, where all slide, of those.
+inline std::vector<Attention> MainAttention(const ModelSpec& spec) {
+  const auto full = LayersOf<Attention>(spec, [](const Attention& layer) { return layer.window == 0; });
+  return full.empty() ? LayersOf<Attention>(spec, [](const Attention&) { return true; }) : full;
+}
+inline std::vector<Attention> SlidingAttention(const ModelSpec& spec) {
+  return LayersOf<Attention>(spec, [](const Attention& layer) { return layer.window > 0; });
+}
+
+template <auto kMember>
+std::string MainRope(const ModelSpec& spec) {
+  return FactOf(MainAttention(spec), Text(RopeSpec().*kMember),
+                [](const Attention& a) { return Text(a.rope.*kMember); });
+}
+
+// The RoPE that only sliding layers have.
+inline std::string SlidingRope(const ModelSpec& spec) {
+  const auto main = MainAttention(spec), sliding = SlidingAttention(spec);
+  const bool own =
+      !main.empty() && std::ranges::any_of(sliding, [&](const Attention& a) { return a.rope != main[0].rope; });
+  return own ? FactOf(sliding, "", [](const Attention& a) { return Text(a.rope); }) : "none";
+}
+
+// What a layer is in "layer_types"; nothing for feed-forward layers.
+inline std::optional<std::string> MixerName(const LayerSpec& layer) {
+  if (layer.As<GatedFeedForward>() != nullptr) return std::nullopt;
+  if (const auto* attention = layer.As<Attention>()) {
+    return attention->window > 0 ? "sliding_attention" : "full_attention";
+  }
+  if (layer.As<RgLru>() != nullptr) return "recurrent";
+  if (layer.As<Mamba>() != nullptr) return "mamba";
+  return layer.As<Mamba2>() != nullptr ? "mamba2" : std::string(layer.name());
+}
+
+inline std::string LayerTypesText(const ModelSpec& spec) {
+  std::vector<std::string> names;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (auto name = MixerName(layer)) names.push_back(*name);
+    }
+  }
+  return Pattern(names);
+}
+
+inline size_t LayerCount(const ModelSpec& spec) { return spec.blocks.empty() ? 0 : spec.blocks.back().number + 1; }
+
+inline bool HasPostNorms(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
+}
+
+struct ModelFact {
+  // The usual name in config.json, or of the Config's member where config.json has none. Two families may use one name
+  // for different things.
+  const char* name;
+  std::string (*text)(const ModelSpec&);
+};
+
+inline constexpr ModelFact kModelFacts[] = {
+    {"hidden_size", [](const ModelSpec& s) { return Text(s.model_dim); }},
+    {"intermediate_size", Member<GatedFeedForward, &GatedFeedForward::width>},
+    {"vocab_size", [](const ModelSpec& s) { return Text(s.vocab_size); }},
+    {"num_hidden_layers", [](const ModelSpec& s) { return std::to_string(LayerCount(s)); }},
+    {"num_attention_heads", Member<Attention, &Attention::heads>},
+    {"num_key_value_heads", Member<Attention, &Attention::kv_heads>},
+    {"head_dim", Member<Attention, &Attention::head_dim>},
+    {"partial_rotary_factor",
+     [](const ModelSpec& s) {
+       return FactOf(LayersOf<Attention>(s, [](const Attention&) { return true; }), "0", [](const Attention& a) {
+         return Text(static_cast<double>(a.rotary_dim) / static_cast<double>(a.head_dim));
+       });
+     }},
+    {"layer_types", LayerTypesText},
+    {"sliding_window",
+     [](const ModelSpec& s) {
+       return FactOf(SlidingAttention(s), "0", [](const Attention& a) { return Text(a.window); });
+     }},
+    {"rope_theta", MainRope<&RopeSpec::base>},
+    {"rope_type",
+     [](const ModelSpec& s) {
+       return FactOf(MainAttention(s), "default", [](const Attention& a) { return Text(NameOf(a.rope.scaling)); });
+     }},
+    {"factor of rope_scaling", MainRope<&RopeSpec::factor>},
+    {"low_freq_factor", MainRope<&RopeSpec::low_frequency_factor>},
+    {"high_freq_factor", MainRope<&RopeSpec::high_frequency_factor>},
+    {"original_max_position_embeddings", MainRope<&RopeSpec::original_context>},
+    {"rope_local_base_freq", SlidingRope},
+    {"rms_norm_eps", [](const ModelSpec& s) { return Text(s.final_norm.epsilon); }},
+    {"hidden_act",
+     [](const ModelSpec& s) {
+       return FactOf(LayersOf<GatedFeedForward>(s, [](const GatedFeedForward&) { return true; }), "none",
+                     [](const GatedFeedForward& f) { return Text(NameOf(f.activation)); });
+     }},
+    {"query_pre_attn_scalar", Member<Attention, &Attention::query_pre_scale>},
+    {"attn_logit_softcapping", Member<Attention, &Attention::softcap>},
+    {"final_logit_softcapping", [](const ModelSpec& s) { return Text(s.final_softcap); }},
+    {"tie_word_embeddings", [](const ModelSpec& s) { return Text(s.tied_embeddings); }},
+    {"lru_width", Member<RgLru, &RgLru::width>},
+    {"kLruBlocks", Member<RgLru, &RgLru::blocks>},
+    {"conv1d_width", Member<RgLru, &RgLru::conv_width>},
+    {"intermediate_size", Member<Mamba, &Mamba::inner_dim>},
+    {"state_size", Member<Mamba, &Mamba::state_dim>},
+    {"time_step_rank", Member<Mamba, &Mamba::time_step_rank>},
+    {"conv_kernel", Member<Mamba, &Mamba::conv_width>},
+    {"expand * hidden_size",
+     [](const ModelSpec& s) {
+       return FactOf(LayersOf<Mamba2>(s, [](const Mamba2&) { return true; }), "0",
+                     [](const Mamba2& m) { return Text(m.heads * m.head_dim); });
+     }},
+    {"num_heads", Member<Mamba2, &Mamba2::heads>},
+    {"state_size", Member<Mamba2, &Mamba2::state_dim>},
+    {"n_groups", Member<Mamba2, &Mamba2::groups>},
+    {"conv_kernel", Member<Mamba2, &Mamba2::conv_width>},
+    {"minimum of time_step_limit", Member<Mamba2, &Mamba2::time_step_min>},
+    {"maximum of time_step_limit", Member<Mamba2, &Mamba2::time_step_max>},
+    {"kQKVBias", Member<Attention, &Attention::qkv_bias>},
+    {"kAttentionOutputBias", Member<Attention, &Attention::output_bias>},
+    {"kFeedForwardBias", Member<GatedFeedForward, &GatedFeedForward::bias>},
+    {"kQKNorm",
+     [](const ModelSpec& s) {
+       return FactOf(LayersOf<Attention>(s, [](const Attention&) { return true; }), "false",
+                     [](const Attention& a) { return Text(a.head_norm.has_value()); });
+     }},
+    {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
+    {"kUnitOffsetNorms", [](const ModelSpec& s) { return Text(s.final_norm.unit_offset); }},
+    {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
+    {"kRoundEmbeddingScale",
+     [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},
+};
+
+}  // namespace internal
+
+// Returns the facts in which two models differ, as in "num_hidden_layers (23, expected 22)"; none if they are equal.
+inline std::vector<std::string> Differences(const ModelSpec& actual, const ModelSpec& expected) {
+  std::vector<std::string> differences;
+  if (actual == expected) return differences;
+  for (const internal::ModelFact& fact : internal::kModelFacts) {
+    const std::string found = fact.text(actual), wanted = fact.text(expected);
+    if (found != wanted) differences.push_back(std::string(fact.name) + " (" + found + ", expected " + wanted + ")");
+  }
+  if (differences.empty()) differences.push_back("the sizes of some blocks");
+  return differences;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_FORM_DIFFERENCES_H_

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ShortForm: a model told by the sizes that its layers share and by which kind each layer is. Configs and the metadata
+// of checkpoints say so; Expand makes the ModelSpec of it that all other code works with, and leaves out what no layer
+// uses.
+
+#ifndef SKALD_CONFIGS_FORM_SHORT_FORM_H_
+#define SKALD_CONFIGS_FORM_SHORT_FORM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/numbers/activation.h"
+
+#include "skald/base/numbers/rope.h"
+#include "skald/configs/form/layer.h"
+#include "skald/layers/attention.h"
+#include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/mamba.h"
+#include "skald/layers/mamba2.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/norm.h"
+#include "skald/layers/rg_lru.h"
+
+namespace skald {
+
+// Members mean what the members of a Config of the same name mean (model_config.h). A plain value.
+struct ShortForm {
+  std::string_view model_type = {};  // the family's name in config.json, a constant; no fact about the numbers
+  int model_dim = 0;
+  int feed_forward_dim = 0;  // 0: layers are mixers alone, as in Mamba
+  int vocab_size = 0;
+  int heads = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  int rotary_dim = 0;
+  std::vector<LayerKind> layers = {};
+  RgLru rg_lru = {};  // of the layers of that kind
+  Mamba mamba = {};
+  Mamba2 mamba2 = {};
+  int window = 0;
+  RopeSpec rope = {};                         // of all layers,
+  std::optional<RopeSpec> sliding_rope = {};  // unless the sliding ones have their own
+  float norm_epsilon = 0.0f;
+  Activation activation = Activation::kSilu;
+  double query_pre_scale = 0.0;
+  float attention_softcap = 0.0f;  // 0: none
+  float final_softcap = 0.0f;      // 0: none
+  bool tied_embeddings = false;
+  bool qkv_bias = false;
+  bool attention_output_bias = false;
+  bool feed_forward_bias = false;
+  bool qk_norm = false;
+  bool post_norms = false;
+  bool unit_offset_norms = false;
+  bool scaled_embeddings = false;
+  bool rounded_embedding_scale = false;
+};
+
+namespace internal {
+
+constexpr Norm NormOf(const ShortForm& a) { return {.epsilon = a.norm_epsilon, .unit_offset = a.unit_offset_norms}; }
+
+// What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
+constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
+  const RopeSpec standard;
+  if (rope.scaling == RopeScaling::kLlama3) return rope;
+  rope.low_frequency_factor = standard.low_frequency_factor;
+  rope.high_frequency_factor = standard.high_frequency_factor;
+  rope.original_context = standard.original_context;
+  return rope;
+}
+
+constexpr Attention AttentionOf(const ShortForm& a, bool slides) {
+  return {.heads = a.heads,
+          .kv_heads = a.kv_heads,
+          .head_dim = a.head_dim,
+          .rotary_dim = a.rotary_dim,
+          .window = slides ? a.window : 0,
+          .rope = WithoutUnusedFields(slides ? a.sliding_rope.value_or(a.rope) : a.rope),
+          .query_pre_scale = a.query_pre_scale,
+          .softcap = a.attention_softcap,
+          .qkv_bias = a.qkv_bias,
+          .output_bias = a.attention_output_bias,
+          .head_norm = a.qk_norm ? std::optional(NormOf(a)) : std::nullopt};
+}
+
+constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
+  Mamba2 mamba2 = a.mamba2;
+  mamba2.norm = NormOf(a);
+  switch (kind) {
+    case LayerKind::kRgLru:
+      return a.rg_lru;
+    case LayerKind::kMamba:
+      return a.mamba;
+    case LayerKind::kMamba2:
+      return mamba2;
+    case LayerKind::kFullAttention:
+    case LayerKind::kSlidingAttention:
+      break;
+  }
+  return AttentionOf(a, kind == LayerKind::kSlidingAttention);
+}
+
+}  // namespace internal
+
+// Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it
+// has one.
+constexpr ModelSpec Expand(const ShortForm& a) {
+  const Norm norm = internal::NormOf(a);
+  const std::optional<Norm> post_norm = a.post_norms ? std::optional(norm) : std::nullopt;
+  const EmbeddingScale root = a.rounded_embedding_scale ? EmbeddingScale::kRoundedSqrt : EmbeddingScale::kSqrt;
+  ModelSpec spec = {.model_dim = a.model_dim,
+                    .vocab_size = a.vocab_size,
+                    .tied_embeddings = a.tied_embeddings,
+                    .embedding_scale = a.scaled_embeddings ? root : EmbeddingScale::kNone,
+                    .final_norm = norm,
+                    .final_softcap = a.final_softcap};
+  for (uint32_t i = 0; i < a.layers.size(); ++i) {
+    Block mixer = {.number = i, .norm = norm, .post_norm = post_norm};
+    mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
+    spec.blocks.push_back(mixer);
+    if (a.feed_forward_dim == 0) continue;
+    Block feed_forward = {.number = i,
+                          .norm = norm,
+                          .norm_name = a.post_norms ? "pre_feedforward_layernorm" : "feed_forward_norm",
+                          .post_norm = post_norm,
+                          .post_norm_name = "post_feedforward_layernorm"};
+    feed_forward.layers.push_back(
+        GatedFeedForward{.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias});
+    spec.blocks.push_back(feed_forward);
+  }
+  return spec;
+}
+
+// A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
+struct DescribedModel {
+  std::string_view model_type;  // the family's name in config.json, a constant
+  ModelSpec spec;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_FORM_SHORT_FORM_H_

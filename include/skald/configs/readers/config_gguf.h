@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what the metadata of a GGUF file say of a model, for the families all of whose layers are
+// attention. Names and defaults are those of llama.cpp (https://github.com/ggml-org/llama.cpp: llama-arch.cpp,
+// llama-model.cpp, convert_hf_to_gguf.py). Nothing throws, whatever the metadata hold.
+
+#ifndef SKALD_CONFIGS_READERS_CONFIG_GGUF_H_
+#define SKALD_CONFIGS_READERS_CONFIG_GGUF_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/json/json_fields.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/configs/form/layer.h"
+#include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/config_json_transformer.h"
+#include "skald/configs/readers/model_fields.h"
+
+namespace skald {
+
+// What the tensors of a GGUF file say, and its metadata do not.
+struct GgufTensorFacts {
+  int vocab_size = 0;                  // rows of the embedding
+  bool has_head = false;               // an output head of its own
+  std::vector<float> rope_divisors{};  // of each RoPE frequency; empty: none
+};
+
+namespace internal {
+
+// Adds the values whose names begin with `prefix` to `fields`, under the rest of their names.
+inline void AddFieldsBehind(const nlohmann::json& metadata, const std::string& prefix, nlohmann::json& fields) {
+  for (const auto& [name, value] : metadata.items()) {
+    if (name.starts_with(prefix)) fields[name.substr(prefix.size())] = value;
+  }
+}
+
+// Returns whether the frequencies of `rope` are those without scaling, divided by `divisors`. Files hold these as
+// float32, computed in float32.
+inline bool HasDivisors(const RopeSpec& rope, std::span<const float> divisors, size_t rotary_dim) {
+  constexpr double kTolerance = 1e-3;
+  if (divisors.size() != rotary_dim / 2) return false;
+  for (size_t pair = 0; pair < divisors.size(); ++pair) {
+    const double divided = RopeFrequency({.base = rope.base}, pair, rotary_dim) / double{divisors[pair]};
+    if (!(std::abs(divided / RopeFrequency(rope, pair, rotary_dim) - 1.0) <= kTolerance)) return false;
+  }
+  return true;
+}
+
+// Returns the Llama 3 scaling that `divisors` come from. Of its parameters the file only keeps the largest divisor,
+// which is the factor. All published models have the same ramp, between factors 1 and 4; the context that it refers to
+// is found by trying.
+inline std::optional<RopeSpec> ScalingFromDivisors(double base, std::span<const float> divisors, size_t rotary_dim) {
+  if (divisors.empty()) return std::nullopt;
+  RopeSpec rope = {.base = base, .scaling = RopeScaling::kLlama3, .factor = divisors.back()};
+  for (rope.original_context = 1; rope.original_context <= 1 << 24; rope.original_context *= 2) {
+    if (HasDivisors(rope, divisors, rotary_dim)) return rope;
+  }
+  return std::nullopt;
+}
+
+inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& facts, size_t rotary_dim) {
+  RopeSpec rope = {.base = fields.Positive("rope.freq_base", 10000.0)};
+  const double factor = fields.Positive("rope.scaling.factor", fields.Positive("rope.scale_linear", 1.0));
+  const std::string type = fields.String("rope.scaling.type", "linear");
+  if (type != "linear" && type != "none") fields.Unsupported("rope.scaling.type", type, R"("linear" and "none")");
+  fields.Expect("rope.scaling.attn_factor", 1.0);
+  if (type == "linear" && factor != 1.0) {
+    rope.scaling = RopeScaling::kLinear;
+    rope.factor = factor;
+  }
+  if (facts.rope_divisors.empty()) return rope;
+  const auto scaled = ScalingFromDivisors(rope.base, facts.rope_divisors, rotary_dim);
+  if (!scaled) fields.Unsupported("rope", "scaled by rope_freqs.weight", "the scaling of Llama 3");
+  return scaled.value_or(rope);
+}
+
+// Returns the model's layers. In families with a window all but each nth are sliding.
+inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyRules& family) {
+  std::vector<LayerKind> layers(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)),
+                                LayerKind::kFullAttention);
+  if (family.layers != LayerRule::kAllButNth) return layers;
+  const auto nth = static_cast<size_t>(fields.Size("attention.sliding_window_pattern", family.nth));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if ((i + 1) % nth != 0) layers[i] = LayerKind::kSlidingAttention;
+  }
+  return layers;
+}
+
+// Refuses what would change the logits and has no place in a ShortForm.
+inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
+  fields.Expect("attention.value_length", head_dim);
+  if (fields.Integer("expert_count", 0, kMaxLayers, 0) != 0) {
+    fields.Unsupported("expert_count", *fields.Find("expert_count"), "0");
+  }
+}
+
+inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& family, const GgufTensorFacts& facts) {
+  constexpr int kGemma2Window = 4096;
+  constexpr size_t kLargestGemma2 = 46, kLargestGemma3 = 62;  // layers
+  ShortForm a = family.implied;
+  a.model_dim = fields.Size("embedding_length");
+  a.feed_forward_dim = fields.Size("feed_forward_length");
+  a.vocab_size = facts.vocab_size;
+  a.heads = fields.Size("attention.head_count");
+  a.kv_heads = fields.Size("attention.head_count_kv", a.heads);
+  a.head_dim = fields.Size("attention.key_length", std::max(1, a.model_dim / a.heads));
+  a.rotary_dim = fields.Size("rope.dimension_count", a.head_dim);
+  RefuseUnsupportedGguf(fields, a.head_dim);
+  a.layers = GgufLayers(fields, family);
+  const bool is_gemma2 = a.model_type == Gemma2Family::kModelType, is_gemma3 = a.model_type == Gemma3Family::kModelType;
+  if (is_gemma2) a.window = fields.Size("attention.sliding_window", kGemma2Window);
+  if (is_gemma3) a.window = fields.Size("attention.sliding_window");
+  a.rope = ReadGgufRope(fields, facts, static_cast<size_t>(a.rotary_dim));
+  if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope.freq_base_swa", a.sliding_rope->base);
+  a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
+  // The largest models of Gemma 2 and 3 scale queries by the width per head. No field says so.
+  const size_t largest = is_gemma2 ? kLargestGemma2 : is_gemma3 ? kLargestGemma3 : 0;
+  const bool by_width = a.layers.size() == largest;
+  a.query_pre_scale = by_width ? a.model_dim / a.heads : a.head_dim;
+  a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
+  a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
+  a.tied_embeddings = !facts.has_head;
+  return a;
+}
+
+// Mistral models, whose files say that they are Llama, and those with a window, which no field tells.
+inline std::vector<ShortForm> WithMistral(const ShortForm& llama) {
+  ShortForm mistral = llama, sliding = llama;
+  mistral.model_type = sliding.model_type = MistralFamily::kModelType;
+  std::ranges::fill(sliding.layers, LayerKind::kSlidingAttention);
+  sliding.window = 4096;
+  return {llama, mistral, sliding};
+}
+
+// Returns the model_type of the family that GGUF files call `name`.
+inline std::string_view GgufModelType(std::string_view name) {
+  return name == "gemma3" ? Gemma3Family::kModelType : name;
+}
+
+}  // namespace internal
+
+// Returns all models that it can be: one, but several for "llama", the likeliest first. `metadata` is
+// an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
+// missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
+inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata,
+                                                           const GgufTensorFacts& facts) {
+  return NoThrow("the metadata", [&]() -> Result<std::vector<DescribedModel>> {
+    std::optional<Error> error;
+    const internal::JsonFields whole(&metadata, nullptr, "", &error);
+    const std::string name = whole.String("general.architecture");
+    nlohmann::json of_model = nlohmann::json::object();
+    const internal::JsonGuard guard(of_model);
+    internal::AddFieldsBehind(metadata, name + ".", of_model);
+    const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
+    std::optional<ShortForm> read;
+    std::string supported;
+    for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
+      const std::string type(family.implied.model_type);
+      if (type == MistralFamily::kModelType) continue;
+      supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
+      if (!error && type == internal::GgufModelType(name)) {
+        read = internal::ReadGgufModel(fields, family, facts);
+      }
+    }
+    if (!read) whole.Unsupported("general.architecture", name, supported);
+    if (error) return Fail(error->code, "metadata: " + error->message);
+    std::vector<DescribedModel> models;
+    const bool may_be_mistral = name == LlamaFamily::kModelType;
+    for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
+      models.push_back({form.model_type, Expand(form)});
+    }
+    return models;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_READERS_CONFIG_GGUF_H_

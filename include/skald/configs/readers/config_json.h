@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the config.json of a Hugging Face checkpoint, in the spellings of versions 4 and 5 of the
+// transformers library. Fields that cannot change a logit (context length, token ids, dropout, dtype) are not
+// looked at. A field that is absent or null means what the configuration class of its model_type takes it to
+// mean; sizes must be there. Nothing throws, whatever the text holds.
+
+#ifndef SKALD_CONFIGS_READERS_CONFIG_JSON_H_
+#define SKALD_CONFIGS_READERS_CONFIG_JSON_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "skald/base/json/json_fields.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/configs/families/gemma3.h"
+#include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/config_json_recurrent.h"
+#include "skald/configs/readers/config_json_transformer.h"
+#include "skald/configs/readers/python_json.h"
+
+namespace skald {
+namespace internal {
+
+// Reads a model whose family `fields` names.
+inline ShortForm ReadTextModel(const JsonFields& fields) {
+  const std::string model_type = fields.String("model_type");
+  std::string supported;
+  const auto is = [&](std::string_view type) {
+    supported.append(supported.empty() ? "" : ", ").append(type);
+    return model_type == type;
+  };
+  for (const FamilyRules& family : TransformerFamilies()) {
+    if (is(family.implied.model_type)) return ReadTransformer(fields, family);
+  }
+  for (const RecurrentFamily& family : kRecurrentFamilies) {
+    if (is(family.model_type)) return family.read(fields);
+  }
+  fields.Unsupported("model_type", model_type, supported);
+  return {};
+}
+
+}  // namespace internal
+
+// Most bytes of a config.json. Published ones have a few thousand.
+inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
+
+namespace internal {
+
+inline Result<ShortForm> ReadConfigJson(std::string_view text) {
+  if (text.size() > kMaxConfigJson) {
+    return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) + " bytes, expected at most " +
+                                            std::to_string(kMaxConfigJson));
+  }
+  nlohmann::json root, gemma3_defaults = nlohmann::json::object();
+  const JsonGuard guards[] = {JsonGuard(root), JsonGuard(gemma3_defaults)};
+  if (!ParsePythonJson(text, root)) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
+  if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
+
+  std::optional<Error> error;
+  const JsonFields whole(&root, nullptr, "", &error);
+  const std::string model_type = whole.String("model_type");
+  AddGemma3TextDefaults(gemma3_defaults);
+  std::optional<JsonFields> fields = whole;
+  if (model_type == "gemma3") {  // multimodal: the language model is an object inside
+    fields = whole.Object("text_config", &gemma3_defaults);
+    if (!fields) whole.Missing("text_config");
+  } else if (model_type == Gemma3Family::kModelType) {
+    fields.emplace(&root, &gemma3_defaults, "", &error);
+  }
+  ShortForm model;
+  if (!error) model = ReadTextModel(*fields);
+  if (error) return Fail(error->code, "config.json: " + error->message);
+  return model;
+}
+
+}  // namespace internal
+
+// Returns the model that the text of a config.json describes. Fails with kOutOfRange when it is longer than
+// kMaxConfigJson, kDataLoss when it is not a JSON object or a value cannot be right, kNotFound when a field is missing
+// that must be there, and kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The
+// sentence names the field.
+inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
+  return NoThrow("config.json", [&]() -> Result<DescribedModel> {
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
+    const Result<ShortForm> read = internal::ReadConfigJson(text);
+    if (!read) return Failure(read.error());
+    return DescribedModel{read->model_type, Expand(*read)};
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_READERS_CONFIG_JSON_H_

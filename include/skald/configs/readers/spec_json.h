@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A ModelSpec as JSON, for files that have to say what model they hold. Layers are told by the names of their types and
+// members, so a type of a user's own is written and read like ours.
+
+#ifndef SKALD_CONFIGS_READERS_SPEC_JSON_H_
+#define SKALD_CONFIGS_READERS_SPEC_JSON_H_
+
+#include <array>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "skald/base/json/json_tree.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/activation.h"
+#include "skald/base/numbers/rope.h"
+#include "skald/base/result.h"
+#include "skald/configs/readers/python_json.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/standard_layers.h"
+
+namespace skald {
+namespace internal {
+
+template <class T>
+concept HasFields = requires(const T& value) {
+  T::VisitFields(value, [](std::string_view, const auto&) {});
+};
+
+// The values that an enum of a spec can have.
+template <class E>
+inline constexpr std::array<E, 3> kValuesOf = {E(0), E(1), E(2)};
+
+template <class T>
+nlohmann::json ToJson(const std::optional<T>& value);
+
+template <class T>
+nlohmann::json ToJson(const T& value) {
+  if constexpr (HasFields<T>) {
+    nlohmann::json object = nlohmann::json::object();
+    T::VisitFields(value,
+                   [&](std::string_view name, const auto& member) { object[std::string(name)] = ToJson(member); });
+    return object;
+  } else if constexpr (std::is_enum_v<T>) {
+    return std::string(NameOf(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::isinf(value) ? nlohmann::json("Infinity") : nlohmann::json(static_cast<double>(value));
+  } else {
+    return value;
+  }
+}
+template <class T>
+nlohmann::json ToJson(const std::optional<T>& value) {
+  return value ? ToJson(*value) : nlohmann::json();
+}
+
+// Reads values; the first that cannot be read leaves its name.
+class SpecReader {
+ public:
+  const std::string& complaint() const { return complaint_; }
+
+  template <class T>
+  void Read(const nlohmann::json& object, std::string_view name, T& value) {
+    const auto found = object.is_object() ? object.find(name) : object.end();
+    if (found == object.end()) return Complain(name);
+    ReadValue(*found, name, value);
+  }
+
+  void Complain(std::string_view name) {
+    if (complaint_.empty()) complaint_ = name;
+  }
+
+  template <class T>
+  void ReadValue(const nlohmann::json& json, std::string_view name, T& value) {
+    if constexpr (HasFields<T>) {
+      T::VisitFields(value, [&](std::string_view member, auto& target) { Read(json, member, target); });
+    } else if constexpr (std::is_enum_v<T>) {
+      for (const T one : kValuesOf<T>) {
+        if (json.is_string() && json.template get_ref<const std::string&>() == NameOf(one)) return void(value = one);
+      }
+      Complain(name);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      json.is_boolean() ? void(value = json.template get<bool>()) : Complain(name);
+    } else if constexpr (std::is_same_v<T, FixedText>) {
+      json.is_string() ? void(value = std::string_view(json.template get_ref<const std::string&>())) : Complain(name);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      if (json.is_string() && json.template get_ref<const std::string&>() == "Infinity")
+        return void(value = std::numeric_limits<T>::infinity());
+      json.is_number() ? void(value = static_cast<T>(json.template get<double>())) : Complain(name);
+    } else {
+      const bool fits = json.is_number_integer() && std::in_range<T>(json.template get<int64_t>());
+      fits ? void(value = static_cast<T>(json.template get<int64_t>())) : Complain(name);
+    }
+  }
+  template <class T>
+  void ReadValue(const nlohmann::json& json, std::string_view name, std::optional<T>& value) {
+    value.reset();
+    if (!json.is_null()) ReadValue(json, name, value.emplace());
+  }
+
+ private:
+  std::string complaint_;
+};
+
+template <class List>
+struct LayerJson;
+
+template <Layer... L>
+struct LayerJson<LayerTypes<L...>> {
+  static nlohmann::json Write(const LayerSpec& layer) {
+    nlohmann::json json;
+    ((layer.As<L>() != nullptr ? void(json = ToJson(*layer.As<L>())) : void()), ...);
+    json["type"] = std::string(layer.name());
+    return json;
+  }
+
+  static void Read(const nlohmann::json& json, SpecReader& reader, std::vector<LayerSpec>& layers) {
+    const size_t before = layers.size();
+    const auto type = json.is_object() ? json.find("type") : json.end();
+    const auto read = [&]<class One>() {
+      if (type == json.end() || !type->is_string()) return;
+      if (type->template get_ref<const std::string&>() != One::kName) return;
+      One layer;
+      reader.ReadValue(json, One::kName, layer);
+      layers.push_back(layer);
+    };
+    (read.template operator()<L>(), ...);
+    if (layers.size() == before) reader.Complain("type");
+  }
+};
+
+}  // namespace internal
+
+// Returns the spec as JSON. Types lists the types of its layers.
+template <class Types = StandardLayers>
+nlohmann::json SpecToJson(const ModelSpec& spec) {
+  nlohmann::json json = {{"model_dim", spec.model_dim},
+                         {"vocab_size", spec.vocab_size},
+                         {"tied_embeddings", spec.tied_embeddings},
+                         {"embedding_scale", internal::ToJson(spec.embedding_scale)},
+                         {"final_norm", internal::ToJson(spec.final_norm)},
+                         {"final_softcap", spec.final_softcap},
+                         {"blocks", nlohmann::json::array()}};
+  for (const Block& block : spec.blocks) {
+    nlohmann::json layers = nlohmann::json::array();
+    for (const LayerSpec& layer : block.layers) layers.push_back(internal::LayerJson<Types>::Write(layer));
+    json["blocks"].push_back({{"number", block.number},
+                              {"norm", internal::ToJson(block.norm)},
+                              {"norm_name", std::string(std::string_view(block.norm_name))},
+                              {"layers", layers},
+                              {"post_norm", internal::ToJson(block.post_norm)},
+                              {"post_norm_name", std::string(std::string_view(block.post_norm_name))}});
+  }
+  return json;
+}
+
+// Returns the spec that SpecToJson wrote. Errors: kDataLoss for what is no such text, naming the member that is missing
+// or wrong; kUnsupported for a model that cannot be.
+template <class Types = StandardLayers>
+Result<ModelSpec> SpecFromJson(std::string_view text) {
+  return NoThrow("the description of a model", [&]() -> Result<ModelSpec> {
+    nlohmann::json json;
+    const internal::JsonGuard guard(json);
+    if (!internal::ParsePythonJson(text, json)) {
+      return Fail(ErrorCode::kDataLoss, "the description of a model is not well-formed JSON");
+    }
+    internal::SpecReader reader;
+    ModelSpec spec;
+    reader.Read(json, "model_dim", spec.model_dim);
+    reader.Read(json, "vocab_size", spec.vocab_size);
+    reader.Read(json, "tied_embeddings", spec.tied_embeddings);
+    reader.Read(json, "embedding_scale", spec.embedding_scale);
+    reader.Read(json, "final_norm", spec.final_norm);
+    reader.Read(json, "final_softcap", spec.final_softcap);
+    const auto blocks = json.is_object() ? json.find("blocks") : json.end();
+    if (blocks == json.end() || !blocks->is_array()) {
+      reader.Complain("blocks");
+    } else {
+      for (const nlohmann::json& one : *blocks) {
+        Block& block = spec.blocks.emplace_back();
+        reader.Read(one, "number", block.number);
+        reader.Read(one, "norm", block.norm);
+        reader.Read(one, "norm_name", block.norm_name);
+        reader.Read(one, "post_norm", block.post_norm);
+        reader.Read(one, "post_norm_name", block.post_norm_name);
+        const auto layers = one.is_object() ? one.find("layers") : one.end();
+        if (layers == one.end() || !layers->is_array()) {
+          reader.Complain("layers");
+          continue;
+        }
+        for (const nlohmann::json& layer : *layers) internal::LayerJson<Types>::Read(layer, reader, block.layers);
+      }
+    }
+    if (!reader.complaint().empty()) {
+      return Fail(ErrorCode::kDataLoss,
+                  "the description of a model lacks '" + reader.complaint() + "', or it is wrong");
+    }
+    if (const char* why = WhyImpossible(spec)) return Fail(ErrorCode::kUnsupported, why);
+    return spec;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_READERS_SPEC_JSON_H_

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The multiplications of attention: up to 32 query rows, laid out as tiles, by cached keys or values, in the order of
+// R1. On fused multiply-adds the rows are floats that the cache's type can represent; where bfloat16 is multiplied as
+// it is (AMX, VDPBF16PS) they are bfloat16. The tiles are contiguous because AMX loads of rows a power of two apart
+// would evict each other from L1.
+
+#if defined(SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE
+#undef SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE
+#else
+#define SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/kernels/args.h"
+#include "skald/kernels/simd/amx-inl.h"
+#include "skald/kernels/simd/bf16_dot-inl.h"
+#include "skald/kernels/simd/lanes-inl.h"
+#include "skald/kernels/simd/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+
+// Rows of one tile, and elements of a tile of operands (16 rows of kTile terms) and of sums (16 rows of one panel, then
+// a gap: reading a row's panels while others are written would wait for the writes if they were 4 KB apart).
+inline constexpr size_t kTileOfRows = 16;
+inline constexpr size_t kOperandTile = kTileOfRows * kTile;
+inline constexpr size_t kSumTile = kTileOfRows * kLanes + 2 * kLanes;
+
+// [rows, terms] as [rows / 16][terms / kTile][16][kTile]; `terms` is a multiple of kTile.
+template <class E>
+struct Operand {
+  E* tiles;
+  size_t terms;
+
+  HWY_INLINE E* Row(size_t row) const {
+    return tiles + row / kTileOfRows * kTileOfRows * terms + row % kTileOfRows * kTile;
+  }
+};
+
+// [rows, panels * kLanes] as [rows / 16][panels][16][kLanes].
+struct Sums {
+  float* tiles;
+  size_t panels;
+
+  HWY_INLINE float* Row(size_t row) const {
+    return tiles + row / kTileOfRows * panels * kSumTile + row % kTileOfRows * kLanes;
+  }
+};
+
+// Part of a packed matrix: tiles[k] is tile k of the first panel. Only tiles that hold terms [begin, end) are read.
+template <class T>
+struct PackedTiles {
+  static constexpr size_t kMaxTiles = kMaxHeadDim / kTile;
+  const T* tiles[kMaxTiles];
+  size_t panel_stride;
+  size_t begin, end;
+};
+
+// Computes kRows rows by kPanels panels. `x` and `sums` are the first row's.
+template <bool kFromZero, size_t kRows, size_t kPanels, class E, class T>
+HWY_INLINE void AddProduct(const E* x, const PackedTiles<T>& weights, size_t panel, float* sums) {
+  Lanes totals[kRows][kPanels];
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) {
+      totals[r][p] = kFromZero ? ZeroLanes() : LoadLanes(sums + p * kSumTile + r * kLanes);
+    }
+  }
+  for (size_t k = weights.begin / kTile; k * kTile < weights.end; ++k) {
+    const T* const tile = weights.tiles[k] + panel * weights.panel_stride;
+    const size_t begin = HWY_MAX(weights.begin, k * kTile) - k * kTile;
+    const size_t end = HWY_MIN(weights.end, (k + 1) * kTile) - k * kTile;
+    AddTile(x + k * kOperandTile, kTile, tile, weights.panel_stride, begin, end,
+            kRows == 1 ? tile + kTile * kLanes : nullptr, totals);
+  }
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) StoreLanes(totals[r][p], sums + p * kSumTile + r * kLanes);
+  }
+}
+
+// How many rows AddProducts computes for `rows` rows: those that only fill up registers must be there.
+template <class E>
+HWY_INLINE size_t ComputedRows(const E*, size_t rows) {
+  return rows == 1 ? 1 : RoundUp(rows, rows <= kFewRows ? kFewRows : kTileRows);
+}
+
+template <bool kFromZero, size_t kRows, size_t kPanels, class E, class T>
+HWY_INLINE void AddPanels(const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels,
+                          const Sums& sums) {
+  size_t panel = 0;
+  for (; panel + kPanels <= panels; panel += kPanels) {
+    for (size_t row = 0; row < rows; row += kRows) {
+      AddProduct<kFromZero, kRows, kPanels>(x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
+    }
+  }
+  if constexpr (kPanels > 1) {
+    for (; panel < panels; ++panel) {
+      for (size_t row = 0; row < rows; row += kRows) {
+        AddProduct<kFromZero, kRows, 1>(x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
+      }
+    }
+  }
+}
+
+// sums[row, panel] += x[row, :] . weights[panel, :] for the first `panels` panels of sums; with kFromZero the sums
+// begin at zero. `rows` is from ComputedRows. Terms outside [weights.begin, weights.end) have no influence on products
+// of floats; bfloat16 is multiplied in whole tiles: there x must be zero and the weights finite.
+template <bool kFromZero, class E, class T>
+void AddProducts(const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels, const Sums& sums) {
+  if (rows == 1) {
+    AddPanels<kFromZero, 1, kRowPanels>(x, rows, weights, panels, sums);
+  } else if (rows <= kFewRows) {
+    AddPanels<kFromZero, kFewRows, kFewPanels>(x, rows, weights, panels, sums);
+  } else {
+    AddPanels<kFromZero, kTileRows, 1>(x, rows, weights, panels, sums);
+  }
+}
+
+#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+
+static_assert(kTileOfRows == kTileHeight);
+
+HWY_INLINE size_t ComputedRows(const bf16*, size_t rows) { return rows; }
+
+// Computes one or two panels of up to 32 rows. With kLower the rows have a lower half, with kRight there is a second
+// panel. Tiles are used at full height: what lies below the last row becomes sums that nobody reads.
+template <bool kFromZero, bool kLower, bool kRight>
+SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panel, const Sums& sums) {
+  const bf16* const lower = x.tiles + kTileOfRows * x.terms;
+  float* const upper_sums = sums.tiles + panel * kSumTile;
+  float* const lower_sums = upper_sums + sums.panels * kSumTile;
+  FinishStores();
+  if constexpr (kFromZero) {
+    _tile_zero(0);
+    if constexpr (kRight) _tile_zero(1);
+    if constexpr (kLower) _tile_zero(2);
+    if constexpr (kLower && kRight) _tile_zero(3);
+  } else {
+    _tile_loadd(0, upper_sums, kTileRowBytes);
+    if constexpr (kRight) _tile_loadd(1, upper_sums + kSumTile, kTileRowBytes);
+    if constexpr (kLower) _tile_loadd(2, lower_sums, kTileRowBytes);
+    if constexpr (kLower && kRight) _tile_loadd(3, lower_sums + kSumTile, kTileRowBytes);
+  }
+  for (size_t k = weights.begin / kTile; k * kTile < weights.end; ++k) {
+    const bf16* const tile = weights.tiles[k] + panel * weights.panel_stride;
+    _tile_loadd(6, tile, kTileRowBytes);
+    _tile_loadd(4, x.tiles + k * kOperandTile, kTileRowBytes);
+    _tile_dpbf16ps(0, 4, 6);
+    if constexpr (kRight) {
+      _tile_loadd(7, tile + weights.panel_stride, kTileRowBytes);
+      _tile_dpbf16ps(1, 4, 7);
+    }
+    if constexpr (kLower) {
+      _tile_loadd(5, lower + k * kOperandTile, kTileRowBytes);
+      _tile_dpbf16ps(2, 5, 6);
+      if constexpr (kRight) _tile_dpbf16ps(3, 5, 7);
+    }
+  }
+  _tile_stored(0, upper_sums, kTileRowBytes);
+  if constexpr (kRight) _tile_stored(1, upper_sums + kSumTile, kTileRowBytes);
+  if constexpr (kLower) _tile_stored(2, lower_sums, kTileRowBytes);
+  if constexpr (kLower && kRight) _tile_stored(3, lower_sums + kSumTile, kTileRowBytes);
+}
+
+template <bool kFromZero, bool kLower>
+SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panels, const Sums& sums) {
+  size_t panel = 0;
+  for (; panel + 2 <= panels; panel += 2) AddTiles<kFromZero, kLower, true>(x, weights, panel, sums);
+  if (panel < panels) AddTiles<kFromZero, kLower, false>(x, weights, panel, sums);
+}
+
+// The same on AMX, after SetTileShapes.
+template <bool kFromZero>
+inline void AddProducts(const Operand<bf16>& x, size_t rows, const PackedTiles<bf16>& weights, size_t panels,
+                        const Sums& sums) {
+  rows > kTileOfRows ? AddTiles<kFromZero, true>(x, weights, panels, sums)
+                     : AddTiles<kFromZero, false>(x, weights, panels, sums);
+}
+
+#endif  // HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // SKALD_KERNELS_ATTENTION_ATTENTION_PRODUCT_INL_TOGGLE

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multiplication of quantised activations by a group-quantised matrix on AMX tiles, for two or more rows. A tile
+// product is the exact dot products of one group, for 16 rows and 16 outputs; vectors scale and add them, in the order
+// of R2. Tiles and vectors meet in memory, so the work is pipelined: while one tile is multiplied, the product before
+// the last is stored, and one stored two steps earlier is added up.
+
+#if defined(SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE
+#undef SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE
+#else
+#define SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "hwy/highway.h"
+#include "skald/base/aligned_buffer.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/kernels/args.h"
+#include "skald/kernels/matmul/codes-inl.h"
+#include "skald/kernels/matmul/outputs-inl.h"
+#include "skald/kernels/simd/amx-inl.h"
+#include "skald/kernels/simd/lanes-inl.h"
+
+#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+
+// Memory that will be wanted soon, asked for in portions.
+struct PanelAhead {
+  const char* next = nullptr;
+  const char* end = nullptr;
+  size_t portion = 0;
+
+  HWY_INLINE void AskForSome() {
+    const char* const stop = HWY_MIN(next + portion, end);
+    for (; next < stop; next += kAlignment) _mm_prefetch(next, _MM_HINT_T1);
+  }
+};
+
+// One panel of one block of K, as tile products want it: small enough for the first-level cache, widened to eight bits,
+// one piece of memory. Made once for all rows.
+template <class T>
+struct PanelBlock {
+  static constexpr size_t kMaxGroups = kActivationBlock / T::kGroup, kRows = T::kGroup / 4;
+
+  void Fill(const T* packs, size_t num_packs) {
+    groups = num_packs * T::kGroups;
+    for (size_t g = 0; g < groups; ++g) {
+      const T& pack = packs[g / T::kGroups];
+      const size_t group = g % T::kGroups;
+      const hn::Repartition<int8_t, IntTag> bytes;
+      const auto bias = hn::Set(bytes, static_cast<int8_t>(kCodeBias<T>));
+      HWY_UNROLL(8)
+      for (size_t j = 0; j < kRows; ++j) {
+        const auto biased = hn::BitCast(bytes, LoadCodes(pack, group, j, 0));
+        hn::Store(hn::Sub(biased, bias), bytes, codes[g][j]);
+      }
+      StoreLanes(LoadScales(pack.scales[group]), scales[g]);
+      if constexpr (std::is_same_v<T, Q8A>) StoreLanes(LoadLanes(pack.offsets[group]), offsets[g]);
+    }
+  }
+
+  size_t groups;
+  PanelAhead ahead;  // weights of the PanelBlock that follows
+  alignas(kAlignment) int8_t codes[kMaxGroups][kRows][4 * kLanes];
+  alignas(kAlignment) float scales[kMaxGroups][kLanes];
+  alignas(kAlignment) float offsets[std::is_same_v<T, Q8A> ? kMaxGroups : 1][kLanes];  // Q8A only
+};
+
+// Tiles 0 to 3 hold products, 4 and 5 a group of 16 rows of activations, 6 and 7 a group of 16 outputs.
+SKALD_AMX void SetGroupTileShapes(size_t group) {
+  TileShapes shapes;
+  for (size_t i = 4; i < 6; ++i) shapes.row_bytes[i] = static_cast<uint16_t>(group);
+  for (size_t i = 6; i < 8; ++i) shapes.heights[i] = static_cast<uint8_t>(group / 4);
+  __asm__ volatile("" : : "r"(&shapes) : "memory");
+  _tile_loadconfig(&shapes);
+}
+
+// Multiplies a group of 16 rows by one of 16 outputs, into tile kProduct. The number of a tile must be a literal.
+template <size_t kProduct>
+SKALD_AMX_ALWAYS void MultiplyGroups(const int8_t* rows, const int8_t* codes) {
+#define SKALD_MULTIPLY(product, x, y)       \
+  do {                                      \
+    _tile_zero(product);                    \
+    _tile_loadd(x, rows, kActivationGroup); \
+    _tile_loadd(y, codes, kTileRowBytes);   \
+    _tile_dpbssd(product, x, y);            \
+  } while (false)
+  if constexpr (kProduct == 0) SKALD_MULTIPLY(0, 4, 6);
+  if constexpr (kProduct == 1) SKALD_MULTIPLY(1, 5, 7);
+  if constexpr (kProduct == 2) SKALD_MULTIPLY(2, 4, 6);
+  if constexpr (kProduct == 3) SKALD_MULTIPLY(3, 5, 7);
+#undef SKALD_MULTIPLY
+}
+
+template <size_t kProduct>
+SKALD_AMX_ALWAYS void StoreProduct(int32_t* to) {
+  if constexpr (kProduct == 0) _tile_stored(0, to, kTileRowBytes);
+  if constexpr (kProduct == 1) _tile_stored(1, to, kTileRowBytes);
+  if constexpr (kProduct == 2) _tile_stored(2, to, kTileRowBytes);
+  if constexpr (kProduct == 3) _tile_stored(3, to, kTileRowBytes);
+}
+
+// Panels computed together: 16 rows of activations are read from L2 for the first of them and are near for the others,
+// and their outputs of one row are neighbours.
+inline constexpr size_t kPanelsAtOnce = 4, kTotalsPerBlock = kPanelsAtOnce * kLanes * kLanes;
+
+// All tile products of some rows with some PanelBlocks, one after the other: for each 16 rows, each panel and each
+// group. The compiler knows the number of a group, so that sums stay in registers and nothing is counted.
+template <class T>
+class GroupProducts {
+ public:
+  // `totals` [16-row blocks][kPanelsAtOnce][16][kLanes] are added to.
+  SKALD_AMX void AddAll(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, PanelBlock<T>* panels,
+                        size_t num_panels, float* totals) {
+    const size_t scale_stride = QuantizedRows::Blocks(input.padded_k) * kLanes;
+    const size_t sum_stride = input.padded_k / kActivationSum * kLanes;
+    Unit unit = {nullptr, input.CodesAt(row, k), input.ScaleAt(row, k), input.SumAt(row, k), nullptr}, before = unit;
+    FloatVec sums[kLanes];
+    for (size_t block = 0; block < row_blocks; ++block) {
+      for (size_t p = 0; p < num_panels; ++p) {
+        panels[p].ahead.AskForSome();
+        unit.panel = panels + p, unit.totals = totals + block * kTotalsPerBlock + p * kLanes * kLanes;
+        AddUnit(unit, before, sums, std::make_index_sequence<kSteps>());
+        before = unit;
+      }
+      unit.codes += input.padded_k * kLanes, unit.scales += scale_stride, unit.code_sums += sum_stride;
+    }
+    unit.panel = nullptr;
+    AddUnit(unit, before, sums, std::make_index_sequence<kSteps>());
+  }
+
+ private:
+  // 16 rows and a PanelBlock, or null: nothing to do.
+  struct Unit {
+    const PanelBlock<T>* panel;
+    const int8_t* codes;
+    const float* scales;
+    const int32_t* code_sums;
+    float* totals;
+  };
+
+  // A step multiplies one group. So many steps later its product is stored, and added.
+  static constexpr size_t kSteps = PanelBlock<T>::kMaxGroups, kStoreLag = 2, kAddLag = 4, kSlots = 4;
+  static_assert(kSteps % kSlots == 0 && kAddLag - kStoreLag < kSlots && kAddLag <= kSteps);
+
+  template <size_t... kStep>
+  SKALD_AMX_ALWAYS void AddUnit(const Unit& unit, const Unit& before, FloatVec (&sums)[kLanes],
+                                std::index_sequence<kStep...>) {
+    (Step<kStep>(unit, before, sums), ...);
+  }
+
+  HWY_INLINE static bool Has(const Unit& unit, size_t group) {
+    return unit.panel != nullptr && group < unit.panel->groups;
+  }
+
+  template <size_t kStep>
+  SKALD_AMX_ALWAYS void Step(const Unit& unit, const Unit& before, FloatVec (&sums)[kLanes]) {
+    if (Has(unit, kStep)) Multiply<kStep>(unit);
+    constexpr size_t kStored = (kStep + kSteps - kStoreLag) % kSteps;
+    if (Has(kStored < kStep ? unit : before, kStored)) StoreProduct<kStored % kSlots>(products_[kStored % kSlots]);
+    FinishStores();
+    constexpr size_t kAdded = (kStep + kSteps - kAddLag) % kSteps;
+    const Unit& adding = kAdded < kStep ? unit : before;
+    if constexpr (kAdded == 0) Clear(sums);
+    if (Has(adding, kAdded)) Add<kAdded>(*adding.panel, sums);
+    if constexpr (kAdded == kSteps - 1) {
+      if (adding.panel != nullptr) AddToTotals(adding, sums);
+    }
+  }
+
+  HWY_INLINE static void Clear(FloatVec (&sums)[kLanes]) {
+    HWY_UNROLL(16)
+    for (size_t r = 0; r < kLanes; ++r) sums[r] = hn::Zero(FloatTag());
+  }
+
+  template <size_t kGroup>
+  SKALD_AMX_ALWAYS void Multiply(const Unit& unit) {
+    constexpr size_t kFirst = kGroup * T::kGroup;
+    constexpr size_t kOffset = kFirst / kActivationGroup * kLanes * kActivationGroup + kFirst % kActivationGroup;
+    MultiplyGroups<kGroup % kSlots>(unit.codes + kOffset, unit.panel->codes[kGroup][0]);
+    if constexpr (std::is_same_v<T, Q8A>) {
+      const IntVec code_sums = hn::LoadU(IntTag(), unit.code_sums + kGroup * kLanes);
+      hn::Store(hn::ConvertTo(FloatTag(), code_sums), FloatTag(), code_sums_[kGroup % kSumSlots]);
+    }
+  }
+
+  template <size_t kGroup>
+  HWY_INLINE void Add(const PanelBlock<T>& panel, FloatVec (&sums)[kLanes]) {
+    const int32_t* const product = products_[kGroup % kSlots];
+    const FloatVec scales = hn::Load(FloatTag(), panel.scales[kGroup]);
+    HWY_UNROLL(16)
+    for (size_t r = 0; r < kLanes; ++r) {
+      const FloatVec dots = hn::ConvertTo(FloatTag(), hn::Load(IntTag(), product + r * kLanes));
+      sums[r] = hn::MulAdd(dots, scales, sums[r]);
+    }
+    if constexpr (std::is_same_v<T, Q8A>) {
+      const FloatVec offsets = hn::Load(FloatTag(), panel.offsets[kGroup]);
+      HWY_UNROLL(16)
+      for (size_t r = 0; r < kLanes; ++r) {
+        sums[r] = hn::MulAdd(hn::Set(FloatTag(), code_sums_[kGroup % kSumSlots][r]), offsets, sums[r]);
+      }
+    }
+  }
+
+  HWY_INLINE static void AddToTotals(const Unit& unit, const FloatVec (&sums)[kLanes]) {
+    HWY_UNROLL(16)
+    for (size_t r = 0; r < kLanes; ++r) {
+      float* const total = unit.totals + r * kLanes;
+      hn::Store(hn::MulAdd(hn::Set(FloatTag(), unit.scales[r]), sums[r], hn::Load(FloatTag(), total)), FloatTag(),
+                total);
+    }
+  }
+
+  static constexpr size_t kSumSlots = 8;  // more than kAddLag: they are written with the multiplication
+  alignas(kAlignment) int32_t products_[kSlots][kLanes * kLanes];
+  alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kSumSlots : 1][kLanes];  // Q8A only
+};
+
+// Returns the weights, from term k on, of panel i of those computed together from `panel` on: neighbours, or panels of
+// gates each followed by its counterpart.
+template <class T>
+HWY_INLINE const T* WeightsAt(const MatMulArgs<T>& args, size_t panel, size_t i, size_t k) {
+  const size_t number = args.gate ? panel + i / 2 + i % 2 * (args.n / 2 / kLanes) : panel + i;
+  return args.weights + (number * args.padded_k + k) / kGroupPadding;
+}
+
+// Sums up to kMatMulGroup rows by `num_panels` panels.
+template <class T>
+SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t row_blocks, size_t panel, size_t num_panels,
+                         float* totals) {
+  hwy::ZeroBytes(totals, row_blocks * kTotalsPerBlock * sizeof(float));
+  PanelBlock<T> panels[kPanelsAtOnce];
+  GroupProducts<T> products;
+  for (size_t k = 0; k < args.padded_k; k += kActivationBlock) {
+    const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / kGroupPadding;
+    for (size_t i = 0; i < num_panels; ++i) {
+      const T* const weights = WeightsAt(args, panel, i, k);
+      panels[i].Fill(weights, num_packs);
+      const char* const next = reinterpret_cast<const char*>(weights + num_packs);
+      const size_t bytes = num_packs * sizeof(T);
+      panels[i].ahead = {next, next + bytes, RoundUp((bytes + row_blocks - 1) / row_blocks, kAlignment)};
+    }
+    products.AddAll(args.input, row, row_blocks, k, panels, num_panels, totals);
+  }
+}
+
+// Up to kMatMulGroup rows by the panels [panel, panel_end), of which there are kPanelsAtOnce, gated: half as many.
+template <class T>
+void MatMulPanelsAmx(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end) {
+  constexpr size_t kPanelTotals = kLanes * kLanes;
+  alignas(kAlignment) float totals[kMatMulGroup / kLanes * kTotalsPerBlock];
+  const size_t sums = args.gate ? 2 : 1;
+  SumPanels(args, row, RoundUp(rows, kLanes) / kLanes, panel, (panel_end - panel) * sums, totals);
+  for (size_t r = 0; r < rows; r += kLanes) {
+    StoreOutputs(OutputsOf(args), row + r, HWY_MIN(kLanes, rows - r), panel, panel_end - panel,
+                 {.first = totals + r / kLanes * kTotalsPerBlock,
+                  .row_stride = kLanes,
+                  .panel_stride = sums * kPanelTotals,
+                  .up = kPanelTotals});
+  }
+}
+
+// Outer loop: so many rows that their activations stay in L2.
+template <class T>
+requires kIsGrouped<T>
+void MatMulAmx(const MatMulArgs<T>& args) {
+  const size_t step = args.gate ? kPanelsAtOnce / 2 : kPanelsAtOnce;
+  SetGroupTileShapes(T::kGroup);
+  for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
+    const size_t rows = HWY_MIN(args.row_end - row, kMatMulGroup);
+    for (size_t panel = args.panel_begin; panel < args.panel_end; panel += step) {
+      MatMulPanelsAmx(args, row, rows, panel, HWY_MIN(panel + step, args.panel_end));
+    }
+  }
+  ReleaseTiles();
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+
+#endif  // SKALD_KERNELS_MATMUL_GROUP_MATMUL_AMX_INL_TOGGLE

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the kernels of recurrent layers share: the way from a block of cached state to a layer's floats, and from
+// units to neighbouring channels of one run.
+
+#if defined(SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE
+#undef SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE
+#else
+#define SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/kernels/args.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+
+// Returns the state that lies `offset` bytes into a block; null if there is no block.
+HWY_INLINE const float* StateIn(const std::byte* block, size_t offset) {
+  return block ? reinterpret_cast<const float*>(block + offset) : nullptr;
+}
+HWY_INLINE float* StateIn(std::byte* block, size_t offset) { return reinterpret_cast<float*>(block + offset); }
+
+// Neighbouring channels of one run: where units are groups of kLanes channels, those of a few units in a row.
+struct Strip {
+  const RecurrentRun* run;
+  size_t begin, end;  // channels
+  size_t units;
+};
+
+// Returns the strip that begins with `unit` and holds at most `max_units`, all of one run and before `unit_end`.
+HWY_INLINE Strip StripAt(const RecurrentRun* runs, size_t width, size_t unit, size_t unit_end, size_t max_units) {
+  const size_t groups = RoundUp(width, kLanes) / kLanes;
+  const size_t run = unit / groups, group = unit % groups;
+  const size_t units = HWY_MIN(max_units, HWY_MIN(groups - group, unit_end - unit));
+  return {.run = runs + run, .begin = group * kLanes, .end = HWY_MIN((group + units) * kLanes, width), .units = units};
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // SKALD_KERNELS_RECURRENT_RECURRENCE_INL_TOGGLE

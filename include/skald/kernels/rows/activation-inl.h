@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gate of a feed-forward layer: activation(gate) * up (Shazeer 2020, arXiv:2002.05202).
+
+#if defined(SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE
+#undef SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE
+#else
+#define SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "skald/kernels/args.h"
+#include "skald/kernels/simd/lanes-inl.h"
+#include "skald/kernels/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+
+struct SiluFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return Silu(x); }
+};
+struct GeluTanhFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return GeluTanh(x); }
+};
+struct GeluErfFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return GeluErf(x); }
+};
+
+// Calls `function` with the activation that `gate` names.
+template <class Function>
+HWY_INLINE void VisitGate(Activation gate, Function function) {
+  switch (gate) {
+    case Activation::kSilu:
+      return function(SiluFunction());
+    case Activation::kGeluTanh:
+      return function(GeluTanhFunction());
+    case Activation::kGeluErf:
+      return function(GeluErfFunction());
+  }
+}
+
+template <class Function>
+HWY_INLINE void GateRow(Function activation, const float* gate, const float* up, size_t size, float* output) {
+  const size_t step = hn::Lanes(FloatTag());
+  for (size_t i = 0; i < size; i += step) {
+    const size_t count = size - i;
+    StoreUpTo(hn::Mul(activation(LoadUpTo(gate + i, count)), LoadUpTo(up + i, count)), output + i, count);
+  }
+}
+
+inline void Gate(const GateArgs& args) {
+  VisitGate(args.gate, [&](auto activation) {
+    for (size_t row = args.row_begin; row < args.row_end; ++row) {
+      const float* gate = args.gate_up + row * 2 * args.cols;
+      GateRow(activation, gate, gate + args.cols, args.cols, args.output + row * args.cols);
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Addition of one vector to another, and the soft cap on logits.
+
+#if defined(SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE
+#undef SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE
+#else
+#define SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "skald/kernels/args.h"
+#include "skald/kernels/simd/lanes-inl.h"
+#include "skald/kernels/simd/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+
+inline void AddInto(const AddArgs& args) {
+  const FloatTag tag;
+  const size_t step = hn::Lanes(tag);
+  size_t i = args.begin;
+  for (; i + step <= args.end; i += step) {
+    const FloatVec sum = hn::Add(hn::LoadU(tag, args.accumulator + i), hn::LoadU(tag, args.addend + i));
+    hn::StoreU(sum, tag, args.accumulator + i);
+  }
+  for (; i < args.end; ++i) args.accumulator[i] += args.addend[i];
+}
+
+inline void Softcap(const SoftcapArgs& args) {
+  const FloatTag tag;
+  const FloatVec cap = hn::Set(tag, args.cap);
+  const size_t step = hn::Lanes(tag);
+  size_t i = args.begin;
+  for (; i + step <= args.end; i += step) {
+    hn::StoreU(Capped(hn::LoadU(tag, args.values + i), cap), tag, args.values + i);
+  }
+  if (i < args.end) {
+    const size_t count = args.end - i;
+    hn::StoreN(Capped(hn::LoadN(tag, args.values + i, count), cap), tag, args.values + i, count);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inner product of everything: one tile of kTile terms for several rows and several panels of a packed matrix,
+// summed as R1 says. Matmul, attention scores and attention outputs all add up through AddTile.
+
+#if defined(SKALD_KERNELS_SIMD_TILE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
+#ifdef SKALD_KERNELS_SIMD_TILE_INL_TOGGLE
+#undef SKALD_KERNELS_SIMD_TILE_INL_TOGGLE
+#else
+#define SKALD_KERNELS_SIMD_TILE_INL_TOGGLE
+#endif
+
+#include <cstddef>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+#include "skald/kernels/simd/bf16-inl.h"
+#include "skald/kernels/simd/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace skald {
+namespace HWY_NAMESPACE {
+
+// How many rows and panels are accumulated in registers at a time, for many rows, for few and for one. A bfloat16 tile
+// needs three registers (even, odd, total) per row and part of a panel, and the fused multiply-adds need about eight
+// independent chains to hide their latency. AVX-512 and NEON have 32 registers, the others 16.
+#if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
+inline constexpr size_t kTileRows = 2, kFewRows = 2, kFewPanels = 1, kRowPanels = 1;
+#else
+inline constexpr size_t kTileRows = NumParts() == 1 ? 8 : 2;
+inline constexpr size_t kFewRows = NumParts() == 1 ? 4 : 2, kFewPanels = NumParts() == 1 ? 2 : 1;
+inline constexpr size_t kRowPanels = NumParts() == 1 ? 4 : NumParts() == 2 ? 2 : 1;
+#endif
+
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void ClearSums(Lanes (&sums)[kRows][kPanels]) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) sums[r][p] = ZeroLanes();
+  }
+}
+
+// Reads sums from memory, [kRows][kPanels][kLanes].
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void LoadTile(const float* from, Lanes (&sums)[kRows][kPanels]) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) sums[r][p] = LoadLanes(from + (r * kPanels + p) * kLanes);
+  }
+}
+
+// Writes sums to memory, [kRows][kPanels][kLanes].
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void StoreTile(const Lanes (&sums)[kRows][kPanels], float* to) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) StoreLanes(sums[r][p], to + (r * kPanels + p) * kLanes);
+  }
+}
+
+// sums[r][p] += x[r * x_stride] * terms[p]: one k.
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void AddTerm(const float* x, size_t x_stride, const Lanes (&terms)[kPanels], Lanes (&sums)[kRows][kPanels]) {
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    const FloatVec factor = hn::Set(FloatTag(), x[r * x_stride]);
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) sums[r][p] = MulAdd(factor, terms[p], sums[r][p]);
+  }
+}
+
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void AddEven(const float* x, size_t x_stride, const bf16* row, size_t panel_stride,
+                        Lanes (&sums)[kRows][kPanels]) {
+  Lanes terms[kPanels];
+  HWY_UNROLL(16)
+  for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadEven(row + p * panel_stride);
+  AddTerm(x, x_stride, terms, sums);
+}
+
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void AddOdd(const float* x, size_t x_stride, const bf16* row, size_t panel_stride,
+                       Lanes (&sums)[kRows][kPanels]) {
+  Lanes terms[kPanels];
+  HWY_UNROLL(16)
+  for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadOdd(row + p * panel_stride);
+  AddTerm(x, x_stride, terms, sums);
+}
+
+// Whether memory is read in one stream wherever that can be, which AMD's prefetchers follow best.
+inline constexpr bool kOneStream = HWY_TARGET == HWY_AVX3_ZEN4;
+
+// How far ahead memory is asked for, in bytes of all panels together. With few rows, memory is the limit, and widening
+// takes so many instructions that the processor sees too few loads ahead to use all of its bandwidth. With many rows it
+// is the next chunk that comes closer.
+inline constexpr size_t kBytesAhead = kOneStream ? 8192 : 4096;
+
+// Asks for a row of each panel.
+template <size_t kPanels, class T>
+HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
+  HWY_UNROLL(16)
+  for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(row + p * panel_stride);
+}
+
+// Adds the terms k in [begin, end) of one tile, 0 <= begin <= end <= kTile, to `totals`. `x` holds the kTile
+// factors of the first row (rows x_stride apart) as floats that T can represent; `weights` is the tile in the
+// first panel (panels panel_stride apart). Nothing outside [begin, end) has any influence, be it NaN. If `ahead` is not
+// null, memory is asked for the tile there, bit by bit.
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void AddTile(const float* x, size_t x_stride, const bf16* weights, size_t panel_stride, size_t begin,
+                        size_t end, const bf16* ahead, Lanes (&totals)[kRows][kPanels]) {
+  // In registers: even, odd and totals. Each 64-byte row of weights is loaded once for all rows of x.
+  Lanes even[kRows][kPanels], odd[kRows][kPanels];
+  ClearSums(even);
+  ClearSums(odd);
+  size_t k = begin;
+  if (k % 2 == 1 && k < end) {
+    AddOdd(x + k, x_stride, weights + (k - 1) * kLanes, panel_stride, odd);
+    ++k;
+  }
+  for (; k + 2 <= end; k += 2) {
+    if (ahead != nullptr) PrefetchRows<kPanels>(ahead + k * kLanes, panel_stride);
+    AddEven(x + k, x_stride, weights + k * kLanes, panel_stride, even);
+    AddOdd(x + k + 1, x_stride, weights + k * kLanes, panel_stride, odd);
+  }
+  if (k < end) AddEven(x + k, x_stride, weights + k * kLanes, panel_stride, even);
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) {
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) totals[r][p] = Add(totals[r][p], Add(even[r][p], odd[r][p]));
+  }
+}
+
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void AddTile(const float* x, size_t x_stride, const float* weights, size_t panel_stride, size_t begin,
+                        size_t end, const float* ahead, Lanes (&totals)[kRows][kPanels]) {
+  for (size_t k = begin; k < end; ++k) {
+    if (ahead != nullptr) PrefetchRows<kPanels>(ahead + k * kLanes, panel_stride);
+    Lanes terms[kPanels];
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadLanes(weights + p * panel_stride + k * kLanes);
+    AddTerm(x + k, x_stride, terms, totals);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace skald
+HWY_AFTER_NAMESPACE();
+
+#endif  // SKALD_KERNELS_SIMD_TILE_INL_TOGGLE

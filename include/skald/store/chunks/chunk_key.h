@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ChunkKey: the name of a chunk, a SHA-256 digest. What is hashed into it is the business of whoever makes keys; a
+// store sees 32 bytes. As text it is 64 lower-case hexadecimal digits, and there is only that one spelling.
+
+#ifndef SKALD_STORE_CHUNKS_CHUNK_KEY_H_
+#define SKALD_STORE_CHUNKS_CHUNK_KEY_H_
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+struct ChunkKey {
+  static constexpr size_t kBytes = 32;
+  static constexpr size_t kHexDigits = 2 * kBytes;
+
+  std::array<std::byte, kBytes> bytes{};
+
+  // Error: kInvalidArgument, unless `hex` is 64 digits of 0-9 and a-f.
+  static Result<ChunkKey> FromHex(std::string_view hex) {
+    if (hex.size() != kHexDigits) {
+      return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
+        return Fail(ErrorCode::kInvalidArgument,
+                    "a chunk key has " + std::to_string(kHexDigits) + " digits, found " + std::to_string(hex.size()));
+      });
+    }
+    ChunkKey key;
+    for (size_t i = 0; i < kBytes; ++i) {
+      const size_t high = kDigits.find(hex[2 * i]), low = kDigits.find(hex[2 * i + 1]);
+      if (high == kDigits.npos || low == kDigits.npos) {
+        return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
+          return Fail(ErrorCode::kInvalidArgument, "a chunk key is written with the digits 0-9 and a-f; digits " +
+                                                       std::to_string(2 * i) + " and " + std::to_string(2 * i + 1) +
+                                                       " are not both of them");
+        });
+      }
+      key.bytes[i] = static_cast<std::byte>(high * 16 + low);
+    }
+    return key;
+  }
+
+  std::string ToHex() const {
+    std::string hex;
+    hex.reserve(kHexDigits);
+    for (const std::byte byte : bytes) {
+      hex += kDigits[std::to_integer<size_t>(byte) / 16];
+      hex += kDigits[std::to_integer<size_t>(byte) % 16];
+    }
+    return hex;
+  }
+
+  // The order of the bytes, which is also the order of the texts.
+  friend auto operator<=>(const ChunkKey&, const ChunkKey&) = default;
+
+ private:
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+};
+
+}  // namespace skald
+
+// A digest's bytes are as good as any hash of them.
+template <>
+struct std::hash<skald::ChunkKey> {
+  size_t operator()(const skald::ChunkKey& key) const noexcept {
+    size_t value;
+    std::memcpy(&value, key.bytes.data(), sizeof value);
+    return value;
+  }
+};
+
+#endif  // SKALD_STORE_CHUNKS_CHUNK_KEY_H_

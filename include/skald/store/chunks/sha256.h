@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sha256: hashes bytes that come in pieces, with OpenSSL's libcrypto (FIPS 180-4). The one header that needs it.
+
+#ifndef SKALD_STORE_CHUNKS_SHA256_H_
+#define SKALD_STORE_CHUNKS_SHA256_H_
+
+#include <openssl/evp.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+using Sha256Digest = std::array<std::byte, 32>;
+
+// One hash in the making. Move-only; used by one thread at a time. The pieces' borders leave no trace: whoever hashes
+// several things of variable length hashes their lengths too.
+class Sha256 {
+ public:
+  Sha256() : context_(EVP_MD_CTX_new()) {}
+
+  Sha256& Update(std::span<const std::byte> bytes) {
+    Begin();
+    good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
+    return *this;
+  }
+  Sha256& Update(std::string_view text) { return Update(std::as_bytes(std::span(text))); }
+
+  // Returns the digest of all bytes so far and starts anew. Error: kResourceExhausted where libcrypto could not go on
+  // at this or an earlier call, for want of memory or because its configuration forbids SHA-256.
+  Result<Sha256Digest> Finish() {
+    Begin();
+    Sha256Digest digest;
+    unsigned size = 0;
+    good_ = good_ && EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1;
+    begun_ = false;
+    if (!good_ || size != digest.size()) {
+      return internal::FailAbout(ErrorCode::kResourceExhausted, "libcrypto", "it could not compute a SHA-256 digest");
+    }
+    return digest;
+  }
+
+ private:
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+
+  // Only the first time names the algorithm: looking it up takes longer than hashing a few bytes.
+  void Begin() {
+    if (std::exchange(begun_, true)) return;
+    const EVP_MD* const algorithm = std::exchange(named_, true) ? nullptr : EVP_sha256();
+    good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
+  }
+
+  std::unique_ptr<EVP_MD_CTX, Free> context_;
+  bool named_ = false, begun_ = false, good_ = false;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_CHUNKS_SHA256_H_

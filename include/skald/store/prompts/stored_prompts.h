@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// StoredPrompts: prompts kept in a ChunkStore, found by their beginnings. A prompt is a snapshot; a pointer to it, a
+// chunk of 32 bytes, stands under a key made of the tokens up to each chunk border behind which it has a resume point.
+// So a look-up asks for a few keys, longest beginning first, and reads one manifest and the chunks of what it reuses.
+
+#ifndef SKALD_STORE_PROMPTS_STORED_PROMPTS_H_
+#define SKALD_STORE_PROMPTS_STORED_PROMPTS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/chunks/chunk_repair.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/chunks/sha256.h"
+#include "skald/store/snapshots/manifest.h"
+#include "skald/store/snapshots/snapshot.h"
+#include "skald/store/snapshots/token_chain.h"
+
+namespace skald {
+
+// The beginning of a prompt, ready to go on from.
+struct PromptPrefix {
+  KVCache cache;
+  // Tokens that the prompt has in common with a known one; the cache holds those up to the last resume point among
+  // them.
+  uint32_t matched = 0;
+  // Of the last token, where the whole prompt is known and nothing is left to compute; else empty.
+  std::vector<float> logits;
+  // Why a store could not be asked, if so: what it knows is missing here.
+  std::optional<Error> store_error = {};
+};
+
+namespace internal {
+
+// Number of leading tokens that two sequences share.
+inline uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<uint32_t>(in_a - a.begin());
+}
+
+// How many of the `matched` leading tokens of a prompt may be reused. Where it is not known what follows the last token
+// of the prompt, that one must be computed.
+inline uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool knows_next) {
+  return knows_next ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(prompt.size()) - 1);
+}
+
+}  // namespace internal
+
+// Thread-safe as its store is; holds no state of its own.
+class StoredPrompts {
+ public:
+  StoredPrompts(ChunkStoreRef store, ChunkCodec codec) : store_(store), codec_(codec) {}
+
+  // Keeps a conversation and its last logits, and pointers to it that are not there yet.
+  Result<void> Insert(const KVCache& cache, const Identity& identity, const TokenChain& chain,
+                      std::vector<float> logits) const {
+    return NoThrow("StoredPrompts::Insert", [&]() -> Result<void> {
+      const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
+      if (!manifest) return Failure(manifest.error());
+      const auto points = cache.ResumePoints();
+      if (!points) return Failure(points.error());
+      for (const ResumeRange& range : *points) {
+        for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
+          if (auto put = PutPointer(chain, border, *manifest); !put) return put;
+        }
+      }
+      return {};
+    });
+  }
+
+  // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
+  // nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks, so
+  // that whoever computes the prompt writes them again. Errors: the store's, the pool's.
+  Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
+                                           const std::shared_ptr<BlockPool>& pool) const {
+    return NoThrow("StoredPrompts::Find", [&]() -> Result<std::optional<PromptPrefix>> {
+      const auto size = static_cast<uint32_t>(chain.tokens().size());
+      for (uint32_t border = size / kChunkTokens;; --border) {
+        if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
+        auto found = FindAt(chain, border, identity, better_than, pool);
+        if (!found || *found) return found;
+        if (border == 0) return std::nullopt;
+      }
+    });
+  }
+
+ private:
+  static Result<ChunkKey> PointerKey(const TokenChain& chain, uint32_t border) {
+    const auto link = chain.At(size_t{border} * kChunkTokens);
+    if (!link) return Failure(link.error());
+    const auto digest = Sha256().Update(*link).Update("prompt").Finish();
+    if (!digest) return Failure(digest.error());
+    return ChunkKey{*digest};
+  }
+
+  Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const {
+    const auto key = PointerKey(chain, border);
+    if (!key) return Failure(key.error());
+    const auto has = internal::HasWholeChunk(store_, *key, manifest.bytes.size());
+    if (!has) return Failure(has.error());
+    if (*has) return {};
+    const auto chunk =
+        EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
+    if (!chunk) return Failure(chunk.error());
+    return store_.Put(*key, *chunk);
+  }
+
+  // What the pointer at `border` leads to, if that is longer than `better_than`.
+  Result<std::optional<PromptPrefix>> FindAt(const TokenChain& chain, uint32_t border, const Identity& identity,
+                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
+    const auto pointer = PointerKey(chain, border);
+    if (!pointer) return Failure(pointer.error());
+    const auto stored = store_.Get(*pointer);
+    if (!stored && stored.error().code == ErrorCode::kNotFound) return std::nullopt;
+    if (!stored && stored.error().code != ErrorCode::kDataLoss) return Failure(stored.error());
+    ChunkKey key;
+    auto found = stored && DecodeChunkInto(*pointer, *stored, key.bytes)
+                     ? FindIn(chain, key, identity, better_than, pool)
+                     : Result<std::optional<PromptPrefix>>(Fail(ErrorCode::kDataLoss, "a damaged pointer"));
+    if (found) return found;
+    switch (found.error().code) {
+      case ErrorCode::kOutOfRange:
+        return std::nullopt;  // a prompt that is too long for this pool, not for others
+      case ErrorCode::kNotFound:
+      case ErrorCode::kDataLoss:
+      case ErrorCode::kUnsupported:
+      case ErrorCode::kInvalidArgument:
+        break;  // it leads nowhere, and is forgotten
+      default:
+        return found;
+    }
+    if (auto dropped = store_.Drop(*pointer); !dropped) return Failure(dropped.error());
+    return std::nullopt;
+  }
+
+  Result<std::optional<PromptPrefix>> FindIn(const TokenChain& chain, const ChunkKey& key, const Identity& identity,
+                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
+    const auto load = [&](const Manifest& manifest) -> Result<std::optional<PromptPrefix>> {
+      const std::span<const int32_t> tokens = chain.tokens();
+      const uint32_t matched = internal::CommonPrefix(tokens, manifest.tokens);
+      const bool knows_next = matched == manifest.tokens.size() && !manifest.notes.logits.empty();
+      const uint32_t limit = internal::MostReusable(tokens, matched, knows_next);
+      const SavedTable* source;
+      const uint32_t reused = FindResumePoint(manifest, pool->layout(), limit, source);
+      if (reused <= better_than) return std::nullopt;
+      const auto get = [this](const ChunkKey& chunk, uint64_t) { return store_.Get(chunk); };
+      auto cache = SnapshotLoader(pool, get).LoadPrefix(manifest, *source, reused);
+      if (!cache) return Failure(cache.error());
+      PromptPrefix prefix{std::move(*cache), matched, {}};
+      if (reused == tokens.size()) prefix.logits = manifest.notes.logits;
+      return std::optional(std::move(prefix));
+    };
+    return internal::LoadFromStore(store_, key, identity, *pool, load);
+  }
+
+  ChunkStoreRef store_;
+  ChunkCodec codec_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_PROMPTS_STORED_PROMPTS_H_

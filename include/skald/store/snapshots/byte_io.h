@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sinks and sources: anything that takes bytes one after the other, and anything that gives them. A snapshot goes
+// through either without knowing what it is; memory is here, files and sockets in base/files/fd_io.h.
+
+#ifndef SKALD_STORE_SNAPSHOTS_BYTE_IO_H_
+#define SKALD_STORE_SNAPSHOTS_BYTE_IO_H_
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+// Write takes all of `bytes` or fails.
+template <class S>
+concept ByteSink = requires(S& sink, std::span<const std::byte> bytes) {
+  { sink.Write(bytes) } -> std::same_as<Result<void>>;
+};
+
+// Read fills all of `bytes` or fails, with kDataLoss where the source ends before.
+template <class S>
+concept ByteSource = requires(S& source, std::span<std::byte> bytes) {
+  { source.Read(bytes) } -> std::same_as<Result<void>>;
+};
+
+// Someone else's sink or source without its type, so that what uses it compiles once; it must outlive this.
+class ByteSinkRef {
+ public:
+  template <ByteSink S>
+  requires(!std::same_as<S, ByteSinkRef>) ByteSinkRef(S& sink)  // NOLINT: a reference like any other
+      : sink_(std::addressof(sink)),
+        write_([](void* s, std::span<const std::byte> bytes) { return static_cast<S*>(s)->Write(bytes); }) {}
+
+  Result<void> Write(std::span<const std::byte> bytes) const { return write_(sink_, bytes); }
+
+ private:
+  void* sink_;
+  Result<void> (*write_)(void*, std::span<const std::byte>);
+};
+
+class ByteSourceRef {
+ public:
+  template <ByteSource S>
+  requires(!std::same_as<S, ByteSourceRef>) ByteSourceRef(S& source)  // NOLINT
+      : source_(std::addressof(source)),
+        read_([](void* s, std::span<std::byte> bytes) { return static_cast<S*>(s)->Read(bytes); }) {}
+
+  Result<void> Read(std::span<std::byte> bytes) const { return read_(source_, bytes); }
+
+ private:
+  void* source_;
+  Result<void> (*read_)(void*, std::span<std::byte>);
+};
+
+// A caller's buffer, filled from its front. Error: kResourceExhausted where it is too small.
+class BufferSink {
+ public:
+  explicit BufferSink(std::span<std::byte> buffer) : rest_(buffer) {}
+
+  Result<void> Write(std::span<const std::byte> bytes) {
+    if (bytes.size() > rest_.size()) {
+      return NoThrow("the buffer", [&]() -> Result<void> {
+        return Fail(ErrorCode::kResourceExhausted, "the buffer has room for " + std::to_string(rest_.size()) +
+                                                       " more bytes, expected at least " +
+                                                       std::to_string(bytes.size()));
+      });
+    }
+    if (!bytes.empty()) std::memcpy(rest_.data(), bytes.data(), bytes.size());
+    rest_ = rest_.subspan(bytes.size());
+    return {};
+  }
+
+ private:
+  std::span<std::byte> rest_;
+};
+
+// Counts what it is given and keeps nothing.
+class CountingSink {
+ public:
+  Result<void> Write(std::span<const std::byte> bytes) {
+    bytes_ += bytes.size();
+    return {};
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  uint64_t bytes_ = 0;
+};
+
+// Bytes in memory, read from their front.
+class BufferSource {
+ public:
+  explicit BufferSource(std::span<const std::byte> bytes) : rest_(bytes) {}
+
+  Result<void> Read(std::span<std::byte> bytes) {
+    const auto taken = Take(bytes.size());
+    if (!taken) return Failure(taken.error());
+    if (!bytes.empty()) std::memcpy(bytes.data(), taken->data(), bytes.size());
+    return {};
+  }
+
+  // The next bytes themselves, where a copy is not needed. Error as Read.
+  Result<std::span<const std::byte>> Take(uint64_t count) {
+    if (count > rest_.size()) {
+      return NoThrow("the bytes", [&]() -> Result<std::span<const std::byte>> {
+        return Fail(ErrorCode::kDataLoss, "the bytes end where " + std::to_string(count) +
+                                              " more are expected; there are " + std::to_string(rest_.size()));
+      });
+    }
+    const auto taken = rest_.first(static_cast<size_t>(count));
+    rest_ = rest_.subspan(taken.size());
+    return taken;
+  }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_SNAPSHOTS_BYTE_IO_H_

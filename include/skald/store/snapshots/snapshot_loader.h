@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SnapshotLoader: puts a cache together from a manifest and its chunks, in fresh blocks of a pool. Until it is done
+// nothing refers to those blocks; if anything fails they go back to the pool.
+
+#ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_LOADER_H_
+#define SKALD_STORE_SNAPSHOTS_SNAPSHOT_LOADER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/table_lease.h"
+#include "skald/cache/tile.h"
+#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/chunks/chunk_key.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/snapshots/manifest.h"
+
+namespace skald {
+
+// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order
+// of SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>>
+// that is valid until the next call. Throws std::bad_alloc where there is no memory; LoadSnapshot and PromptCache make
+// an error of it.
+template <class Fetch>
+class SnapshotLoader {
+ public:
+  SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch) : pool_(std::move(pool)), fetch_(std::move(fetch)) {}
+
+  // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Checkpoints
+  // for which there is no room are left out, the oldest first.
+  Result<KVCache> Load(const Manifest& manifest) {
+    CacheContents contents{TableLease(pool_), manifest.tokens, {}, ExactTokens(manifest)};
+    auto lease = LoadTable(manifest.table);
+    if (!lease) return Failure(lease.error());
+    contents.lease = std::move(*lease);
+    for (auto saved = manifest.checkpoints.rbegin(); saved != manifest.checkpoints.rend(); ++saved) {
+      auto checkpoint = LoadCheckpoint(*saved, contents.lease);
+      if (!checkpoint) return Failure(checkpoint.error());
+      if (is_full_) continue;
+      contents.checkpoints.insert(contents.checkpoints.begin(), std::move(*checkpoint));
+    }
+    return KVCache(std::move(contents));
+  }
+
+  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No checkpoints come
+  // along.
+  Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
+    TableLease lease(pool_);
+    BlockTable table{tokens, {}, {}};
+    for (size_t g = 0; g < source.groups.size(); ++g) {
+      const bool listed = group(g).is_recurrent() || !source.groups[g].chunks.empty();
+      const SavedTable& from = listed ? source : manifest.table;
+      GroupTable& loading = table.groups.emplace_back();
+      const auto loaded = group(g).is_recurrent() ? LoadStateAfter(from, g, tokens, lease, loading)
+                                                  : LoadTokensBefore(from, g, tokens, lease, loading);
+      if (!loaded) return Failure(loaded.error());
+    }
+    const auto end = manifest.tokens.begin() + tokens;
+    return KVCache({lease.Share(std::move(table)), {manifest.tokens.begin(), end}, {}, ExactTokens(manifest)});
+  }
+
+ private:
+  const CacheGroup& group(size_t g) const { return pool_->layout().groups()[g]; }
+  uint32_t block_tokens() const { return pool_->runtime().block_tokens; }
+
+  // Lossy state is no longer what its tokens say.
+  static uint32_t ExactTokens(const Manifest& manifest) {
+    if (manifest.kind.lossy) return 0;
+    return manifest.exact_tokens >= manifest.tokens.size() ? kMaxTokens : manifest.exact_tokens;
+  }
+
+  Result<TableLease> LoadTable(const SavedTable& saved) {
+    TableLease lease(pool_);
+    BlockTable table = Skeleton(saved);
+    for (size_t g = 0; g < saved.groups.size(); ++g) {
+      if (auto loaded = LoadGroup(saved, g, lease, table.groups[g]); !loaded) return Failure(loaded.error());
+    }
+    return lease.Share(std::move(table));
+  }
+
+  // A checkpoint refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full its
+  // chunks are read past, since a stream must go on behind them; the result means nothing then.
+  Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main) {
+    TableLease lease(pool_), shared = main.Share();
+    BlockTable table = Skeleton(saved);
+    for (size_t g = 0; g < saved.groups.size(); ++g) {
+      if (saved.groups[g].chunks.empty() && !group(g).is_recurrent()) {
+        if (auto borrowed = BorrowBlocks(saved, main.table(), g, table.groups[g]); !borrowed) {
+          return Failure(borrowed.error());
+        }
+        continue;
+      }
+      chunks_read_ = 0;
+      if (!is_full_) {
+        if (auto loaded = LoadGroup(saved, g, lease, table.groups[g]); !loaded && !is_full_) {
+          return Failure(loaded.error());
+        }
+      }
+      if (is_full_) {
+        if (auto skipped = SkipRest(saved, g); !skipped) return Failure(skipped.error());
+      }
+    }
+    if (is_full_) return TableLease(pool_);
+    return lease.Share(std::move(table));
+  }
+
+  static BlockTable Skeleton(const SavedTable& saved) {
+    BlockTable table{saved.tokens, {}, saved.edits};
+    for (const SavedGroup& group : saved.groups) table.groups.push_back({group.first_token, {}});
+    return table;
+  }
+
+  // Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when a chunk has come that
+  // goes into it: what a manifest claims takes no memory before it is there.
+  Result<void> LoadGroup(const SavedTable& saved, size_t g, TableLease& lease, GroupTable& table) {
+    if (!group(g).is_recurrent()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
+    for (size_t i = 0; i < saved.groups[g].chunks.size(); ++i) {
+      if (auto loaded = LoadState(saved, g, i, lease, table); !loaded) return loaded;
+    }
+    return {};
+  }
+
+  // Of a recurrent group only the state after `tokens` tokens.
+  Result<void> LoadStateAfter(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
+                              GroupTable& table) {
+    const SavedGroup& states = saved.groups[g];
+    table.first_token = tokens;
+    if (tokens == 0) return {};
+    if (tokens < states.first_token || tokens - states.first_token >= states.chunks.size()) {
+      return internal::BadManifest("it relies on a state that the snapshot does not hold");
+    }
+    return LoadState(saved, g, tokens - states.first_token, lease, table);
+  }
+
+  // Of an attention group only what is stored of the first `tokens` tokens.
+  Result<void> LoadTokensBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease,
+                                GroupTable& table) {
+    table.first_token = std::min(tokens, saved.groups[g].first_token);
+    return LoadTokens(saved, g, tokens, lease, table);
+  }
+
+  // Appends state `i` of a recurrent group.
+  Result<void> LoadState(const SavedTable& saved, size_t g, size_t i, TableLease& lease, GroupTable& table) {
+    const auto state = Content(saved, g, i);
+    if (!state) return Failure(state.error());
+    if (auto taken = TakeBlock(g, lease, table); !taken) return taken;
+    std::memcpy(pool_->Resolve(g, {table.blocks.back()})[0], state->data(), state->size());
+    return {};
+  }
+
+  // Loads an attention group up to token `end`.
+  Result<void> LoadTokens(const SavedTable& saved, size_t g, uint32_t end, TableLease& lease, GroupTable& table) {
+    const size_t chunks = saved.groups[g].chunks.size();
+    if (table.first_token >= end) return {};
+    if (end > saved.StoredTokens() || chunks < ChunksBefore(end) - saved.groups[g].first_token / kChunkTokens) {
+      return internal::BadManifest("it relies on tokens that the snapshot does not hold");
+    }
+    const uint32_t first_block = table.first_token / block_tokens();
+    for (size_t i = 0; i < chunks && TokensOf(saved, g, i).first < end; ++i) {
+      const auto tiles = Content(saved, g, i);
+      if (!tiles) return Failure(tiles.error());
+      const uint32_t chunk_end = std::min(end, TokensOf(saved, g, i).second);
+      while ((first_block + table.blocks.size()) * block_tokens() < chunk_end) {
+        if (auto taken = TakeBlock(g, lease, table); !taken) return taken;
+      }
+      WriteTokens(saved, g, i, end, *tiles, first_block, table);
+    }
+    return {};
+  }
+
+  static size_t ChunksBefore(uint32_t token) { return (token + kChunkTokens - 1) / kChunkTokens; }
+
+  // Takes a block for what chunks hold next; where they do not fill it there are zeros.
+  Result<void> TakeBlock(size_t g, TableLease& lease, GroupTable& table) {
+    const auto id = lease.Take(g);
+    if (!id) {
+      is_full_ = true;
+      return Failure(id.error());
+    }
+    table.blocks.push_back(*id);
+    return {};
+  }
+
+  // The content of chunk `i` of a group, valid until the next call.
+  Result<std::span<const std::byte>> Content(const SavedTable& saved, size_t g, size_t i) {
+    const ChunkKey& key = saved.groups[g].chunks[i];
+    const uint64_t bytes = ContentBytes(saved, g, i);
+    stored_ = fetch_(key, bytes);
+    chunks_read_ = i + 1;
+    if (!stored_) return Failure(stored_.error());
+    return ViewChunk(key, *stored_, bytes, decoded_);
+  }
+
+  // Tokens [begin, end) that chunk `i` of an attention group holds.
+  std::pair<uint32_t, uint32_t> TokensOf(const SavedTable& saved, size_t g, size_t i) const {
+    const uint32_t first_token = saved.groups[g].first_token;
+    const uint32_t begin = (first_token / kChunkTokens + static_cast<uint32_t>(i)) * kChunkTokens;
+    return {std::max(begin, first_token / uint32_t{kTile} * uint32_t{kTile}),
+            std::min(begin + kChunkTokens, saved.StoredTokens())};
+  }
+
+  uint64_t ContentBytes(const SavedTable& saved, size_t g, size_t i) const {
+    if (group(g).is_recurrent()) return pool_->geometry(g).block_bytes();
+    const auto [begin, end] = TokensOf(saved, g, i);
+    return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
+  }
+
+  // Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`, whose first one is the sequence's
+  // block number `first_block`.
+  void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, std::span<const std::byte> content,
+                   uint32_t first_block, const GroupTable& table) const {
+    const DType type = pool_->runtime().kv_type;
+    const BlockGeometry tile = TileGeometry(group(g), type);
+    const auto [begin, chunk_end] = TokensOf(saved, g, i);
+    const uint32_t end = std::min(chunk_end, limit), from = begin / block_tokens();
+    const auto ids = table.blocks.begin() + (from - first_block);
+    const std::vector<std::byte*> blocks =
+        pool_->Resolve(g, {ids, ids + ((end + block_tokens() - 1) / block_tokens() - from)});
+    for (uint32_t token = begin; token < end; token += kTile) {
+      WriteTile(pool_->geometry(g), tile, type, token % block_tokens(),
+                content.data() + (token - begin) / kTile * tile.block_bytes(), blocks[token / block_tokens() - from]);
+    }
+  }
+
+  // The blocks of `main` that hold tokens [first_token, tokens) of the checkpoint `saved`.
+  Result<void> BorrowBlocks(const SavedTable& saved, const BlockTable& main, size_t g, GroupTable& table) const {
+    const uint32_t first = saved.groups[g].first_token, end = saved.tokens, step = block_tokens();
+    const GroupTable& from = main.groups[g];
+    if (first >= end) return {};
+    const uint32_t offset = first / step - from.first_token / step, count = (end + step - 1) / step - first / step;
+    if (first < from.first_token || offset + count > from.blocks.size()) {
+      return internal::BadManifest("a checkpoint relies on tokens that the snapshot does not hold");
+    }
+    table.blocks.assign(from.blocks.begin() + offset, from.blocks.begin() + offset + count);
+    return {};
+  }
+
+  // Reads past the chunks of a group that were not read yet.
+  Result<void> SkipRest(const SavedTable& saved, size_t g) {
+    for (size_t i = chunks_read_; i < saved.groups[g].chunks.size(); ++i) {
+      if (auto stored = fetch_(saved.groups[g].chunks[i], ContentBytes(saved, g, i)); !stored) {
+        return Failure(stored.error());
+      }
+    }
+    return {};
+  }
+
+  std::shared_ptr<BlockPool> pool_;
+  Fetch fetch_;
+  bool is_full_ = false;    // the pool, as far as checkpoints are concerned
+  size_t chunks_read_ = 0;  // of the group that is being loaded
+  // Of the last chunk, used again for every one.
+  std::invoke_result_t<Fetch&, const ChunkKey&, uint64_t> stored_;
+  ChunkBytes decoded_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_SNAPSHOTS_SNAPSHOT_LOADER_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SnapshotPlan: what it takes to write a cache down: the manifest, and for each chunk its key and where its content is.
+// Nothing is read from the blocks until it is asked for, except to name state that no tokens determine. Throws
+// std::bad_alloc where there is no memory; SaveSnapshot makes an error of it.
+
+#ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_
+#define SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/result.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/table_lease.h"
+#include "skald/cache/tile.h"
+#include "skald/store/chunks/chunk_frame.h"
+#include "skald/store/chunks/chunk_key.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/chunks/sha256.h"
+#include "skald/store/snapshots/manifest.h"
+#include "skald/store/snapshots/token_chain.h"
+
+namespace skald {
+
+// One chunk to be written: tokens [begin, end) of an attention group, begin a multiple of kTile; or a recurrent group's
+// state, a block.
+struct PlannedChunk {
+  ChunkKey key;
+  ChunkFormat format;
+  const TableLease* lease;
+  uint32_t group;
+  uint32_t begin, end;
+  BlockId block;
+};
+
+// Refers to `contents`, which must outlive it.
+class SnapshotPlan {
+ public:
+  static Result<SnapshotPlan> Make(const CacheContents& contents, const StateKind& kind, const SnapshotNotes& notes,
+                                   ChunkCodec codec) {
+    auto chain = TokenChain::Of(kind, contents.tokens);
+    if (!chain) return Failure(chain.error());
+    SnapshotPlan plan(contents, std::move(*chain), codec);
+    plan.manifest_.kind = kind;
+    plan.manifest_.exact_tokens = contents.exact_tokens;
+    plan.manifest_.tokens = contents.tokens;
+    plan.manifest_.notes = notes;
+    auto table = plan.AddTable(contents.lease, nullptr);
+    if (!table) return Failure(table.error());
+    plan.manifest_.table = std::move(*table);
+    // Newest first: a reader that lacks memory gives up the oldest.
+    for (auto checkpoint = contents.checkpoints.rbegin(); checkpoint != contents.checkpoints.rend(); ++checkpoint) {
+      table = plan.AddTable(*checkpoint, &plan.manifest_.table);
+      if (!table) return Failure(table.error());
+      plan.manifest_.checkpoints.insert(plan.manifest_.checkpoints.begin(), std::move(*table));
+    }
+    return plan;
+  }
+
+  const Manifest& manifest() const { return manifest_; }
+  // In the order in which a reader wants them; a key may come twice.
+  const std::vector<PlannedChunk>& chunks() const { return chunks_; }
+
+  uint64_t ContentBytes(const PlannedChunk& chunk) const {
+    const CacheGroup& group = pool_.layout().groups()[chunk.group];
+    if (group.is_recurrent()) return pool_.geometry(chunk.group).block_bytes();
+    return RoundUp(chunk.end - chunk.begin, kTile) / kTile * TileGeometry(group, pool_.runtime().kv_type).block_bytes();
+  }
+
+  // Writes a chunk's content, ContentBytes of it, to `bytes`.
+  void ReadContent(const PlannedChunk& chunk, std::byte* bytes) const {
+    const CacheGroup& group = pool_.layout().groups()[chunk.group];
+    const BlockGeometry& geometry = pool_.geometry(chunk.group);
+    if (group.is_recurrent()) {
+      std::memcpy(bytes, pool_.Resolve(chunk.group, {chunk.block})[0], geometry.block_bytes());
+      return;
+    }
+    const DType type = pool_.runtime().kv_type;
+    const BlockGeometry tile = TileGeometry(group, type);
+    const GroupTable& table = chunk.lease->table().groups[chunk.group];
+    const size_t step = geometry.block_tokens, first_block = chunk.begin / step;
+    const auto begin = table.blocks.begin() + (first_block - table.first_token / step);
+    const std::vector<std::byte*> blocks =
+        pool_.Resolve(chunk.group, {begin, begin + ((chunk.end + step - 1) / step - first_block)});
+    for (size_t token = chunk.begin; token < chunk.end; token += kTile, bytes += tile.block_bytes()) {
+      ReadTile(geometry, tile, type, token % step, blocks[token / step - first_block], bytes);
+      if (token < table.first_token) ClearTileTokens(tile, type, 0, table.first_token - token, bytes);
+      if (token + kTile > chunk.end) ClearTileTokens(tile, type, chunk.end - token, kTile, bytes);
+    }
+  }
+
+ private:
+  SnapshotPlan(const CacheContents& contents, TokenChain chain, ChunkCodec codec)
+      : pool_(*contents.lease.pool()), exact_tokens_(contents.exact_tokens), chain_(std::move(chain)), codec_(codec) {}
+
+  // Lists the chunks of a table; of a checkpoint only what `main` lacks.
+  Result<SavedTable> AddTable(const TableLease& lease, const SavedTable* main) {
+    const BlockTable& table = lease.table();
+    SavedTable saved{table.tokens, table.edits, {}};
+    for (uint32_t g = 0; g < table.groups.size(); ++g) {
+      SavedGroup group{table.groups[g].first_token, {}};
+      const bool is_recurrent = pool_.layout().groups()[g].is_recurrent();
+      if (is_recurrent) {
+        if (auto added = AddStates(lease, g, group); !added) return Failure(added.error());
+      } else if (main == nullptr || group.first_token < main->groups[g].first_token) {
+        if (auto added = AddTokens(lease, g, saved.StoredTokens(), group); !added) return Failure(added.error());
+      }
+      saved.groups.push_back(std::move(group));
+    }
+    return saved;
+  }
+
+  Result<void> AddStates(const TableLease& lease, uint32_t g, SavedGroup& group) {
+    const GroupTable& states = lease.table().groups[g];
+    // Lossy codecs are for keys and values: what is rounded in a state stays wrong for ever.
+    const ChunkCodec codec = codec_ == ChunkCodec::kInt8Zstd ? ChunkCodec::kSplitZstd : codec_;
+    for (uint32_t i = 0; i < states.blocks.size(); ++i) {
+      const uint32_t position = states.first_token + i;
+      PlannedChunk chunk{{}, {ChunkKind::kCheckpoint, ChunkElement::kF32, codec}, &lease, g, 0, 0, states.blocks[i]};
+      if (auto added = Add(chunk, chain_.StateKey(g, position), position, group); !added) return added;
+    }
+    return {};
+  }
+
+  Result<void> AddTokens(const TableLease& lease, uint32_t g, uint32_t stored, SavedGroup& group) {
+    const uint32_t first_tile = group.first_token / kTile * kTile;
+    for (uint32_t begin = group.first_token / kChunkTokens * kChunkTokens; begin < stored; begin += kChunkTokens) {
+      const uint32_t first = std::max(begin, first_tile), end = std::min(begin + kChunkTokens, stored);
+      const ChunkFormat format{ChunkKind::kTokens, ChunkElementOf(pool_.runtime().kv_type), codec_};
+      // Positions after the last token have no name in the chain; what is stored there is named by its content.
+      const bool has_name = end <= chain_.tokens().size();
+      const auto key = has_name ? chain_.TokensKey(g, first, end) : Result<ChunkKey>(ChunkKey{});
+      if (auto added = Add({{}, format, &lease, g, first, end, 0}, key, end, group); !added) return added;
+    }
+    return {};
+  }
+
+  // State after `position` tokens is named by them if they determine it, else by what it is.
+  Result<void> Add(PlannedChunk chunk, const Result<ChunkKey>& name, uint32_t position, SavedGroup& group) {
+    const auto key = position <= exact_tokens_ ? name : ContentKey(chunk);
+    if (!key) return Failure(key.error());
+    chunk.key = *key;
+    group.chunks.push_back(*key);
+    chunks_.push_back(chunk);
+    return {};
+  }
+
+  Result<ChunkKey> ContentKey(const PlannedChunk& chunk) const {
+    const auto root = chain_.At(0);
+    if (!root) return Failure(root.error());
+    ChunkBytes content(ContentBytes(chunk));
+    ReadContent(chunk, content.data());
+    const auto digest = Sha256().Update("skald content").Update(*root).Update(content).Finish();
+    if (!digest) return Failure(digest.error());
+    return ChunkKey{*digest};
+  }
+
+  BlockPool& pool_;
+  uint32_t exact_tokens_;
+  TokenChain chain_;
+  ChunkCodec codec_;
+  Manifest manifest_;
+  std::vector<PlannedChunk> chunks_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_

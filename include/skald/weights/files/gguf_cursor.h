@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the numbers and strings of a GGUF header one after the other, never beyond its end.
+
+#ifndef SKALD_WEIGHTS_FILES_GGUF_CURSOR_H_
+#define SKALD_WEIGHTS_FILES_GGUF_CURSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "skald/base/message.h"
+#include "skald/base/result.h"
+
+namespace skald::internal {
+
+// A position in `bytes`, which must outlive it. The first read that fails leaves a complaint, and so do the ones after
+// it: they return zeros, so a caller may check now and then.
+class GgufCursor {
+ public:
+  explicit GgufCursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  const std::string& complaint() const { return complaint_; }
+  ErrorCode code() const { return code_; }  // of the complaint
+  bool ok() const { return complaint_.empty(); }
+  size_t position() const { return position_; }
+  size_t left() const { return bytes_.size() - position_; }
+
+  void Complain(std::string complaint, ErrorCode code = ErrorCode::kDataLoss) {
+    if (!ok()) return;
+    complaint_ = std::move(complaint);
+    code_ = code;
+  }
+
+  template <class T>
+  T Number(std::string_view what, std::string_view which = {}) {
+    T value = {};
+    if (Has(sizeof(T), which, what)) {
+      std::memcpy(&value, bytes_.data() + position_, sizeof(T));
+      position_ += sizeof(T);
+    }
+    return value;
+  }
+
+  // Reads how many things follow, each of which takes at least `bytes_each`. Returns 0 for more than can be there. The
+  // number is called `which` and `what` in a row, so that a name needs to be put together only for a complaint.
+  uint64_t Count(std::string_view which, std::string_view what, uint64_t bytes_each) {
+    const auto count = Number<uint64_t>(what, which);
+    if (count <= left() / bytes_each) return count;
+    Complain(
+        Concat({which, what, " is ", std::to_string(count), ", but only ", std::to_string(left()), " bytes follow"}));
+    return 0;
+  }
+
+  // Returns a string that lies in the bytes.
+  std::string_view String(std::string_view what) {
+    const std::span<const std::byte> bytes = Skip(static_cast<size_t>(Count("the length of ", what, 1)));
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  // Passes by so many of the bytes that are left. Returns them.
+  std::span<const std::byte> Skip(size_t size) {
+    position_ += size;
+    return Since(position_ - size);
+  }
+
+  // Returns what was read since an earlier position.
+  std::span<const std::byte> Since(size_t begin) const { return bytes_.subspan(begin, position_ - begin); }
+
+ private:
+  bool Has(size_t size, std::string_view which, std::string_view what) {
+    if (size > left()) {
+      Complain(Concat({"cut short: it ends at byte ", std::to_string(bytes_.size()), ", inside of ", which, what}));
+    }
+    return ok();
+  }
+
+  std::span<const std::byte> bytes_;
+  size_t position_ = 0;
+  std::string complaint_;
+  ErrorCode code_ = ErrorCode::kDataLoss;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_FILES_GGUF_CURSOR_H_

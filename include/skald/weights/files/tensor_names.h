@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names that Hugging Face checkpoints and GGUF files give their tensors. Layers list their parameters by the names
+// of the Llama lineage ("self_attn.q_proj.weight"); each row of the table below says what another family of checkpoints
+// calls them. Which row a checkpoint follows is seen from the names in it, so any model can be loaded from any of them.
+// A name that no row knows, as of a layer of a user's own, is the same everywhere.
+
+#ifndef SKALD_WEIGHTS_FILES_TENSOR_NAMES_H_
+#define SKALD_WEIGHTS_FILES_TENSOR_NAMES_H_
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "skald/base/message.h"
+#include "skald/weights/files/checkpoint.h"
+
+namespace skald {
+
+// The beginning of a name, and what stands there instead.
+struct Renaming {
+  std::string_view ours, theirs;
+};
+
+// Within a layer, "input_layernorm" is the norm in front of the mixer; "feed_forward_norm" the one in front of the
+// feed-forward layer of models that have no others; and of models with a norm behind each too, these are
+// "post_attention_layernorm", "pre_feedforward_layernorm" and "post_feedforward_layernorm". (Checkpoints call two of
+// them post_attention_layernorm.)
+inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."}};
+inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
+                                                    {"feed_forward_norm.", "channel_pre_norm."},
+                                                    {"self_attn.", "temporal_block."},
+                                                    {"mlp.", "mlp_block."}};
+inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."}};
+inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
+                                          {"feed_forward_norm.", "ffn_norm."},
+                                          {"post_attention_layernorm.", "post_attention_norm."},
+                                          {"pre_feedforward_layernorm.", "ffn_norm."},
+                                          {"post_feedforward_layernorm.", "post_ffw_norm."},
+                                          {"self_attn.q_proj.", "attn_q."},
+                                          {"self_attn.k_proj.", "attn_k."},
+                                          {"self_attn.v_proj.", "attn_v."},
+                                          {"self_attn.o_proj.", "attn_output."},
+                                          {"self_attn.q_norm.", "attn_q_norm."},
+                                          {"self_attn.k_norm.", "attn_k_norm."},
+                                          {"mlp.gate_proj.", "ffn_gate."},
+                                          {"mlp.up_proj.", "ffn_up."},
+                                          {"mlp.down_proj.", "ffn_down."}};
+
+// How a family names the tensors of its language models. Multimodal checkpoints put them under a prefix of their own,
+// which changed over time, beside a vision part that Skald does not read.
+struct TensorNames {
+  std::string_view body;  // in front of the embedding, the layers and the final norm
+  std::string_view head;  // in front of the output head's "weight"
+  std::string_view embedding = "embed_tokens.weight";
+  std::string_view final_norm = "norm.weight";
+  std::string_view layers = "layers.";
+  std::span<const Renaming> renamings = kLlamaNames;  // of names within a layer
+
+  // Norms that multiply by one plus their parameter are stored with the one added.
+  bool norms_with_offset = false;
+
+  // Returns what this family calls `name`, of a layer or of none.
+  std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
+    if (layer) return Concat({body, layers, std::to_string(*layer), ".", Renamed(name)});
+    if (name == "embed_tokens.weight") return Concat({body, embedding});
+    if (name == "norm.weight") return Concat({body, final_norm});
+    return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
+  }
+
+  // True when this tensor belongs to the language model, so that a spec has to account for it.
+  bool Covers(std::string_view name) const { return name.starts_with(body) || name.starts_with(head); }
+
+ private:
+  std::string Renamed(std::string_view name) const {
+    for (const Renaming& renaming : renamings) {
+      if (name.starts_with(renaming.ours)) return Concat({renaming.theirs, name.substr(renaming.ours.size())});
+    }
+    return std::string(name);
+  }
+};
+
+inline constexpr std::array kTensorNames = {
+    // The Llama lineage (Llama, Mistral, Qwen, Gemma): text models,
+    TensorNames{.body = "model.", .head = "lm_head."},
+    // multimodal Gemma 3 as first published and as later versions write it.
+    TensorNames{.body = "language_model.model.", .head = "language_model.lm_head."},
+    TensorNames{.body = "model.language_model.", .head = "lm_head."},
+    // RecurrentGemma.
+    TensorNames{
+        .body = "model.", .head = "lm_head.", .final_norm = "final_norm.weight", .renamings = kRecurrentGemmaNames},
+    // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
+    TensorNames{.body = "backbone.",
+                .head = "lm_head.",
+                .embedding = "embeddings.weight",
+                .final_norm = "norm_f.weight",
+                .renamings = kMambaNames},
+    TensorNames{.body = "backbone.",
+                .head = "lm_head.",
+                .embedding = "embedding.weight",
+                .final_norm = "norm_f.weight",
+                .renamings = kMambaNames},
+    // GGUF (https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py): one language model and nothing else.
+    TensorNames{.body = "",
+                .head = "output.",
+                .embedding = "token_embd.weight",
+                .final_norm = "output_norm.weight",
+                .layers = "blk.",
+                .renamings = kGgufNames,
+                .norms_with_offset = true},
+};
+
+// Returns the names that the checkpoint follows: those of which it has most of the three tensors that every model has,
+// so that the error about a tensor that is missing calls it by its right name. In doubt it is the earliest.
+inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
+  const TensorNames* best = &kTensorNames.front();
+  int most = 0;
+  for (const TensorNames& names : kTensorNames) {
+    int found = 0;
+    for (const std::string& name : {names.NameOf("embed_tokens.weight", {}), names.NameOf("input_layernorm.weight", 0),
+                                    names.NameOf("norm.weight", {})}) {
+      if (checkpoint.Find(name) != nullptr) ++found;
+    }
+    if (found <= most) continue;
+    most = found;
+    best = &names;
+  }
+  return *best;
+}
+
+// True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold what scales
+// them, which a Config computes.
+inline bool IsDerivedTensor(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight";
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_FILES_TENSOR_NAMES_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A named tensor inside a checkpoint, as the file describes it.
+
+#ifndef SKALD_WEIGHTS_FILES_TENSOR_VIEW_H_
+#define SKALD_WEIGHTS_FILES_TENSOR_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "skald/base/numbers/numeric.h"
+#include "skald/weights/types/code_group.h"
+
+namespace skald {
+
+// Points into the checkpoint that it came from, which must outlive it.
+struct TensorView {
+  std::string_view name;
+  std::string_view dtype_name;          // as the file spells it: "BF16", "I64", ...
+  std::optional<DType> dtype;           // absent when parameters are never of that type, or there is a format
+  std::span<const uint64_t> shape;      // outermost axis first; [] is a scalar
+  std::span<const std::byte> bytes;     // little-endian, last axis contiguous; of any alignment
+  const GroupFormat* format = nullptr;  // of a group-quantised type that can be read
+  // The two rows that RoPE turns together lie side by side, not half a head apart.
+  bool rope_pairs_adjacent = false;
+};
+
+namespace internal {
+
+// Returns the type of parameters that a file spells so.
+inline std::optional<DType> ParameterType(std::string_view dtype) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    if (NameOf(type) == dtype) return type;
+  }
+  return std::nullopt;
+}
+
+}  // namespace internal
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_FILES_TENSOR_VIEW_H_

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packed files: weights as kernels read them, written once and mapped into memory from then on. Opening one reads a
+// table of a few kilobytes; the parameters are shared, through the page cache, by all processes that map the file.
+
+#ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_
+#define SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/files/small_file.h"
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/xxh64.h"
+#include "skald/base/printable.h"
+#include "skald/base/result.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/weights/files/mapped_file.h"
+#include "skald/weights/packed_files/packed_format.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
+
+namespace skald {
+
+// Immutable, safe for concurrent use. A file that is mapped must not be written to while it is open; WritePackedFile
+// puts a new one in its place instead.
+class PackedFile {
+ public:
+  // Whether the file at `path` begins as packed files do.
+  static bool Recognises(const std::filesystem::path& path) noexcept {
+    return FileBeginsWith(path, {PackedHeader::kMagic.data(), PackedHeader::kMagic.size()});
+  }
+
+  // Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that it is as
+  // long as it should be. The rest is compared with its checksums only by Attachment and Verify. Errors: those of
+  // MappedFile and ParsePacked.
+  static Result<std::shared_ptr<const PackedFile>> Open(const std::filesystem::path& path,
+                                                        MappedFile::Use use = MappedFile::Use::kKeep) {
+    return NoThrow(path.native(), [&]() -> Result<std::shared_ptr<const PackedFile>> {
+      auto map = MappedFile::Open(path, use);
+      if (!map) return Failure(std::move(map.error()));
+      auto table = ParsePacked(path.string(), map->bytes());
+      if (!table) return Failure(std::move(table.error()));
+      return std::shared_ptr<const PackedFile>(new PackedFile(path, std::move(*map), std::move(*table)));
+    });
+  }
+
+  const PackedTable& table() const { return table_; }
+  const std::filesystem::path& path() const { return path_; }
+
+  // Of the file when it was opened: see MappedFile.
+  const struct stat& status() const { return map_.status(); }
+  bool is_trusted() const { return map_.is_trusted(); }
+
+  // Which is another one whenever anything in the header or the table is.
+  uint64_t header_checksum() const {
+    return internal::LoadLittleEndian<uint64_t>(map_.bytes().data() + offsetof(PackedHeader, checksum));
+  }
+
+  std::span<const std::byte> BytesOf(const PackedRange& range) const {
+    return map_.bytes().subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.bytes));
+  }
+
+  // The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
+  Result<std::string_view> Attachment(std::string_view name) const {
+    return NoThrow(path_.native(), [&]() -> Result<std::string_view> {
+      const auto found = std::ranges::find(table_.attachments, name, &PackedAttachment::name);
+      if (found == table_.attachments.end()) {
+        return Fail(ErrorCode::kNotFound, Concat({path_.string(), ": has no ", name, " packed into it"}));
+      }
+      if (!IsWhole(found->range)) return Damaged(name);
+      const auto bytes = BytesOf(found->range);
+      return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    });
+  }
+
+  // Reads everything, on `threads` threads, and compares it with its checksums; the padding must be zeros. Error:
+  // kDataLoss, naming what is damaged.
+  Result<void> Verify(unsigned threads = 1) const {
+    return NoThrow(path_.native(), [&]() -> Result<void> {
+      std::vector<PackedRange> ranges;
+      for (const PackedAttachment& attachment : table_.attachments) ranges.push_back(attachment.range);
+      for (const PackedParameter& parameter : table_.parameters) ranges.push_back(parameter.range);
+      std::vector<uint8_t> is_whole(ranges.size());
+      const auto check = [&](size_t i) {
+        const uint64_t end = i == 0 ? EndOfTable() : ranges[i - 1].offset + ranges[i - 1].bytes;
+        const auto padding = BytesOf({end, ranges[i].offset - end});
+        const auto is_zero = [](std::byte byte) { return byte == std::byte{}; };
+        is_whole[i] = std::ranges::all_of(padding, is_zero) && IsWhole(ranges[i]);
+      };
+      ThreadPool pool(threads);
+      pool.Run(ranges.size(), check);
+      const size_t damaged = static_cast<size_t>(std::ranges::find(is_whole, 0) - is_whole.begin());
+      if (damaged == ranges.size()) return {};
+      const size_t attachments = table_.attachments.size();
+      return Damaged(damaged < attachments ? table_.attachments[damaged].name
+                                           : Concat({"parameter ", std::to_string(damaged - attachments)}));
+    });
+  }
+
+ private:
+  PackedFile(std::filesystem::path path, MappedFile map, PackedTable table)
+      : path_(std::move(path)), map_(std::move(map)), table_(std::move(table)) {}
+
+  bool IsWhole(const PackedRange& range) const { return Xxh64(BytesOf(range)) == range.checksum; }
+
+  Failure Damaged(std::string_view name) const {
+    return Fail(ErrorCode::kDataLoss, Concat({path_.string(), ": ", Printable(name), " is damaged; pack it again"}));
+  }
+
+  uint64_t EndOfTable() const {
+    const std::byte* const table_bytes = map_.bytes().data() + offsetof(PackedHeader, table_bytes);
+    return sizeof(PackedHeader) + internal::LoadLittleEndian<uint64_t>(table_bytes);
+  }
+
+  std::filesystem::path path_;
+  MappedFile map_;
+  PackedTable table_;
+};
+
+namespace internal {
+
+// Takes the parameters of a file one after the other.
+class ParameterMapper {
+ public:
+  explicit ParameterMapper(std::shared_ptr<const PackedFile> file) : file_(std::move(file)) {}
+
+  // Whether the next parameter has this shape, and as many bytes as that takes.
+  bool Fits(size_t rows, size_t cols) const {
+    const auto& parameters = file_->table().parameters;
+    if (next_ == parameters.size()) return false;
+    const PackedParameter& found = parameters[next_];
+    if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
+    if (cols == 0) return found.range.bytes == rows * sizeof(float);
+    const auto dtype = static_cast<DType>(found.dtype);
+    const bool is_type = NameOf(dtype) != "unknown" && dtype != DType::kF16;
+    return is_type && found.range.bytes == Matrix::BytesOf(rows, cols, dtype);
+  }
+  void Skip() { ++next_; }
+  bool Finished() const { return next_ == file_->table().parameters.size(); }
+
+  // Only what Fits.
+  void Take(Matrix& matrix, size_t rows, size_t cols) {
+    const PackedParameter& found = file_->table().parameters[next_++];
+    matrix = Matrix(rows, cols, static_cast<DType>(found.dtype), MatrixBytes(file_->BytesOf(found.range), file_));
+  }
+  void Take(std::vector<float>& vector, size_t size) {
+    const PackedParameter& found = file_->table().parameters[next_++];
+    vector.resize(size);
+    if (size > 0) std::memcpy(vector.data(), file_->BytesOf(found.range).data(), size * sizeof(float));
+  }
+
+ private:
+  std::shared_ptr<const PackedFile> file_;
+  size_t next_ = 0;
+};
+
+// Whether the parameters of `file` are those that `list` wants.
+inline bool HasParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list) {
+  ParameterMapper mapper(file);
+  bool fits = true;
+  const auto look = [&](size_t rows, size_t cols) {
+    fits = fits && mapper.Fits(rows, cols);
+    if (fits) mapper.Skip();
+  };
+  ForEachArray(
+      list, [&](const Matrix&, size_t rows, size_t cols) { look(rows, cols); },
+      [&](const std::vector<float>&, size_t size) { look(size, 0); });
+  return fits && mapper.Finished();
+}
+
+}  // namespace internal
+
+// Fills what `list` refers to from `file`: matrices lie in its mapping and keep it alive. Errors, after which nothing
+// has changed: kInvalidArgument where it was packed for another model than the one with the fingerprint `model`,
+// kDataLoss where it contradicts itself.
+inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
+                                  uint64_t model) {
+  return NoThrow(file->path().native(), [&]() -> Result<void> {
+    const PackedTable& table = file->table();
+    if (table.model != model) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  Concat({file->path().string(), ": packed for the model ", Printable(table.name),
+                          ", expected one that computes as the model it is loaded for"}));
+    }
+    if (!internal::HasParameters(file, list)) {
+      return Fail(ErrorCode::kDataLoss, Concat({file->path().string(), ": its parameters are not those of the model ",
+                                                Printable(table.name)}));
+    }
+    internal::ParameterMapper mapper(file);
+    ForEachArray(
+        list, [&](Matrix& matrix, size_t rows, size_t cols) { mapper.Take(matrix, rows, cols); },
+        [&](std::vector<float>& vector, size_t size) { mapper.Take(vector, size); });
+    return {};
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_

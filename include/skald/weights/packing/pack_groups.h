@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Packing of group-quantised matrices: codes of a file's groups as they are where the packed type can hold them, and
+// otherwise quantisation of the values.
+
+#ifndef SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_
+#define SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/packing/pack_rows.h"
+#include "skald/weights/types/code_group.h"
+
+namespace skald::internal {
+
+// One group of a packed type T.
+template <class T>
+struct WeightGroup {
+  float scale, offset;
+  int8_t codes[T::kGroup];
+};
+
+// Returns `value`, from -127 to 127, rounded to the nearest integer, halves away from zero. NaN becomes -127.
+inline int8_t RoundedCode(float value) {
+  const float limited = value >= -127.0f ? std::min(value, 127.0f) : -127.0f;
+  return static_cast<int8_t>(limited + (limited < 0.0f ? -0.5f : 0.5f));
+}
+
+// Returns 1 / scale, or 0 where that would overflow: such a group is zero.
+inline float InverseOf(float scale) { return std::abs(scale) < 0x1p-100f ? 0.0f : 1.0f / scale; }
+
+// The quantisers below take T::kGroup finite values. They are GGML's (ggml-quants.c, quantize_row_q8_0_ref and
+// quantize_row_q4_0_ref): codes come from the scale before its rounding to binary16.
+inline WeightGroup<Q8_0> QuantizeGroup(const float* values, WeightGroup<Q8_0> group) {
+  float largest = 0.0f;
+  for (size_t i = 0; i < Q8_0::kGroup; ++i) largest = std::max(largest, std::abs(values[i]));
+  group.scale = largest / 127.0f;
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < Q8_0::kGroup; ++i) group.codes[i] = RoundedCode(values[i] * inverse);
+  return group;
+}
+
+// The value of largest magnitude gets the code -8, which has no counterpart.
+inline WeightGroup<Q4_0> QuantizeGroup(const float* values, WeightGroup<Q4_0> group) {
+  float extreme = 0.0f;
+  for (size_t i = 0; i < Q4_0::kGroup; ++i) {
+    if (std::abs(values[i]) > std::abs(extreme)) extreme = values[i];
+  }
+  group.scale = extreme / -8.0f;
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < Q4_0::kGroup; ++i) {
+    const float shifted = values[i] * inverse + 8.5f;  // 0.5 to 16.5
+    group.codes[i] = static_cast<int8_t>(static_cast<int>(shifted >= 0.0f ? std::min(shifted, 15.0f) : 0.0f) - 8);
+  }
+  return group;
+}
+
+// The smallest value gets the code -127, the largest 127.
+inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group) {
+  const auto [low, high] = std::minmax_element(values, values + Q8A::kGroup);
+  group.offset = 0.5f * *low + 0.5f * *high;
+  group.scale = (*high - group.offset) / 127.0f;
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < Q8A::kGroup; ++i) group.codes[i] = RoundedCode((values[i] - group.offset) * inverse);
+  return group;
+}
+
+// Whether T means exactly what groups of this format mean.
+template <class T>
+bool HoldsExactly(const GroupFormat& format) {
+  return format.packed == kDTypeOf<T> || std::is_same_v<T, Q8A>;
+}
+
+// Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
+template <class T>
+WeightGroup<T> JoinGroups(const CodeGroup* groups) {
+  WeightGroup<T> joined = {groups->scale, groups->offset, {}};
+  for (size_t i = 0; i < T::kGroup; i += kCodeGroup) {
+    std::memcpy(joined.codes + i, groups[i / kCodeGroup].codes, kCodeGroup);
+  }
+  return joined;
+}
+
+// Writes group `index` of one output of a pack.
+template <class T>
+void StoreGroup(const WeightGroup<T>& group, size_t index, size_t lane, T& pack) {
+  if constexpr (std::is_same_v<T, Q8A>) {
+    pack.scales[index][lane] = group.scale;
+    pack.offsets[index][lane] = group.offset;
+  } else {
+    pack.scales[index][lane] = ToHalf(group.scale);
+  }
+  if constexpr (std::is_same_v<T, Q4_0>) {
+    constexpr size_t kHalf = Q4_0::kGroup / 2;
+    for (size_t i = 0; i < kHalf; ++i) {
+      pack.nibbles[index][i / 4][lane][i % 4] =
+          static_cast<uint8_t>(group.codes[i] + 8 + (group.codes[i + kHalf] + 8) * 16);
+    }
+  } else {
+    for (size_t i = 0; i < T::kGroup; ++i) pack.codes[index][i / 4][lane][i % 4] = group.codes[i];
+  }
+}
+
+// Packs elements [begin, begin + count) of a row; begin is a multiple of 256, and count at most 256.
+template <class T>
+void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane, T* packs) {
+  WeightGroup<T> groups[256 / T::kGroup];
+  const size_t num_groups = (count + T::kGroup - 1) / T::kGroup;
+  if (row.format != nullptr && HoldsExactly<T>(*row.format)) {
+    CodeGroup decoded[256 / kCodeGroup];
+    DecodeGroups(row, begin, begin + count, decoded);
+    for (size_t g = 0; g < num_groups; ++g) groups[g] = JoinGroups<T>(decoded + g * T::kGroup / kCodeGroup);
+  } else {
+    float values[256] = {};
+    for (size_t i = 0; i < count; i += kTile) ReadTile(row, begin + i, std::min(kTile, count - i), values + i);
+    for (size_t g = 0; g < num_groups; ++g) groups[g] = QuantizeGroup(values + g * T::kGroup, WeightGroup<T>{});
+  }
+  for (size_t g = 0; g < num_groups; ++g) StoreGroup(groups[g], g % T::kGroups, lane, packs[g / T::kGroups]);
+}
+
+// Writes one panel of `cols` columns to `output`, which is zero.
+template <class T>
+requires kIsGrouped<T>
+void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* output) {
+  for (size_t begin = 0; begin < cols; begin += 256) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      if (rows[lane].bytes == nullptr) continue;
+      PackRowOfGroups(rows[lane], begin, std::min<size_t>(256, cols - begin), lane, output + begin / kGroupPadding);
+    }
+  }
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_

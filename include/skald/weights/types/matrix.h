@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameters of one matrix multiplication, in the packed layout that kernels read (base/numbers/packed_layout.h,
+// base/numbers/group_layout.h).
+
+#ifndef SKALD_WEIGHTS_TYPES_MATRIX_H_
+#define SKALD_WEIGHTS_TYPES_MATRIX_H_
+
+#include <cstddef>
+#include <utility>
+
+#include "hwy/base.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/types/matrix_bytes.h"
+
+namespace skald {
+
+// A [rows, cols] matrix: `rows` outputs (N), each a sum over `cols` terms (K). Rows are padded to kLanes and columns as
+// PaddedK says, with zeros. Move-only; safe for concurrent reads.
+struct Matrix {
+  size_t rows = 0, cols = 0;
+  size_t padded_cols = 0;      // PaddedK: the `padded_k` of kernels
+  DType dtype = DType::kBF16;  // any but kF16
+  MatrixBytes data;            // PackedBytes
+
+  Matrix() = default;
+  Matrix(size_t num_rows, size_t num_cols, DType type)
+      : rows(num_rows),
+        cols(num_cols),
+        padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
+        dtype(type),
+        data(BytesOf(num_rows, num_cols, type)) {}
+
+  // The same with the elements where they are. `bytes` must have BytesOf(num_rows, num_cols, type).
+  Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes)
+      : rows(num_rows),
+        cols(num_cols),
+        padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
+        dtype(type),
+        data(std::move(bytes)) {
+    HWY_DASSERT(data.size() == BytesOf(rows, cols, dtype));
+  }
+
+  // Returns the bytes of a packed matrix, padding included.
+  static size_t BytesOf(size_t num_rows, size_t num_cols, DType type) {
+    return VisitWeightType(type, [=]<class T>() { return PackedBytes<T>(num_rows, num_cols); });
+  }
+
+  // The packed elements. T is what `dtype` says. They can be changed only where the matrix allocated them.
+  template <class T>
+  const T* As() const {
+    HWY_DASSERT(kDTypeOf<T> == dtype);
+    return reinterpret_cast<const T*>(data.data());
+  }
+  template <class T>
+  T* As() {
+    HWY_DASSERT(kDTypeOf<T> == dtype);
+    return reinterpret_cast<T*>(data.data());
+  }
+
+  size_t NumPanels() const { return RoundUp(rows, kLanes) / kLanes; }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_TYPES_MATRIX_H_

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the bytes of a matrix lie: in memory of its own, or in a file that is mapped into memory.
+
+#ifndef SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_
+#define SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "hwy/base.h"
+#include "skald/base/aligned_buffer.h"
+
+namespace skald {
+
+// Aligned to kAlignment. Move-only; safe for concurrent reads.
+class MatrixBytes {
+ public:
+  MatrixBytes() = default;
+
+  // Allocates `size` zeroed bytes.
+  explicit MatrixBytes(size_t size) : owned_(size), bytes_(owned_) {}
+
+  // Refers to `bytes`, which must not change and live as long as `owner` is held.
+  MatrixBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
+      : owner_(std::move(owner)), bytes_(bytes) {
+    HWY_DASSERT(reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment == 0);
+  }
+
+  const std::byte* data() const { return bytes_.data(); }
+  // To fill bytes that are allocated here; null for those of somebody else.
+  std::byte* data() { return owned_.data(); }
+  size_t size() const { return bytes_.size(); }
+  bool empty() const { return bytes_.empty(); }
+  operator std::span<const std::byte>() const { return bytes_; }
+
+ private:
+  AlignedBuffer<std::byte> owned_;     // empty where there is an owner
+  std::shared_ptr<const void> owner_;  // null where the bytes are owned
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_
