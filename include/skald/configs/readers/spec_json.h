@@ -6,7 +6,6 @@
 #ifndef SKALD_CONFIGS_READERS_SPEC_JSON_H_
 #define SKALD_CONFIGS_READERS_SPEC_JSON_H_
 
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -25,6 +24,7 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"
+#include "skald/configs/form/reflection.h"
 #include "skald/configs/readers/python_json.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
@@ -32,15 +32,6 @@
 
 namespace skald {
 namespace internal {
-
-template <class T>
-concept HasFields = requires(const T& value) {
-  T::VisitFields(value, [](std::string_view, const auto&) {});
-};
-
-// The values that an enum of a spec can have.
-template <class E>
-inline constexpr std::array<E, 3> kValuesOf = {E(0), E(1), E(2)};
 
 template <class T>
 nlohmann::json ToJson(const std::optional<T>& value);
@@ -86,10 +77,13 @@ class SpecReader {
     if constexpr (HasFields<T>) {
       T::VisitFields(value, [&](std::string_view member, auto& target) { Read(json, member, target); });
     } else if constexpr (std::is_enum_v<T>) {
-      for (const T one : kValuesOf<T>) {
-        if (json.is_string() && json.template get_ref<const std::string&>() == NameOf(one)) return void(value = one);
-      }
-      Complain(name);
+      bool known = false;
+      ForEachEnumerator<T>([&](T one, std::string_view) {
+        if (!json.is_string() || json.template get_ref<const std::string&>() != NameOf(one)) return;
+        value = one;
+        known = true;
+      });
+      if (!known) Complain(name);
     } else if constexpr (std::is_same_v<T, bool>) {
       json.is_boolean() ? void(value = json.template get<bool>()) : Complain(name);
     } else if constexpr (std::is_same_v<T, FixedText>) {
