@@ -69,8 +69,8 @@ TEST_CASE_TEMPLATE("the caller's rounding mode changes no bit and stays the call
 // What a model is, read from all that describes one. Decimals of a text are rounded, and some facts are computed.
 std::vector<ModelSpec> ReadEverything() {
   const std::string config_json = R"({"model_type": "recurrent_gemma", "hidden_size": 96, "intermediate_size": 64,
-      "vocab_size": 99, "num_hidden_layers": 3, "num_attention_heads": 3, "rms_norm_eps": 1.1e-06, "rope_theta": 12345.6,
-      "partial_rotary_factor": 0.56250001, "logits_soft_cap": 30.3})";
+      "vocab_size": 99, "num_hidden_layers": 3, "num_attention_heads": 3, "rms_norm_eps": 1.1e-06,
+      "rope_theta": 12345.6, "partial_rotary_factor": 0.56250001, "logits_soft_cap": 30.3})";
   const nlohmann::json metadata = {{"general.architecture", "gemma2"},
                                    {"gemma2.block_count", 2},
                                    {"gemma2.embedding_length", 64},
