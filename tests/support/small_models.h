@@ -17,6 +17,7 @@
 #include "skald/configs/families/llama.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
+#include "tests/support/own_types.h"
 
 namespace skald::testing {
 
@@ -56,8 +57,21 @@ struct SmallMamba2 {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// For TEST_CASE_TEMPLATE: a model of each kind of cache.
-#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2
+// LayerNorm, feed-forward layers without a gate, and a bias wherever one can be.
+struct AllBiases : LlamaFamily {
+  static constexpr std::string_view kName = "all-biases";
+  static constexpr int kModelDim = 60, kVocabSize = 110;
+  static constexpr int kHeads = 3, kKVHeads = 3, kHeadDim = 20;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr LayerNorm kNorm = {.epsilon = 1e-5f};
+  static constexpr FeedForward kFeedForward = {.width = 90, .activation = Activation::kReluSquared, .bias = true};
+  static constexpr bool kQKVBias = true, kAttentionOutputBias = true, kQKNorm = true;
+  static constexpr bool kTiedEmbeddings = false;
+};
+
+// For TEST_CASE_TEMPLATE: a model of each kind of cache, norm and feed-forward layer, types of a user's own among them.
+#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2, AllBiases, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

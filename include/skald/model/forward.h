@@ -23,7 +23,6 @@
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
-#include "skald/layers/norm.h"
 #include "skald/layers/operations.h"
 #include "skald/model/batch.h"
 #include "skald/model/rotation.h"
@@ -129,7 +128,7 @@ class ForwardPass {
     for (size_t b = 0; b < spec_.blocks.size(); ++b) {
       const Block& block = spec_.blocks[b];
       const BlockWeights& weights = weights_.blocks[b];
-      RunNorm(block.norm, weights.norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.normed));
+      block.norm.Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.normed));
       for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
         const LayerRun run = RunOf(block.layers[i], rows, Stream(output), slot);
@@ -137,8 +136,8 @@ class ForwardPass {
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
       if (block.post_norm) {
-        RunNorm(*block.post_norm, weights.post_norm, ops_, Stream(act_.block_output), rows.size(),
-                Stream(act_.block_output));
+        const Rows output = Stream(act_.block_output);
+        block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
       }
       ops_.Add(act_.hidden.data(), act_.block_output.data(), rows.size() * model_dim());
     }
@@ -184,8 +183,8 @@ class ForwardPass {
   // output[i, :] = final norm of hidden row wanted[i].
   void NormalizeWanted(const std::vector<uint32_t>& wanted, float* output) {
     for (size_t i = 0; i < wanted.size(); ++i) {
-      RunNorm(spec_.final_norm, weights_.final_norm, ops_, {act_.hidden.data() + wanted[i] * model_dim(), model_dim()},
-              1, {output + i * model_dim(), model_dim()});
+      spec_.final_norm.Run(weights_.final_norm, ops_, {act_.hidden.data() + wanted[i] * model_dim(), model_dim()}, 1,
+                           {output + i * model_dim(), model_dim()});
     }
   }
 

@@ -6,7 +6,6 @@
 #ifndef SKALD_CONFIGS_READERS_SPEC_JSON_H_
 #define SKALD_CONFIGS_READERS_SPEC_JSON_H_
 
-#include <array>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -28,6 +27,8 @@
 #include "skald/configs/readers/python_json.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
+#include "skald/layers/norm.h"
+#include "skald/layers/rms_norm.h"
 #include "skald/layers/standard_layers.h"
 
 namespace skald {
@@ -38,12 +39,9 @@ concept HasFields = requires(const T& value) {
   T::VisitFields(value, [](std::string_view, const auto&) {});
 };
 
-// The values that an enum of a spec can have.
-template <class E>
-inline constexpr std::array<E, 3> kValuesOf = {E(0), E(1), E(2)};
-
 template <class T>
 nlohmann::json ToJson(const std::optional<T>& value);
+inline nlohmann::json ToJson(const NormSpec& norm);
 
 template <class T>
 nlohmann::json ToJson(const T& value) {
@@ -86,10 +84,10 @@ class SpecReader {
     if constexpr (HasFields<T>) {
       T::VisitFields(value, [&](std::string_view member, auto& target) { Read(json, member, target); });
     } else if constexpr (std::is_enum_v<T>) {
-      for (const T one : kValuesOf<T>) {
-        if (json.is_string() && json.template get_ref<const std::string&>() == NameOf(one)) return void(value = one);
-      }
-      Complain(name);
+      const auto text = json.is_string() ? json.template get<std::string>() : std::string();
+      int number = 0;  // the values of these enums are numbered from 0
+      while (NameOf(T(number)) != text && NameOf(T(number)) != "unknown") ++number;
+      NameOf(T(number)) == "unknown" ? Complain(name) : void(value = T(number));
     } else if constexpr (std::is_same_v<T, bool>) {
       json.is_boolean() ? void(value = json.template get<bool>()) : Complain(name);
     } else if constexpr (std::is_same_v<T, FixedText>) {
@@ -108,10 +106,43 @@ class SpecReader {
     value.reset();
     if (!json.is_null()) ReadValue(json, name, value.emplace());
   }
+  void ReadValue(const nlohmann::json& json, std::string_view name, NormSpec& value) {
+    ReadNorm(StandardNorms(), json, name, value);
+  }
+  void ReadValue(const nlohmann::json& json, std::string_view name, std::optional<NormSpec>& value) {
+    value.reset();
+    if (!json.is_null()) ReadValue(json, name, value.emplace(RmsNorm()));
+  }
 
  private:
+  // RMSNorm goes without "type", as it does in fingerprints.
+  template <Norm... N>
+  void ReadNorm(NormTypes<N...>, const nlohmann::json& json, std::string_view name, NormSpec& norm) {
+    const auto type = json.is_object() ? json.find("type") : json.end();
+    const bool is_named = json.is_object() && type != json.end();
+    bool found = false;
+    const auto read = [&]<class One>() {
+      if (is_named ? *type != nlohmann::json(One::kName) : !std::is_same_v<One, RmsNorm>) return;
+      One one;
+      ReadValue(json, name, one);
+      norm = one;
+      found = true;
+    };
+    (read.template operator()<N>(), ...);
+    if (!found) Complain(name);
+  }
+
   std::string complaint_;
 };
+
+template <Norm... N>
+nlohmann::json NormToJson(NormTypes<N...>, const NormSpec& norm) {
+  nlohmann::json json;
+  ((norm.As<N>() != nullptr ? void(json = ToJson(*norm.As<N>())) : void()), ...);
+  if (norm.As<RmsNorm>() == nullptr) json["type"] = std::string(norm.name());
+  return json;
+}
+inline nlohmann::json ToJson(const NormSpec& norm) { return NormToJson(StandardNorms(), norm); }
 
 template <class List>
 struct LayerJson;
