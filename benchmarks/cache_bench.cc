@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/gemma2.h"
 #include "skald/configs/families/llama.h"

@@ -17,7 +17,7 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/llama.h"
 #include "skald/store/backends/memory_store.h"

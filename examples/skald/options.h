@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/sampling/settings.h"
 #include "skald/text/chat_template.h"
 

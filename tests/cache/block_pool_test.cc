@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 
 namespace skald::testing {

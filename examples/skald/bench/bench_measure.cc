@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/model/batch.h"

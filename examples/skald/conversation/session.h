@@ -18,8 +18,8 @@
 #include "conversation/language_model.h"
 #include "conversation/saved_state.h"
 #include "skald/base/result.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/runtime_config.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 

@@ -12,10 +12,10 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/runtime_config.h"
 
 namespace skald {
 

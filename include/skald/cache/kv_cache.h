@@ -19,9 +19,9 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
-#include "skald/cache/block_table.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/table_lease.h"
 
 namespace skald {
 

@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/norm.h"
 #include "skald/layers/scratch.h"

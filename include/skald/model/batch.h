@@ -14,7 +14,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 
 namespace skald {
 

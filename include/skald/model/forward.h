@@ -17,8 +17,8 @@
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/step.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/steps/step.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/step.h"
-#include "skald/cache/step_plan.h"
+#include "skald/cache/steps/step.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/layers/layer_run.h"
 #include "skald/model/batch.h"
 

@@ -19,7 +19,7 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/layers/scratch.h"
 
 namespace skald {

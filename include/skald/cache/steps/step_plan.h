@@ -3,14 +3,14 @@
 // StepPlan: everything that one step does to blocks, decided before anything is computed. Plain data without
 // pointers: it can be recorded, or sent to another process and run there on a pool of the same layout.
 
-#ifndef SKALD_CACHE_STEP_PLAN_H_
-#define SKALD_CACHE_STEP_PLAN_H_
+#ifndef SKALD_CACHE_STEPS_STEP_PLAN_H_
+#define SKALD_CACHE_STEPS_STEP_PLAN_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "skald/cache/block_table.h"
+#include "skald/cache/blocks/block_table.h"
 
 namespace skald {
 
@@ -94,4 +94,4 @@ inline std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequen
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_STEP_PLAN_H_
+#endif  // SKALD_CACHE_STEPS_STEP_PLAN_H_

@@ -3,8 +3,8 @@
 // RuntimeConfig: what the caller chooses per run, as against what a model is (its Config). Plain data; the
 // factories check it and name the member that is wrong.
 
-#ifndef SKALD_CACHE_RUNTIME_CONFIG_H_
-#define SKALD_CACHE_RUNTIME_CONFIG_H_
+#ifndef SKALD_CACHE_FORM_RUNTIME_CONFIG_H_
+#define SKALD_CACHE_FORM_RUNTIME_CONFIG_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -83,4 +83,4 @@ inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_RUNTIME_CONFIG_H_
+#endif  // SKALD_CACHE_FORM_RUNTIME_CONFIG_H_

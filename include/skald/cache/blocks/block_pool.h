@@ -6,8 +6,8 @@
 // No block shows what its last owner left in it. Allocate clears it; a step takes blocks without (block_exchange.h),
 // because its plan says how each of them is filled from the first byte to the last.
 
-#ifndef SKALD_CACHE_BLOCK_POOL_H_
-#define SKALD_CACHE_BLOCK_POOL_H_
+#ifndef SKALD_CACHE_BLOCKS_BLOCK_POOL_H_
+#define SKALD_CACHE_BLOCKS_BLOCK_POOL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +21,12 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_ledger.h"
-#include "skald/cache/block_storage.h"
-#include "skald/cache/block_table.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/reclaimers.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/blocks/block_ledger.h"
+#include "skald/cache/blocks/block_storage.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/reclaimers.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
 
 namespace skald {
 
@@ -181,4 +181,4 @@ class BlockPool {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_BLOCK_POOL_H_
+#endif  // SKALD_CACHE_BLOCKS_BLOCK_POOL_H_

@@ -3,15 +3,15 @@
 // BlockStorage: the bytes of a pool's blocks, found by (group, id). Blocks are allocated one by one when first
 // needed and never move. Whoever takes a block fills it or clears it. Not thread-safe; BlockPool adds the lock.
 
-#ifndef SKALD_CACHE_BLOCK_STORAGE_H_
-#define SKALD_CACHE_BLOCK_STORAGE_H_
+#ifndef SKALD_CACHE_BLOCKS_BLOCK_STORAGE_H_
+#define SKALD_CACHE_BLOCKS_BLOCK_STORAGE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
-#include "skald/cache/block_table.h"
+#include "skald/cache/blocks/block_table.h"
 
 namespace skald {
 
@@ -49,4 +49,4 @@ class BlockStorage {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_BLOCK_STORAGE_H_
+#endif  // SKALD_CACHE_BLOCKS_BLOCK_STORAGE_H_

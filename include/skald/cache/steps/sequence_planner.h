@@ -7,8 +7,8 @@
 // State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
 // and forks, checkpoints and rewinding share what is there.
 
-#ifndef SKALD_CACHE_SEQUENCE_PLANNER_H_
-#define SKALD_CACHE_SEQUENCE_PLANNER_H_
+#ifndef SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
+#define SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/cache/block_pool.h"
-#include "skald/cache/block_table.h"
-#include "skald/cache/step_plan.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/table_lease.h"
+#include "skald/cache/steps/step_plan.h"
 
 namespace skald {
 
@@ -242,4 +242,4 @@ class SequencePlanner {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_SEQUENCE_PLANNER_H_
+#endif  // SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_

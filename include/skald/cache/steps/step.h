@@ -9,8 +9,8 @@
 // that Reserve refuses has cost no sequence anything. After Reserve nothing in here allocates or fails, so whoever
 // computes does well to have its memory before: what gave way then is gone.
 
-#ifndef SKALD_CACHE_STEP_H_
-#define SKALD_CACHE_STEP_H_
+#ifndef SKALD_CACHE_STEPS_STEP_H_
+#define SKALD_CACHE_STEPS_STEP_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -23,11 +23,11 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_exchange.h"
+#include "skald/cache/blocks/block_exchange.h"
+#include "skald/cache/blocks/table_lease.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/sequence_planner.h"
-#include "skald/cache/step_plan.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/steps/sequence_planner.h"
+#include "skald/cache/steps/step_plan.h"
 
 namespace skald {
 
@@ -265,4 +265,4 @@ class Step {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_STEP_H_
+#endif  // SKALD_CACHE_STEPS_STEP_H_

@@ -4,8 +4,8 @@
 // an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
 // state of all its layers after some number of tokens. A plain value; nothing in cache/ knows about models.
 
-#ifndef SKALD_CACHE_LAYOUT_H_
-#define SKALD_CACHE_LAYOUT_H_
+#ifndef SKALD_CACHE_FORM_LAYOUT_H_
+#define SKALD_CACHE_FORM_LAYOUT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -140,4 +140,4 @@ struct BlockGeometry {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_LAYOUT_H_
+#endif  // SKALD_CACHE_FORM_LAYOUT_H_
