@@ -15,7 +15,7 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3};
 
 std::vector<int32_t> Counting(int32_t first, size_t count) {
   std::vector<int32_t> tokens(count);

@@ -46,7 +46,8 @@ struct Sampling {
 class Session {
  public:
   // `model` must outlive this. Errors: those of CreateBlockPool and CreateWorkspace.
-  static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime);
+  static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime,
+                                const WorkspaceOptions& options);
 
   // Makes the first prompt begin with what `memory` knows of it, and adds it there.
   void Remember(std::unique_ptr<PromptMemory> memory) { memory_ = std::move(memory); }

@@ -25,6 +25,7 @@
 #include "skald/layers/model_weights.h"
 #include "skald/model/batch.h"
 #include "skald/model/forward.h"
+#include "skald/model/forward_options.h"
 #include "skald/model/rotation.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/parameters.h"
@@ -63,22 +64,23 @@ class AnyModel {
   // that store differently, wishes that do not match their sequence's tokens), kOutOfRange (a cache's token limit),
   // kResourceExhausted (a pool's byte limit, or no memory for the activations), kFailedPrecondition (a model, cache or
   // workspace that was moved from, a workspace that another thread is using, an executor that threw).
-  Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
     return NoThrow("Forward", [&]() -> Result<Outputs> {
       const WorkspaceUse use(workspace);
       if (!use.is_ours()) {
         return Fail(ErrorCode::kFailedPrecondition,
                     "another thread is computing with this workspace; each thread needs one of its own");
       }
-      if (auto valid = Check(batch, workspace); !valid) return Failure(valid.error());
+      if (auto valid = Check(batch, workspace, options); !valid) return Failure(valid.error());
       const FloatEnvironment contract;
-      return RunStep(batch, workspace);
+      return RunStep(batch, workspace, options);
     });
   }
 
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
-  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const {
-    auto outputs = Forward(Batch().Add(cache, tokens), workspace);
+  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,
+                                         const ForwardOptions& options = {}) const {
+    auto outputs = Forward(Batch().Add(cache, tokens), workspace, options);
     if (!outputs) return Failure(std::move(outputs.error()));
     return (*outputs)[0];
   }
@@ -97,13 +99,13 @@ class AnyModel {
   }
 
   // Forward once the batch is known to make sense.
-  Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {
-    auto step = Step::Plan(batch.requests(), workspace.pass_tokens());
+  Result<Outputs> RunStep(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
+    auto step = Step::Plan(batch.requests(), options.pass_tokens);
     if (!step) return Failure(step.error());
     std::vector<BlockPool*> pools;
     for (const StepRequest& request : batch.requests()) pools.push_back(request.cache->pool().get());
 
-    ForwardPass pass(weights_, tables_, step->plan(), pools, batch, workspace);
+    ForwardPass pass(weights_, tables_, step->plan(), pools, batch, workspace, options);
     Outputs outputs = OutputsIn(workspace.outputs, batch.wants());
     if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
     pass.Run();
@@ -111,11 +113,14 @@ class AnyModel {
     return outputs;
   }
 
-  Result<void> Check(const Batch& batch, const Workspace& workspace) const {
+  Result<void> Check(const Batch& batch, const Workspace& workspace, const ForwardOptions& options) const {
     if (weights_.blocks.empty()) {
       return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
     }
-    if (workspace.pass_tokens() == 0) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
+    if (!workspace.is_valid()) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
+    if (options.pass_tokens == 0) {
+      return Fail(ErrorCode::kInvalidArgument, "ForwardOptions::pass_tokens is 0, expected at least 1 token");
+    }
     if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "there was no memory for all of the batch");
     if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
     for (size_t i = 0; i < batch.requests().size(); ++i) {

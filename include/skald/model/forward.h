@@ -26,6 +26,7 @@
 #include "skald/layers/norm.h"
 #include "skald/layers/operations.h"
 #include "skald/model/batch.h"
+#include "skald/model/forward_options.h"
 #include "skald/model/rotation.h"
 #include "skald/model/step_blocks.h"
 #include "skald/model/step_states.h"
@@ -50,7 +51,8 @@ class ForwardPass {
  public:
   // `plan` belongs to `batch`; its blocks need not be there yet. Everything must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
-              const std::vector<BlockPool*>& pools, const Batch& batch, Workspace& workspace)
+              const std::vector<BlockPool*>& pools, const Batch& batch, Workspace& workspace,
+              const ForwardOptions& options)
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
@@ -60,7 +62,7 @@ class ForwardPass {
         act_(workspace.activations),
         outputs_(workspace.outputs),
         ops_(workspace.executor(), workspace.activations.matmul),
-        wanted_(std::min<size_t>(batch.wants().size(), workspace.pass_tokens())),
+        wanted_(std::min<size_t>(batch.wants().size(), options.pass_tokens)),
         blocks_(plan, pools),
         states_(plan, pools) {
     ReserveActivations(wanted_.most());
