@@ -13,8 +13,8 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/model/batch.h"
 #include "skald/model/forward_options.h"
+#include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 
 namespace skald::program {

@@ -21,8 +21,8 @@
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/model/any_model.h"
-#include "skald/model/batch.h"
 #include "skald/model/load.h"
+#include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 
 namespace skald::program {

@@ -28,6 +28,17 @@ inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& lay
   });
 }
 
+// Returns a pool that keeps account of blocks and has none of their bytes, for planning steps that another process
+// carries out: its caches grow, fork and rewind as others do, but nothing can be computed, saved or loaded here. With
+// the runtime of the pools that have the bytes, it fills up when they do.
+inline Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& layout,
+                                                           const RuntimeConfig& runtime = {}) {
+  return NoThrow("CreateLedgerPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
+    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    return std::make_shared<BlockPool>(layout, runtime, /*has_bytes=*/false);
+  });
+}
+
 // Returns an empty conversation whose blocks come from `pool`.
 inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool) {
   return NoThrow("CreateKVCache", [&]() -> Result<KVCache> {

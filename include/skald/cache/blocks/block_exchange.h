@@ -91,7 +91,7 @@ class BlockExchange {
                        for (uint32_t i = 0; i < claim.counts[g]; ++i) {
                          const BlockId id = *pool.ledger_.Allocate(g);
                          claim.fresh.table_.groups[g].blocks.push_back(id);
-                         pool.storage_.MakeResident(g, id, pool.ledger_.block_bytes(g));
+                         pool.MakeResident(g, id);
                        }
                      }
                      return {};

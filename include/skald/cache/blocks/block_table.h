@@ -17,6 +17,9 @@ namespace skald {
 // Number of a block within its group of a pool.
 using BlockId = uint32_t;
 
+// No group has more blocks; a step numbers those that it does not have yet from here on.
+inline constexpr BlockId kMaxBlocks = BlockId{1} << 31;
+
 // The blocks of one group.
 //
 // Attention: block i of a sequence holds positions [i * block_tokens, (i + 1) * block_tokens); the list begins with

@@ -67,6 +67,8 @@ class CacheLayout {
     slots_.push_back(LayerSlot{g, groups_[g].layers++});
   }
 
+  // Of the model, as given.
+  constexpr uint64_t model() const { return model_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
   // Those that keep state, in the order in which they were added.
   constexpr std::span<const LayerSlot> layers() const { return slots_; }

@@ -63,6 +63,7 @@ struct StreamHeader {
 };
 
 inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec) {
+  if (!pool.has_bytes()) return BlockPool::FailNoBytes();
   auto digests = IdentityDigests::Of(identity);
   if (!digests) return Failure(digests.error());
   return StateKind{*digests, pool.fingerprint(), pool.runtime().kv_type, codec == ChunkCodec::kInt8Zstd};
