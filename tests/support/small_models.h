@@ -97,12 +97,12 @@ std::vector<int32_t> RandomTokens(uint64_t seed, size_t count) {
 // Appends tokens in runs of `chunk` and returns the logits of every one of them, one after the other.
 template <class C>
 std::vector<float> AllLogits(const Model<C>& model, KVCache& cache, std::span<const int32_t> tokens, size_t chunk,
-                             Workspace& workspace) {
+                             Workspace& workspace, const ForwardOptions& options = {}) {
   std::vector<float> all;
   for (size_t begin = 0; begin < tokens.size(); begin += chunk) {
     const auto run = tokens.subspan(begin, std::min(chunk, tokens.size() - begin));
     const std::vector<Want> wants(run.size(), Want::kLogits);
-    const auto outputs = model.Forward(Batch().Add(cache, run, wants), workspace);
+    const auto outputs = model.Forward(Batch().Add(cache, run, wants), workspace, options);
     REQUIRE(outputs);
     for (size_t i = 0; i < outputs->size(); ++i) all.insert(all.end(), (*outputs)[i].begin(), (*outputs)[i].end());
   }
@@ -111,10 +111,11 @@ std::vector<float> AllLogits(const Model<C>& model, KVCache& cache, std::span<co
 
 // The same from an empty cache made for `runtime`, in one run.
 template <class C>
-std::vector<float> AllLogits(const Model<C>& model, std::span<const int32_t> tokens, const RuntimeConfig& runtime) {
+std::vector<float> AllLogits(const Model<C>& model, std::span<const int32_t> tokens, const RuntimeConfig& runtime = {},
+                             const ForwardOptions& options = {}, uint32_t threads = 1) {
   KVCache cache = *CreateKVCache<C>(runtime);
-  Workspace workspace = *CreateWorkspace(runtime);
-  return AllLogits(model, cache, tokens, tokens.size(), workspace);
+  Workspace workspace = *CreateWorkspace({.threads = threads});
+  return AllLogits(model, cache, tokens, tokens.size(), workspace, options);
 }
 
 }  // namespace skald::testing

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/norm.h"

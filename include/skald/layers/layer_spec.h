@@ -12,7 +12,7 @@
 #include <optional>
 #include <span>
 
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/layers/component.h"
 #include "skald/layers/field_visitor.h"
 #include "skald/layers/layer_run.h"
@@ -31,7 +31,7 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows) {
 //   ScratchFloats(rows)        how many floats of memory Run uses for so many rows: run.scratch[0], [1] and so on
 //   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing
 // and, if it keeps state,
-//   State()                    what it keeps: keys and values, or a fixed number of floats (cache/layout.h)
+//   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {

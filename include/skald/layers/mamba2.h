@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/layers/causal_conv.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/rms_norm.h"

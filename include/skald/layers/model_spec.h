@@ -16,7 +16,7 @@
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/layers/field_visitor.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/norm.h"

@@ -30,7 +30,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/layers/layer_spec.h"
