@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/gemma2.h"
 #include "skald/configs/families/llama.h"
@@ -24,8 +24,7 @@ template <ModelConfig C>
 KVCache Grow(uint32_t tokens) {
   KVCache cache = CreateKVCache<C>({.max_tokens = tokens + 1}).value();
   const std::vector<int32_t> run(tokens, 1);
-  const StepRequest request{&cache, run};
-  Step::Begin({&request, 1}, 512)->Commit();
+  Step::Begin(Batch().Add(cache, run), 512)->Commit();
   return cache;
 }
 
@@ -43,9 +42,9 @@ template <ModelConfig C>
 void PlanStep(benchmark::State& state) {
   KVCache cache = Grow<C>(static_cast<uint32_t>(state.range(0)));
   const int32_t token = 1;
-  const StepRequest request{&cache, {&token, 1}};
+  const Batch batch = Batch().Add(cache, {&token, 1});
   for (auto _ : state) {
-    auto step = Step::Begin({&request, 1}, 512);
+    auto step = Step::Begin(batch, 512);
     benchmark::DoNotOptimize(step);
   }
 }

@@ -17,7 +17,7 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/llama.h"
 #include "skald/store/backends/memory_store.h"
@@ -42,8 +42,7 @@ void Grow(KVCache& cache, uint32_t count) {
   std::vector<int32_t> tokens(count);
   for (uint32_t i = 0; i < count; ++i) tokens[i] = static_cast<int32_t>(cache.size() + i);
   const uint32_t first_block = cache.size() / cache.pool()->runtime().block_tokens;
-  const StepRequest request{&cache, tokens};
-  Step::Begin({&request, 1}, 512)->Commit();
+  Step::Begin(Batch().Add(cache, tokens), 512)->Commit();
   const std::vector<std::byte*> blocks = cache.pool()->Resolve(0, cache.table().groups[0].blocks);
   for (size_t b = first_block; b < blocks.size(); ++b) {
     bf16* const values = reinterpret_cast<bf16*>(blocks[b]);

@@ -47,7 +47,7 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
   if (!tokens) return skald::Failure(tokens.error());
 
   MyThreads threads;
-  auto on_mine = skald::CreateWorkspace({}, threads);
+  auto on_mine = skald::CreateWorkspace(threads);
   if (!on_mine) return skald::Failure(on_mine.error());
   auto on_pool = skald::CreateWorkspace({.threads = 3});
   if (!on_pool) return skald::Failure(on_pool.error());

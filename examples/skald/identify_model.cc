@@ -10,7 +10,7 @@
 
 #include "known_configs.h"
 #include "skald/base/files/small_file.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
 #include "skald/model/load_any.h"

@@ -103,7 +103,7 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
 
 void AddLoadOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
-  command.add_option("-t,--threads", options.runtime.threads, "Threads that compute; they never change a result")
+  command.add_option("-t,--threads", options.workspace.threads, "Threads that compute; they never change a result")
       ->check(Within(1, kMaxThreads))
       ->capture_default_str()
       ->type_name("N")

@@ -14,7 +14,8 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/model/workspace.h"
 #include "skald/sampling/settings.h"
 #include "skald/text/chat_template.h"
 
@@ -34,7 +35,7 @@ struct BenchOptions {
   std::vector<uint32_t> prompts = {512}, generated = {64};  // tokens; 0 for none
   std::vector<uint32_t> depths = {0};                       // tokens before them
   std::vector<uint32_t> sequences = {1};                    // decoded together
-  std::vector<uint32_t> threads = {RuntimeConfig().threads};
+  std::vector<uint32_t> threads = {WorkspaceOptions().threads};
   std::vector<DType> weight_types;  // empty: Options::weight_type
   std::vector<std::string> simd;    // targets, or "all"; empty: the best
   size_t repetitions = 5;
@@ -66,6 +67,7 @@ struct Options {
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
   RuntimeConfig runtime;                // but for max_tokens
+  WorkspaceOptions workspace;
 
   std::filesystem::path packed_cache;  // folder with weights packed by earlier runs; empty: none
   std::filesystem::path packed;        // the file to pack into, or to verify

@@ -70,7 +70,7 @@ ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, c
 
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar) {
   return {.dtype = options.weight_type.value_or(info.weight_type),
-          .threads = options.runtime.threads,
+          .threads = options.workspace.threads,
           .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
           .cache_folder = options.packed_cache,
           .on_warning = [](const Error& error) { Warn(error.message); }};
@@ -87,7 +87,7 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
   // Models that forget can then go back a little without computing much again.
   runtime.checkpoint_every = 256;
-  auto session = Session::Create(model, runtime);
+  auto session = Session::Create(model, runtime, options.workspace);
   if (!session || !options.prompt_cache) return session;
   auto memory = OpenPromptMemory(options, session->pool());
   if (memory) {

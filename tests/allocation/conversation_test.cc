@@ -18,13 +18,8 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 400,
-                                    .block_tokens = 32,
-                                    .prefill_chunk = 16,
-                                    .checkpoint_every = 20,
-                                    .max_checkpoints = 3,
-                                    .rewind_tokens = 2,
-                                    .threads = 1};
+constexpr RuntimeConfig kRuntime = {
+    .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
 
 template <class C>
 const Model<C>& TheModel() {
@@ -48,7 +43,7 @@ std::string Describe(const KVCache& cache) {
 template <class C>
 struct Conversation {
   Conversation() {
-    REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(1, 45), workspace));
+    REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(1, 45), workspace, {.pass_tokens = 16}));
     fork.emplace(*cache.Fork());
     REQUIRE(TheModel<C>().Forward(*fork, RandomTokens<C>(2, 5), workspace));
     REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(3, 7), workspace));
@@ -76,7 +71,7 @@ struct Conversation {
   std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
   KVCache cache = *CreateKVCache(pool);
   std::optional<KVCache> fork;
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
 };
 
 template <class C, class Call>
@@ -92,11 +87,11 @@ TEST_CASE_TEMPLATE("a conversation survives every allocation that fails", C, SKA
     return TheModel<C>().Forward(scene.cache, one, scene.workspace);
   });
   FailEachInConversation<C>("Forward of a prompt", [tokens = RandomTokens<C>(5, 60)](Conversation<C>& scene) {
-    return TheModel<C>().Forward(scene.cache, tokens, scene.workspace);
+    return TheModel<C>().Forward(scene.cache, tokens, scene.workspace, {.pass_tokens = 16});
   });
   FailEachInConversation<C>("Forward with a new workspace",
                             [two = std::vector<int32_t>{1, 2}](Conversation<C>& scene) -> Result<void> {
-                              auto workspace = CreateWorkspace(kRuntime);
+                              auto workspace = CreateWorkspace({.threads = 1});
                               if (!workspace) return Failure(workspace.error());
                               auto logits = TheModel<C>().Forward(scene.cache, two, *workspace);
                               if (!logits) return Failure(logits.error());

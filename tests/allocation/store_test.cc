@@ -26,13 +26,8 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 400,
-                                    .block_tokens = 32,
-                                    .prefill_chunk = 32,
-                                    .checkpoint_every = 20,
-                                    .max_checkpoints = 3,
-                                    .rewind_tokens = 2,
-                                    .threads = 1};
+constexpr RuntimeConfig kRuntime = {
+    .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
 const Identity kIdentity = {.salt = "a tenant with a name that is longer than a short string"};
 const SnapshotNotes kNotes = {.user = std::vector<std::byte>(100, std::byte{7})};
 
@@ -45,7 +40,9 @@ const Model<C>& TheModel() {
 // A conversation, and places to write it to.
 template <class C>
 struct Scene {
-  explicit Scene(size_t tokens = 70) { REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(1, tokens), workspace)); }
+  explicit Scene(size_t tokens = 70) {
+    REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(1, tokens), workspace, {.pass_tokens = 32}));
+  }
 
   std::string State() const { return std::to_string(pool->usage().used_bytes); }
 
@@ -60,7 +57,7 @@ struct Scene {
 
   std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
   KVCache cache = *CreateKVCache(pool);
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
 };
 
 template <class C>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -66,10 +66,7 @@ TEST_CASE("runtime values that cannot work are refused by name") {
   CHECK(message({.cache_bytes = 0}).find("cache_bytes is 0") != std::string::npos);
   CHECK(message({.kv_type = DType::kF16}).find("kv_type is F16") != std::string::npos);
   CHECK(message({.block_tokens = 48}).find("block_tokens is 48") != std::string::npos);
-  CHECK(message({.prefill_chunk = 0}).find("prefill_chunk is 0") != std::string::npos);
   CHECK(message({.checkpoint_every = 1, .max_checkpoints = 0}).find("max_checkpoints is 0") != std::string::npos);
-  CHECK(message({.threads = 0}).find("threads is 0") != std::string::npos);
-  CHECK(message({.threads = 100000}).find("threads is 100000") != std::string::npos);
   CHECK_FALSE(CreateKVCache(std::shared_ptr<BlockPool>()));
 }
 

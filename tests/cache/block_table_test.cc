@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/cache/block_table.h"
+#include "skald/cache/blocks/block_table.h"
 
 #include "doctest/doctest.h"
 

@@ -15,7 +15,7 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3};
 
 std::vector<int32_t> Counting(int32_t first, size_t count) {
   std::vector<int32_t> tokens(count);
@@ -86,10 +86,8 @@ TEST_CASE("a call on a conversation that finds no memory changes nothing") {
   }
   SUBCASE("a step") {
     const std::vector<int32_t> tokens = Counting(300, 70);
-    CheckFailures(ToyLayout(40, /*recurrent=*/true), [&](KVCache& cache) {
-      const StepRequest request{&cache, tokens};
-      return exhausted(Step::Begin({&request, 1}, 16));
-    });
+    CheckFailures(ToyLayout(40, /*recurrent=*/true),
+                  [&](KVCache& cache) { return exhausted(Step::Begin(Batch().Add(cache, tokens), 16)); });
   }
   SUBCASE("making one") {
     const CacheLayout layout = ToyLayout(40, true);
@@ -114,9 +112,8 @@ TEST_CASE("a step that finds no memory keeps the resume points that would have g
     }
     const Seen before(cache);
     const std::vector<int32_t> tokens = Counting(300, 20);
-    const StepRequest request{&cache, tokens};
     FailingAllocations failing(after);
-    const bool works = Step::Begin({&request, 1}, 16).has_value();
+    const bool works = Step::Begin(Batch().Add(cache, tokens), 16).has_value();
     const int64_t failed = failing.failed();
     FailingAllocations none(-1);
     if (!works) CHECK(Seen(cache) == before);
@@ -132,8 +129,7 @@ TEST_CASE("giving back and committing take no memory") {
   REQUIRE(ToyForward(*other, Counting(0, 170)));
   std::optional<KVCache> fork = *cache->Fork();
   const std::vector<int32_t> tokens = Counting(300, 70);
-  const StepRequest request{&*cache, tokens};
-  auto step = Step::Begin({&request, 1}, 16);
+  auto step = Step::Begin(Batch().Add(*cache, tokens), 16);
   REQUIRE(step);
   RunToySequence(step->plan().sequences[0], tokens, *pool);
   {

@@ -133,8 +133,7 @@ TEST_CASE("an abandoned step leaves the state that was there") {
   const BlockTable before = cache.table();
   const uint64_t used = cache.pool()->usage().used_bytes;
   const std::vector<int32_t> tokens = Counting(7, 20);
-  const StepRequest request{&cache, tokens};
-  REQUIRE(ToyForward({&request, 1}, 16, /*commit=*/false));
+  REQUIRE(ToyForward(Batch().Add(cache, tokens), 16, /*commit=*/false));
   CHECK(cache.table() == before);
   CHECK(cache.pool()->usage().used_bytes == used);
   CHECK(HoldsItsTokens(cache));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 
 #include <optional>
 #include <string>
@@ -23,8 +23,7 @@ TEST_CASE("a step that is abandoned leaves caches and pool as they were") {
   const BlockTable before = a.table();
   const uint64_t used = pool->usage().used_bytes;
   const std::vector<int32_t> long_run(500, 9);
-  const StepRequest requests[] = {{&a, kTokens}, {&b, long_run}};
-  REQUIRE(ToyForward(requests, 16, /*commit=*/false));
+  REQUIRE(ToyForward(Batch().Add(a, kTokens).Add(b, long_run), 16, /*commit=*/false));
   CHECK(a.table() == before);
   CHECK(b.size() == 0);
   CHECK(pool->usage().used_bytes == used);
@@ -37,8 +36,7 @@ TEST_CASE("a full pool refuses the whole batch and names the sequence") {
   auto pool = *CreateBlockPool(layout, {.cache_bytes = 2 * block, .block_tokens = 32});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
   const std::vector<int32_t> two_blocks(33, 1);
-  const StepRequest requests[] = {{&a, kTokens}, {&b, two_blocks}};
-  const auto result = ToyForward(requests, 64);
+  const auto result = ToyForward(Batch().Add(a, kTokens).Add(b, two_blocks), 64);
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::kResourceExhausted);
   CHECK(result.error().message.find("sequence 1") != std::string::npos);
@@ -50,23 +48,23 @@ TEST_CASE("requests that cannot work are refused by name") {
   auto pool = *CreateBlockPool(ToyLayout(0), {.max_tokens = 5, .block_tokens = 32});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
   const std::vector<int32_t> six(6, 1), none;
-  const auto refused = [](std::vector<StepRequest> requests, ErrorCode code, const std::string& text) {
-    const auto step = Step::Begin(requests, 16);
+  const auto refused = [](const Batch& batch, ErrorCode code, const std::string& text) {
+    const auto step = Step::Begin(batch, 16);
     REQUIRE_FALSE(step);
     CHECK(step.error().code == code);
     CHECK(step.error().message.find(text) != std::string::npos);
   };
-  refused({{&a, kTokens}, {&b, six}}, ErrorCode::kOutOfRange, "sequence 1 of the batch: 6 tokens after 0 exceed");
-  refused({{&a, none}}, ErrorCode::kInvalidArgument, "no tokens");
-  refused({{&a, kTokens}, {&a, kTokens}}, ErrorCode::kInvalidArgument, "already that of sequence 0");
+  refused(Batch().Add(a, kTokens).Add(b, six), ErrorCode::kOutOfRange,
+          "sequence 1 of the batch: 6 tokens after 0 exceed");
+  refused(Batch().Add(a, none), ErrorCode::kInvalidArgument, "no tokens");
+  refused(Batch().Add(a, kTokens).Add(a, kTokens), ErrorCode::kInvalidArgument, "already that of sequence 0");
 }
 
 TEST_CASE("passes hold at most the asked number of tokens and keep the order of sequences") {
   auto pool = *CreateBlockPool(ToyLayout(0), {.block_tokens = 32});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
   const std::vector<int32_t> ten(10, 1), three(3, 1);
-  const StepRequest requests[] = {{&a, ten}, {&b, three}};
-  const auto step = Step::Begin(requests, 4);
+  const auto step = Step::Begin(Batch().Add(a, ten).Add(b, three), 4);
   REQUIRE(step);
   std::vector<uint32_t> next = {0, 0};
   for (const Pass& pass : step->plan().passes) {
@@ -89,8 +87,7 @@ TEST_CASE("a plan recorded on one pool runs on another pool of the same layout")
   KVCache cache = *CreateKVCache(scheduler);
   for (int32_t turn = 0; turn < 5; ++turn) {
     const std::vector<int32_t> tokens(37, turn);
-    const StepRequest request{&cache, tokens};
-    auto step = Step::Begin({&request, 1}, 16);
+    auto step = Step::Begin(Batch().Add(cache, tokens), 16);
     REQUIRE(step);
     const StepPlan recorded = step->plan();
     RunToySequence(recorded.sequences[0], tokens, *worker);
@@ -108,7 +105,7 @@ TEST_CASE("a plan recorded on one pool runs on another pool of the same layout")
 
 // A pool for attention, a window and a recurrence, in which a conversation of 200 tokens takes about 60 KB.
 constexpr RuntimeConfig kSmallPool = {
-    .cache_bytes = 400'000, .block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 4, .threads = 1};
+    .cache_bytes = 400'000, .block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 4};
 
 std::shared_ptr<BlockPool> SmallPool() { return *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), kSmallPool); }
 
@@ -132,8 +129,7 @@ TEST_CASE("a batch that does not fit costs no sequence a resume point") {
     const std::vector<ResumeRange> points_of_a = *a.ResumePoints(), points_of_b = *b.ResumePoints();
     const uint64_t used = pool->usage().used_bytes, other_used = other_pool->usage().used_bytes;
     const std::vector<int32_t> too_many(1000, 8);
-    const StepRequest requests[] = {{&a, kTokens}, {&b, too_many}};
-    const auto result = ToyForward(requests, 16);
+    const auto result = ToyForward(Batch().Add(a, kTokens).Add(b, too_many), 16);
     REQUIRE_FALSE(result);
     CHECK(result.error().message.find("sequence 1") != std::string::npos);
     CHECK(*a.ResumePoints() == points_of_a);
@@ -169,8 +165,7 @@ TEST_CASE("a step that fails for one cache that was moved from names it") {
   auto pool = *CreateBlockPool(ToyLayout(0), {.block_tokens = 32});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
   const KVCache taken = std::move(b);
-  const StepRequest requests[] = {{&a, kTokens}, {&b, kTokens}};
-  const auto step = Step::Begin(requests, 16);
+  const auto step = Step::Begin(Batch().Add(a, kTokens).Add(b, kTokens), 16);
   REQUIRE_FALSE(step);
   CHECK(step.error().code == ErrorCode::kFailedPrecondition);
   CHECK(step.error().message.find("sequence 1 of the batch: its cache was moved from") != std::string::npos);

@@ -37,6 +37,16 @@ void Write(const DescribedModel& model, const std::string& name) {
             << "u);\n";
 }
 
+// A short form with a norm and feed-forward layers of other types than usual.
+ModelSpec OtherTypes() {
+  ShortForm form = ShortFormOf<Gemma2_2B>();
+  form.layers.resize(4);
+  form.norm = LayerNorm{.epsilon = 1e-6f, .bias = false};
+  form.feed_forward_dim = 0;
+  form.feed_forward = FeedForward{.width = 100, .activation = Activation::kReluSquared, .bias = true};
+  return Expand(form);
+}
+
 // Blocks of different sizes, one with two layers side by side, and parameters under names of their own.
 ModelSpec Irregular() {
   ModelSpec spec = {.model_dim = 48, .vocab_size = 99, .embedding_scale = EmbeddingScale::kSqrt, .final_softcap = 7.5f};
@@ -48,15 +58,15 @@ ModelSpec Irregular() {
                                .rope = {.base = 1e6, .scaling = RopeScaling::kLinear, .factor = 2.5},
                                .query_pre_scale = 12.0,
                                .output_bias = true,
-                               .head_norm = Norm{.epsilon = 1e-7f}};
+                               .head_norm = RmsNorm{.epsilon = 1e-7f}};
   const Mamba2 mamba2 = {
       .heads = 4, .head_dim = 8, .state_dim = 3, .groups = 2, .conv_width = 4, .time_step_max = 0.1f};
-  spec.blocks.push_back({.layers = {attention, mamba2}, .post_norm = Norm{.unit_offset = true}});
+  spec.blocks.push_back({.layers = {attention, mamba2}, .post_norm = RmsNorm{.unit_offset = true}});
   spec.blocks.push_back({.norm_name = "a_norm", .layers = {GatedFeedForward{.width = 20, .bias = true}}});
   spec.blocks.push_back({.number = 1, .layers = {RgLru{.width = 48, .blocks = 4, .conv_width = 3}}});
   spec.blocks.push_back({.number = 1,
                          .layers = {GatedFeedForward{.width = 28, .activation = Activation::kGeluErf}},
-                         .post_norm = Norm{},
+                         .post_norm = LayerNorm{},
                          .post_norm_name = "b_norm"});
   return spec;
 }
@@ -75,6 +85,7 @@ int main(int argc, char** argv) {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     Write(OrExit(ParseConfigJson(text), folder.string()), folder.filename().string());
   }
+  Write({"", OtherTypes()}, "other types");
   Write({"", Irregular()}, "2 irregular \"blocks\"");
   return folders.empty() ? 1 : 0;
 }

@@ -47,7 +47,7 @@ TEST_CASE("what a Config does not mention is off") {
   static_assert(!kAttention.qkv_bias && !kAttention.output_bias && !kAttention.head_norm);
   static_assert(kAttention.query_pre_scale == 16.0 && kAttention.rotary_dim == 16);
   static_assert(SpecOf<Plain>().final_softcap == 0.0f && SpecOf<Plain>().embedding_scale == EmbeddingScale::kNone);
-  static_assert(!SpecOf<Plain>().blocks[0].post_norm && !SpecOf<Plain>().final_norm.unit_offset);
+  static_assert(!SpecOf<Plain>().blocks[0].post_norm && !SpecOf<Plain>().final_norm.As<RmsNorm>()->unit_offset);
   static_assert(HasLayerKind<Plain>(LayerKind::kFullAttention));
   static_assert(!HasLayerKind<Plain>(LayerKind::kSlidingAttention));
 }
@@ -55,7 +55,8 @@ TEST_CASE("what a Config does not mention is off") {
 TEST_CASE("what a Config mentions is read") {
   constexpr Attention kGemma2 = First<Attention, Gemma2_27B>();
   static_assert(kGemma2.window == 4096 && kGemma2.softcap == 50.0f && kGemma2.query_pre_scale == 144.0);
-  static_assert(SpecOf<Gemma2_27B>().final_softcap == 30.0f && SpecOf<Gemma2_27B>().final_norm.unit_offset);
+  static_assert(SpecOf<Gemma2_27B>().final_softcap == 30.0f &&
+                SpecOf<Gemma2_27B>().final_norm.As<RmsNorm>()->unit_offset);
   static_assert(SpecOf<Gemma2_27B>().blocks[1].post_norm.has_value());
   static_assert(SpecOf<Gemma2_27B>().embedding_scale == EmbeddingScale::kSqrt);
   static_assert(First<Attention, Qwen2_5_0_5B>().qkv_bias && First<Attention, Qwen3_0_6B>().head_norm.has_value());

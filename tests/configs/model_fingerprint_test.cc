@@ -90,6 +90,16 @@ struct V38 : Everything { static constexpr bool kPostNorms = true; };
 struct V39 : Everything { static constexpr bool kUnitOffsetNorms = true; };
 struct V40 : Everything { static constexpr bool kScaleEmbeddings = true; };
 struct V41 : V40 { static constexpr bool kRoundEmbeddingScale = true; };
+struct V42 : Everything { static constexpr LayerNorm kNorm = {}; };
+struct V43 : Everything { static constexpr LayerNorm kNorm = {.epsilon = 1e-6f}; };
+struct V44 : Everything { static constexpr LayerNorm kNorm = {.bias = false}; };
+struct V45 : Everything { static constexpr LayerNorm kNorm = {.weight = false, .bias = false}; };
+struct V46 : Everything { static constexpr FeedForward kFeedForward = {.width = 40}; };
+struct V47 : Everything { static constexpr FeedForward kFeedForward = {.width = 41}; };
+struct V48 : Everything {
+  static constexpr FeedForward kFeedForward = {.width = 40, .activation = Activation::kReluSquared};
+};
+struct V49 : Everything { static constexpr FeedForward kFeedForward = {.width = 40, .bias = true}; };
 
 // Differ in a fact that no layer uses, and in their names.
 struct Unused : Everything {
@@ -97,6 +107,7 @@ struct Unused : Everything {
   static constexpr RopeSpec kSlidingRope = {500.0, RopeScaling::kLinear, 2.0, 9.0, 8.0, 7.0};
   static constexpr int kInnerDim = 9, kTimeStepRank = 9;
 };
+struct SameNorm : Everything { static constexpr RmsNorm kNorm = {.epsilon = kNormEpsilon}; };
 struct MambaOnly {
   static constexpr std::string_view kName = "mamba", kModelType = "test";
   static constexpr int kModelDim = 32, kVocabSize = 60, kConvWidth = 4, kInnerDim = 8, kStateDim = 4, kTimeStepRank = 2;
@@ -134,15 +145,18 @@ void CheckLikeSpecs(const std::vector<Described>& all) {
 }
 
 TEST_CASE("every fact that changes a number changes the fingerprint, and no other does") {
-  using Variants = ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15,
-                              V16, V17, V18, V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33,
-                              V34, V35, V36, V37, V38, V39, V40, V41, Unused, MambaOnly, MambaRank, MambaUnused>;
+  using Variants =
+      ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15, V16, V17, V18,
+                 V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33, V34, V35, V36, V37, V38,
+                 V39, V40, V41, V42, V43, V44, V45, V46, V47, V48, V49, Unused, MambaOnly, MambaRank, MambaUnused>;
   const std::vector<Described> all = Describe(Variants{});
   CheckLikeSpecs(all);
-  for (size_t i = 1; i <= 41; ++i) {
+  for (size_t i = 1; i <= 49; ++i) {
     CAPTURE(i);
     CHECK(all[i].fingerprint != all[0].fingerprint);
   }
+  // An RMSNorm, given as kNorm, is the one of kNormEpsilon.
+  CHECK(Fingerprint(SpecOf<SameNorm>()) == Fingerprint(SpecOf<Everything>()));
   CHECK(Fingerprint(SpecOf<Unused>()) == Fingerprint(SpecOf<Everything>()));
   CHECK(Fingerprint(SpecOf<MambaUnused>()) == Fingerprint(SpecOf<MambaOnly>()));
   CHECK(Fingerprint(SpecOf<MambaRank>()) != Fingerprint(SpecOf<MambaOnly>()));

@@ -141,7 +141,7 @@ TEST_CASE("the biases that config.json asks for are loaded and added") {
 
   const std::vector<int32_t> tokens = {3, 18, 0, 7, 7, 11};
   KVCache cache = *CreateKVCache(LayoutOf(model->spec()), kExact);
-  Workspace workspace = *CreateWorkspace(kExact);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   const auto logits = model->Forward(cache, tokens, workspace);
   REQUIRE(logits);
   const Vector exact = NaiveLlama(tensors).Logits(tokens);

@@ -67,7 +67,7 @@ RecordedState ReadState(const ReferenceTensors& reference, const Mamba2& mamba, 
 // Checks what every recurrent layer remembers of a prompt.
 template <class C>
 void CheckStates(const Model<C>& model, const ReferenceTensors& reference, size_t row) {
-  Workspace workspace = *CreateWorkspace(kExact);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache<C>(kExact);
   const CacheLayout& layout = cache.pool()->layout();
   REQUIRE(model.Forward(cache, reference.Tokens("input_ids", row), workspace));

@@ -88,6 +88,7 @@ TEST_CASE("gates equal their scalar forms for every kind of number") {
   CheckGate(Activation::kSilu, reference::Silu);
   CheckGate(Activation::kGeluTanh, reference::GeluTanh);
   CheckGate(Activation::kGeluErf, reference::GeluErf);
+  CheckGate(Activation::kReluSquared, reference::ReluSquared);
 }
 
 TEST_CASE("gates have the saved bits") {
@@ -95,6 +96,23 @@ TEST_CASE("gates have the saved bits") {
   CHECK(SavedDifference({"SiLU"}, RunGate(Activation::kSilu, x, ones)) == "");
   CHECK(SavedDifference({"GELU by tanh"}, RunGate(Activation::kGeluTanh, x, ones)) == "");
   CHECK(SavedDifference({"GELU by erf"}, RunGate(Activation::kGeluErf, x, ones)) == "");
+  CHECK(SavedDifference({"ReLU squared"}, RunGate(Activation::kReluSquared, x, ones)) == "");
+}
+
+TEST_CASE("activations are gates of ones, on exactly their range") {
+  const std::vector<float> x = RandomFloats(6, 80, 4.0f), ones(x.size(), 1.0f);
+  for (const Activation activation :
+       {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kReluSquared}) {
+    const std::vector<float> gated = RunGate(activation, x, ones);
+    for (const size_t begin : {0, 1, 5}) {
+      for (const size_t end : {5, 6, 20, 21, 22, 37, 80}) {
+        std::vector<float> actual = x, expected = x;
+        for (size_t i = begin; i < end; ++i) expected[i] = gated[i];
+        Kernels<>::Activate({.activation = activation, .values = actual.data(), .begin = begin, .end = end});
+        CHECK(BitDifference(actual, expected) == "");
+      }
+    }
+  }
 }
 
 TEST_CASE("gates multiply by the second half of each row, for every length") {

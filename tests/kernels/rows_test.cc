@@ -161,6 +161,80 @@ TEST_CASE("the scalar norm is close to the norm in double precision") {
   }
 }
 
+// LayerNorm of rows [1, 3) against the scalar reference, in place or not.
+void CheckLayerNorm(size_t cols, bool has_weight, bool has_bias, bool in_place) {
+  CAPTURE(cols);
+  const size_t stride = cols + 3;
+  std::vector<float> input = RandomFloats(4, 3 * stride, 3.0f);
+  for (float& x : input) x += 5.0f;
+  const std::vector<float> weight = RandomFloats(5, cols, 2.0f), bias = RandomFloats(6, cols);
+  std::vector<float> actual = input, expected = input;
+  LayerNormArgs args = {.input = in_place ? actual.data() : input.data(),
+                        .input_stride = stride,
+                        .weight = has_weight ? weight.data() : nullptr,
+                        .bias = has_bias ? bias.data() : nullptr,
+                        .output = actual.data(),
+                        .output_stride = stride,
+                        .cols = cols,
+                        .epsilon = 1e-6f,
+                        .row_begin = 1,
+                        .row_end = 3};
+  Kernels<>::LayerNorm(args);
+  for (size_t row = 1; row < 3; ++row) {
+    reference::LayerNorm(input.data() + row * stride, args.weight, args.bias, cols, 1e-6f,
+                         expected.data() + row * stride);
+  }
+  CHECK(Difference(actual, expected, 64 * kEpsilon * static_cast<double>(cols + 4)) == "");
+}
+
+TEST_CASE("a layer norm equals the scalar reference for every length, with and without weight and bias") {
+  for (const size_t cols : kLengths) {
+    for (const bool in_place : {false, true}) {
+      CheckLayerNorm(cols, true, true, in_place);
+      CheckLayerNorm(cols, true, false, in_place);
+      CheckLayerNorm(cols, false, false, in_place);
+    }
+  }
+}
+
+TEST_CASE("a layer norm has the saved bits") {
+  const std::vector<float> input = RandomFloats(14, 1000, 3.0f), weight = RandomFloats(15, 1000, 2.0f),
+                           bias = RandomFloats(16, 1000);
+  std::vector<float> output(input.size());
+  Kernels<>::LayerNorm({.input = input.data(),
+                        .input_stride = 0,
+                        .weight = weight.data(),
+                        .bias = bias.data(),
+                        .output = output.data(),
+                        .output_stride = 0,
+                        .cols = input.size(),
+                        .epsilon = 1e-6f,
+                        .row_begin = 0,
+                        .row_end = 1});
+  CHECK(SavedDifference({"layer norm"}, output) == "");
+}
+
+TEST_CASE("the scalar layer norm is close to the norm in double precision, however far the mean is") {
+  const size_t cols = 1000;
+  for (const float offset : {0.0f, 100.0f}) {
+    std::vector<float> input = RandomFloats(8, cols, 3.0f), actual(cols);
+    for (float& x : input) x += offset;
+    const std::vector<float> weight = RandomFloats(9, cols, 2.0f), bias = RandomFloats(10, cols);
+    reference::LayerNorm(input.data(), weight.data(), bias.data(), cols, 1e-6f, actual.data());
+    double mean = 0, squares = 0;
+    for (const float x : input) mean += x / double{cols};
+    for (const float x : input) squares += (x - mean) * (x - mean);
+    const double scale = 1 / std::sqrt(squares / cols + 1e-6);
+    // The mean is off by up to 67 roundings of numbers around the offset, its effect is multiplied by scale and weight;
+    // a few more roundings of the deviations and of the result follow.
+    const double absolute = kEpsilon * (67 * (offset + 3.0) * scale * 2.0 + 2.0);
+    for (size_t i = 0; i < cols; ++i) {
+      const double exact = (input[i] - mean) * scale * weight[i] + bias[i];
+      CHECK(std::abs(actual[i] - exact) <= absolute + 40 * kEpsilon * std::abs(exact - bias[i]));
+    }
+  }
+}
+
 void CheckRope(size_t head_dim, size_t rotary_dim) {
   CAPTURE(head_dim);
   CAPTURE(rotary_dim);

@@ -109,16 +109,16 @@ class RandomCaches {
   // A step of one to four caches; sometimes abandoned, sometimes too large for the pool.
   void Step() {
     std::vector<std::vector<int32_t>> tokens(caches_.size());
-    std::vector<StepRequest> requests;
+    Batch batch;
     for (size_t i = 0; i < caches_.size(); ++i) {
       if (Pick(0, 1) == 0) continue;
       for (uint32_t n = Pick(1, Pick(0, 3) == 0 ? 150 : 10); n > 0; --n) tokens[i].push_back(next_token_++);
-      requests.push_back({&caches_[i], tokens[i]});
+      batch.Add(caches_[i], tokens[i]);
     }
     std::vector<BlockTable> before;
     for (const KVCache& cache : caches_) before.push_back(cache.table());
     const bool commit = Pick(0, 4) != 0;
-    const auto result = ToyForward(requests, Pick(1, 80), commit);
+    const auto result = ToyForward(batch, Pick(1, 80), commit);
     if (result && commit) return;
     for (size_t i = 0; i < caches_.size(); ++i) CHECK(caches_[i].table() == before[i]);
   }

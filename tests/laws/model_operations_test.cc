@@ -45,9 +45,7 @@ template <class C>
 class RandomConversations {
  public:
   RandomConversations(uint32_t seed, const Model<C>& model)
-      : model_(model),
-        random_(seed),
-        workspace_(*CreateWorkspace({.prefill_chunk = Pick(5, 70), .threads = Pick(1, 2)})) {
+      : model_(model), random_(seed), workspace_(*CreateWorkspace({.threads = Pick(1, 2)})) {
     RuntimeConfig runtime = {.max_tokens = 300, .kv_type = Pick(0, 1) == 0 ? DType::kBF16 : DType::kF32};
     runtime.block_tokens = 32 * Pick(1, 2);
     runtime.checkpoint_every = Pick(0, 1) * 20;
@@ -136,7 +134,8 @@ class RandomConversations {
       tokens[i] = PickTokens(Pick(1, Pick(0, 2) == 0 ? 90 : 5));
       batch.Add(conversations_[i].cache, tokens[i]);
     }
-    if (!model_.Forward(batch, workspace_)) return;  // too much for the pool or the limit: nothing happened
+    if (!model_.Forward(batch, workspace_, {.pass_tokens = Pick(5, 70)}))
+      return;  // too much for the pool or the limit: nothing happened
     for (size_t i = 0; i < conversations_.size(); ++i) {
       if (!tokens[i].empty()) conversations_[i].history.push_back(Append{tokens[i]});
     }

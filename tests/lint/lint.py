@@ -37,6 +37,7 @@ ROOMS = {
     "weights": ["packed_files", "", "files", "packing", "types"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],
+    "cache": ["steps", "", "blocks", "form"],
     "base": ["files", "json", "threads", "numbers", ""],
 }
 FOR_ALL_ROOMS = {"skald/kernels/args.h"}

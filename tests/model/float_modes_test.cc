@@ -29,9 +29,9 @@ constexpr const char* kSpecJson = R"({"model_dim": 64, "vocab_size": 99, "tied_e
 template <class C>
 std::vector<float> ComputeEverything(uint32_t threads) {
   const Model<C> model(RandomWeights<C>(3, DType::kF32));
-  const RuntimeConfig runtime = {.block_tokens = 32, .threads = threads};
+  const RuntimeConfig runtime = {.block_tokens = 32};
   KVCache cache = *CreateKVCache<C>(runtime);
-  Workspace workspace = *CreateWorkspace(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = threads});
   const std::vector<int32_t> tokens = RandomTokens<C>(2, 90);
   std::vector<float> all = AllLogits(model, cache, tokens, 90, workspace);
   if (!LayoutOf<C>().has_recurrence()) REQUIRE(cache.Erase(5, 20));
@@ -115,7 +115,7 @@ TEST_CASE_TEMPLATE("floating-point exceptions that the caller traps do not end t
   CHECK(child.Wait());
   ChildProcess strict([&] {
     const Model<C> model(RandomWeights<C>(3, DType::kF32));
-    KVCache cache = *CreateKVCache<C>({.threads = 1});
+    KVCache cache = *CreateKVCache<C>();
     Workspace workspace = *CreateWorkspace({.threads = 1});
     const std::vector<int32_t> tokens = RandomTokens<C>(2, 90);
     ::feenableexcept(FE_ALL_EXCEPT);

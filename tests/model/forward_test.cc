@@ -17,12 +17,12 @@ const Model<AllFeatures>& SharedModel() {
   return model;
 }
 
-constexpr RuntimeConfig kRuntime = {.threads = 1};
+constexpr RuntimeConfig kRuntime = {};
 
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 TEST_CASE("outputs come in the caller's order, whatever each row wants") {
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache a = *CreateKVCache<AllFeatures>(kRuntime), b = *CreateKVCache<AllFeatures>(kRuntime);
   const std::vector<int32_t> first = {1, 2, 3}, second = {4, 5};
   const std::vector<Want> wants = {Want::kLogits, Want::kNothing, Want::kHidden};
@@ -47,7 +47,7 @@ TEST_CASE("outputs come in the caller's order, whatever each row wants") {
 }
 
 TEST_CASE("bad batches are refused by name and change nothing") {
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache good = *CreateKVCache<AllFeatures>(kRuntime), other = *CreateKVCache<OneLayer>(kRuntime);
   KVCache large_blocks = *CreateKVCache<AllFeatures>({.block_tokens = 128});
   KVCache short_limit = *CreateKVCache<AllFeatures>({.max_tokens = 2});
@@ -87,7 +87,7 @@ TEST_CASE("a step that the pool cannot hold leaves every conversation able to go
   RuntimeConfig runtime = kRuntime;
   runtime.cache_bytes = enough;
   auto pool = *CreateBlockPool<AllFeatures>(runtime);
-  Workspace workspace = *CreateWorkspace(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
   const std::vector<int32_t> prompt = RandomTokens<AllFeatures>(1, 60), too_long = RandomTokens<AllFeatures>(2, 400);
   REQUIRE(SharedModel().Forward(a, prompt, workspace));
@@ -112,9 +112,7 @@ TEST_CASE("threads with workspaces of their own share one model without disturbi
   std::vector<std::thread> threads;
   for (size_t i = 0; i < equal.size(); ++i) {
     threads.emplace_back([&, i] {
-      RuntimeConfig runtime = kRuntime;
-      runtime.threads = static_cast<uint32_t>(i + 1);
-      equal[i] = AllLogits(SharedModel(), tokens, runtime) == expected;
+      equal[i] = AllLogits(SharedModel(), tokens, kRuntime, {}, static_cast<uint32_t>(i + 1)) == expected;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -123,8 +121,8 @@ TEST_CASE("threads with workspaces of their own share one model without disturbi
 
 TEST_CASE("in a one-layer model, erasing tokens equals never having seen them") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
-  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32, .threads = 1};
-  Workspace workspace = *CreateWorkspace(runtime);
+  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32};
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   const std::vector<int32_t> tokens = RandomTokens<OneLayer>(5, 150);
   std::vector<int32_t> kept(tokens.begin(), tokens.begin() + 20);
   kept.insert(kept.end(), tokens.begin() + 71, tokens.end());
@@ -145,8 +143,8 @@ TEST_CASE("in a one-layer model, erasing tokens equals never having seen them") 
 
 TEST_CASE("moving tokens in a one-layer model equals having seen them in that order") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
-  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32, .threads = 1};
-  Workspace workspace = *CreateWorkspace(runtime);
+  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32};
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   std::vector<int32_t> tokens = RandomTokens<OneLayer>(6, 120);
   KVCache moved = *CreateKVCache<OneLayer>(runtime), direct = *CreateKVCache<OneLayer>(runtime);
   REQUIRE(model.Forward(moved, tokens, workspace));
@@ -165,9 +163,15 @@ TEST_CASE("moving tokens in a one-layer model equals having seen them in that or
   CHECK(error <= largest * 64 * std::numeric_limits<float>::epsilon());
 }
 
-TEST_CASE("workspaces that cannot work are refused") {
-  CHECK_FALSE(CreateWorkspace({.threads = 0}));
-  CHECK_FALSE(CreateWorkspace({.prefill_chunk = 0}));
+TEST_CASE("workspaces and passes that cannot work are refused by name") {
+  CHECK(CreateWorkspace({.threads = 0}).error().message.find("threads is 0") != std::string::npos);
+  CHECK(CreateWorkspace({.threads = 100000}).error().message.find("threads is 100000") != std::string::npos);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = *CreateKVCache<AllFeatures>();
+  const std::vector<int32_t> tokens = {1, 2};
+  const auto logits = SharedModel().Forward(cache, tokens, workspace, {.pass_tokens = 0});
+  CHECK(logits.error().code == ErrorCode::kInvalidArgument);
+  CHECK(logits.error().message.find("pass_tokens is 0") != std::string::npos);
 }
 
 }  // namespace

@@ -17,9 +17,8 @@ constexpr size_t kUsers = 16, kTokens = 90;
 
 TEST_CASE_TEMPLATE("sixteen interleaved conversations each equal themselves alone", C, SKALD_SMALL_MODELS) {
   const Model<C> model(RandomWeights<C>(5));
-  const RuntimeConfig runtime = {.prefill_chunk = 40, .threads = 2};
-  auto pool = *CreateBlockPool<C>(runtime);
-  Workspace workspace = *CreateWorkspace(runtime);
+  auto pool = *CreateBlockPool<C>();
+  Workspace workspace = *CreateWorkspace({.threads = 2});
   std::mt19937 random(1);
   std::vector<KVCache> caches;
   std::vector<std::vector<int32_t>> tokens;
@@ -42,7 +41,7 @@ TEST_CASE_TEMPLATE("sixteen interleaved conversations each equal themselves alon
       left -= count;
     }
     if (runs.empty()) continue;
-    const auto outputs = model.Forward(batch, workspace);
+    const auto outputs = model.Forward(batch, workspace, {.pass_tokens = 40});
     REQUIRE(outputs);
     size_t output = 0;
     for (const auto& [user, count] : runs) {
@@ -53,7 +52,7 @@ TEST_CASE_TEMPLATE("sixteen interleaved conversations each equal themselves alon
   }
   for (size_t user = 0; user < kUsers; ++user) {
     CAPTURE(user);
-    const std::vector<float> alone = AllLogits(model, tokens[user], {.threads = 1});
+    const std::vector<float> alone = AllLogits(model, tokens[user]);
     REQUIRE(alone.size() == logits[user].size());
     CHECK(std::memcmp(alone.data(), logits[user].data(), alone.size() * sizeof(float)) == 0);
   }

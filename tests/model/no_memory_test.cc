@@ -31,20 +31,20 @@ TEST_CASE_TEMPLATE("a Forward that finds no memory changes nothing, and the next
   const Model<C> model(RandomWeights<C>(7));
   const std::vector<int32_t> tokens = RandomTokens<C>(1, 130);
   const auto head = std::span(tokens).first(100), tail = std::span(tokens).subspan(100);
-  const std::vector<float> expected = Last<C>(AllLogits(model, tokens, {.threads = 1}));
-  RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 4, .threads = 1};
+  const std::vector<float> expected = Last<C>(AllLogits(model, tokens));
+  RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 4};
   runtime.cache_bytes = 40 * BlockPool(LayoutOf<C>(), runtime).geometry(0).block_bytes();
   FailEachAllocation([&](int64_t after) {
     CAPTURE(after);
     auto pool = *CreateBlockPool<C>(runtime);
     KVCache cache = *CreateKVCache(pool);
-    Workspace workspace = *CreateWorkspace(runtime);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     REQUIRE(model.Forward(cache, head, workspace));
     const BlockTable taken = TakeTheRest(*pool);
     const std::vector<ResumeRange> points = *cache.ResumePoints();
     const BlockTable table = cache.table();
     const uint64_t used = pool->usage().used_bytes;
-    Workspace fresh = *CreateWorkspace(runtime);
+    Workspace fresh = *CreateWorkspace({.threads = 1});
     FailingAllocations failing(after);
     auto logits = model.Forward(cache, tail, fresh);
     const int64_t failed = failing.failed();
@@ -80,7 +80,7 @@ TEST_CASE("a workspace takes fewer threads, or is not made, where memory is shor
 TEST_CASE("a batch that had no memory for a sequence is refused whole") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(7));
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache a = *CreateKVCache<OneLayer>({.threads = 1}), b = *CreateKVCache<OneLayer>({.threads = 1});
+  KVCache a = *CreateKVCache<OneLayer>(), b = *CreateKVCache<OneLayer>();
   const std::vector<int32_t> tokens = RandomTokens<OneLayer>(1, 10);
   Batch batch;
   batch.Add(a, tokens);

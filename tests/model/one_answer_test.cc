@@ -28,7 +28,6 @@ template <class C>
 struct Fixture {
   explicit Fixture(DType weights, DType kv) : model(RandomWeights<C>(7, weights)), tokens(RandomTokens<C>(3, 200)) {
     runtime.kv_type = kv;
-    runtime.threads = 1;
     expected = AllLogits(model, tokens, runtime);
   }
 
@@ -56,9 +55,7 @@ void ForEachType(Function function) {
 TEST_CASE_TEMPLATE("the number of threads changes no bit", C, SKALD_SMALL_MODELS) {
   ForEachType<C>([](const auto& fixture) {
     for (const uint32_t threads : {2u, 3u}) {
-      RuntimeConfig runtime = fixture.runtime;
-      runtime.threads = threads;
-      CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, runtime), fixture.expected));
+      CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, fixture.runtime, {}, threads), fixture.expected));
     }
   });
 }
@@ -77,23 +74,20 @@ TEST_CASE_TEMPLATE("prefill in chunks equals prefill at once, and token by token
   ForEachType<C>([](const auto& fixture) {
     for (const size_t chunk : {1u, 3u, 7u, 64u}) {
       KVCache cache = *CreateKVCache<C>(fixture.runtime);
-      Workspace workspace = *CreateWorkspace(fixture.runtime);
+      Workspace workspace = *CreateWorkspace({.threads = 1});
       CHECK(SameBits(AllLogits(fixture.model, cache, fixture.tokens, chunk, workspace), fixture.expected));
     }
     for (const uint32_t pass : {1u, 33u}) {
-      RuntimeConfig runtime = fixture.runtime;
-      runtime.prefill_chunk = pass;
-      CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, runtime), fixture.expected));
+      CHECK(
+          SameBits(AllLogits(fixture.model, fixture.tokens, fixture.runtime, {.pass_tokens = pass}), fixture.expected));
     }
   });
 }
 
 TEST_CASE_TEMPLATE("a sequence in a batch with seven others equals the sequence alone", C, SKALD_SMALL_MODELS) {
   ForEachType<C>([](const auto& fixture) {
-    RuntimeConfig runtime = fixture.runtime;
-    runtime.prefill_chunk = 50;
-    auto pool = *CreateBlockPool<C>(runtime);
-    Workspace workspace = *CreateWorkspace(runtime);
+    auto pool = *CreateBlockPool<C>(fixture.runtime);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     std::vector<KVCache> caches;
     std::vector<std::vector<int32_t>> prompts;
     for (uint64_t i = 0; i < 8; ++i) {
@@ -105,7 +99,7 @@ TEST_CASE_TEMPLATE("a sequence in a batch with seven others equals the sequence 
     for (size_t i = 0; i < 8; ++i) {
       if (i != 3) others.Add(caches[i], prompts[i], Want::kNothing);
     }
-    REQUIRE(fixture.model.Forward(others, workspace));
+    REQUIRE(fixture.model.Forward(others, workspace, {.pass_tokens = 50}));
 
     Batch mixed;
     const std::vector<Want> wants(fixture.tokens.size(), Want::kLogits);
@@ -117,7 +111,7 @@ TEST_CASE_TEMPLATE("a sequence in a batch with seven others equals the sequence 
         mixed.Add(caches[i], {&next, 1});
       }
     }
-    const auto outputs = fixture.model.Forward(mixed, workspace);
+    const auto outputs = fixture.model.Forward(mixed, workspace, {.pass_tokens = 50});
     REQUIRE(outputs);
     REQUIRE(outputs->size() == fixture.tokens.size() + 7);
     std::vector<float> logits;
@@ -132,7 +126,7 @@ TEST_CASE_TEMPLATE("forking, rewinding and going on equals never having been any
   ForEachType<C>([](const auto& fixture) {
     RuntimeConfig runtime = fixture.runtime;
     runtime.checkpoint_every = 50;  // else the window's blocks allow a few tokens of rewinding only
-    Workspace workspace = *CreateWorkspace(runtime);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     KVCache cache = *CreateKVCache<C>(runtime);
     const std::span<const int32_t> tokens(fixture.tokens);
     AllLogits(fixture.model, cache, tokens.first(100), 100, workspace);

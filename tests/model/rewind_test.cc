@@ -13,15 +13,17 @@
 namespace skald::testing {
 namespace {
 
+constexpr ForwardOptions kSmallPasses = {.pass_tokens = 7};
+
 template <class C>
 struct Fixture {
   Model<C> model{RandomWeights<C>(9)};
   std::vector<int32_t> tokens = RandomTokens<C>(2, 120), drafts = RandomTokens<C>(3, 8);
-  Workspace workspace = *CreateWorkspace({.prefill_chunk = 7, .threads = 1});
+  Workspace workspace = *CreateWorkspace({.threads = 1});
 
   // Logits of tokens [begin, end) after those before them.
   std::vector<float> Expected(std::span<const int32_t> all, size_t begin) {
-    const std::vector<float> logits = AllLogits(model, all, {.threads = 1});
+    const std::vector<float> logits = AllLogits(model, all);
     return {logits.begin() + static_cast<ptrdiff_t>(begin * C::kVocabSize), logits.end()};
   }
 };
@@ -38,8 +40,8 @@ TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having 
       CAPTURE(chunk);
       CAPTURE(rejected);
       KVCache cache = *CreateKVCache<C>({.rewind_tokens = 8});
-      REQUIRE(f.model.Forward(cache, prompt, f.workspace));
-      AllLogits(f.model, cache, f.drafts, chunk, f.workspace);
+      REQUIRE(f.model.Forward(cache, prompt, f.workspace, kSmallPasses));
+      AllLogits(f.model, cache, f.drafts, chunk, f.workspace, kSmallPasses);
       const uint64_t used = cache.pool()->usage().used_bytes;
       REQUIRE(cache.Truncate(68 - rejected));
       CHECK(cache.pool()->usage().used_bytes <= used);  // nothing was copied
@@ -47,7 +49,7 @@ TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having 
       std::vector<int32_t> kept(cache.tokens().begin(), cache.tokens().end());
       const std::span<const int32_t> rest = std::span<const int32_t>(f.tokens).last(20);
       kept.insert(kept.end(), rest.begin(), rest.end());
-      CHECK(SameBits(AllLogits(f.model, cache, rest, 20, f.workspace), f.Expected(kept, 68 - rejected)));
+      CHECK(SameBits(AllLogits(f.model, cache, rest, 20, f.workspace, kSmallPasses), f.Expected(kept, 68 - rejected)));
     }
   }
 }
@@ -55,7 +57,7 @@ TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having 
 TEST_CASE_TEMPLATE("rewinding to any checkpoint and going on equals recomputing", C, SKALD_SMALL_MODELS) {
   Fixture<C> f;
   KVCache cache = *CreateKVCache<C>({.checkpoint_every = 25, .max_checkpoints = 4});
-  const std::vector<float> expected = AllLogits(f.model, cache, f.tokens, f.tokens.size(), f.workspace);
+  const std::vector<float> expected = AllLogits(f.model, cache, f.tokens, f.tokens.size(), f.workspace, kSmallPasses);
   for (const uint32_t position : {100u, 75u, 50u, 25u, 0u}) {
     CAPTURE(position);
     REQUIRE(cache.Truncate(position));

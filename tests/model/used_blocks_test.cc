@@ -41,11 +41,10 @@ std::vector<std::byte> Reachable(const KVCache& cache) {
 
 template <class C>
 std::vector<std::byte> HoldConversations(const Model<C>& model, std::byte trace) {
-  const RuntimeConfig runtime = {
-      .block_tokens = 32, .prefill_chunk = 50, .checkpoint_every = 30, .rewind_tokens = 3, .threads = 1};
+  const RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 30, .rewind_tokens = 3};
   auto pool = *CreateBlockPool<C>(runtime);
   LeaveTraces(*pool, trace);
-  Workspace workspace = *CreateWorkspace(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache(pool);
   const std::vector<int32_t> tokens = RandomTokens<C>(1, 170);
   std::vector<std::byte> all;
@@ -53,7 +52,7 @@ std::vector<std::byte> HoldConversations(const Model<C>& model, std::byte trace)
     const std::vector<std::byte> bytes = Reachable(at);
     all.insert(all.end(), bytes.begin(), bytes.end());
   };
-  REQUIRE(model.Forward(cache, tokens, workspace));
+  REQUIRE(model.Forward(cache, tokens, workspace, {.pass_tokens = 50}));
   look(cache);
   KVCache fork = *cache.Fork();
   REQUIRE(

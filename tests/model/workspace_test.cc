@@ -23,7 +23,7 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32};
 
 const Model<Hybrid>& SharedModel() {
   static const Model<Hybrid> model(RandomWeights<Hybrid>(7));
@@ -38,7 +38,7 @@ std::vector<float> Copy(std::span<const float> values) { return {values.begin(),
 const std::vector<float>& Expected() {
   static const std::vector<float> logits = [] {
     KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
-    Workspace workspace = *CreateWorkspace(kRuntime);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     return Copy(*SharedModel().Forward(cache, Prompt(), workspace));
   }();
   return logits;
@@ -58,7 +58,7 @@ struct CuriousExecutor {
 
 TEST_CASE("a workspace that one thread computes with refuses another, which does no harm") {
   CuriousExecutor executor;
-  Workspace workspace = *CreateWorkspace(kRuntime, executor);
+  Workspace workspace = *CreateWorkspace(executor);
   KVCache cache = *CreateKVCache<Hybrid>(kRuntime), other = *CreateKVCache<Hybrid>(kRuntime);
   std::optional<Error> error;
   executor.before = [&] {
@@ -101,7 +101,7 @@ TEST_CASE("in a child of fork() a workspace computes, and ends, without its thre
 }
 
 TEST_CASE("what was moved from is refused by name") {
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache<Hybrid>(kRuntime), fine = *CreateKVCache<Hybrid>(kRuntime);
   const auto refused = [&](const Model<Hybrid>& model, KVCache& of, Workspace& with, const std::string& text) {
     const auto logits = model.Forward(Batch().Add(fine, Prompt()).Add(of, Prompt()), with);
@@ -126,7 +126,7 @@ TEST_CASE("what was moved from is refused by name") {
 
 TEST_CASE("an executor that throws fails the call, which changes nothing") {
   CuriousExecutor executor;
-  Workspace workspace = *CreateWorkspace(kRuntime, executor);
+  Workspace workspace = *CreateWorkspace(executor);
   KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
   int runs = 0, fatal = 0;
   executor.before = [&] {
@@ -149,7 +149,7 @@ TEST_CASE("an executor may claim any number of workers") {
   for (const size_t workers : {size_t{2}, SIZE_MAX / 4 + 1, SIZE_MAX / 2, SIZE_MAX}) {
     CAPTURE(workers);
     CuriousExecutor executor{.workers = workers};
-    Workspace workspace = *CreateWorkspace(kRuntime, executor);
+    Workspace workspace = *CreateWorkspace(executor);
     KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
     CHECK(Copy(*SharedModel().Forward(cache, Prompt(), workspace)) == Expected());
   }

@@ -82,6 +82,11 @@ inline float GeluErf(float x) {
   return std::fma(half, Erf(0.707106769f * x), half);
 }
 
+inline float ReluSquared(float x) {
+  const float positive = x < 0.0f ? 0.0f : x;
+  return positive * positive;
+}
+
 inline float Capped(float x, float cap) { return cap * Tanh(x / cap); }
 
 // The definitions of some of them.

@@ -16,12 +16,12 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .checkpoint_every = 10, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .checkpoint_every = 10};
 
 KVCache Talk(size_t tokens = 40) {
   static const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(4));
   KVCache cache = *CreateKVCache<SmallMamba2>(kRuntime);
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(8, tokens), workspace));
   return cache;
 }

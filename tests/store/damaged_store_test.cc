@@ -23,7 +23,7 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 64, .checkpoint_every = 40, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 64, .checkpoint_every = 40};
 
 KVCache Talk(const std::shared_ptr<BlockPool>& pool, uint32_t tokens = 300) {
   KVCache cache = *CreateKVCache(pool);

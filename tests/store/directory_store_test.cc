@@ -194,8 +194,8 @@ TEST_CASE("several threads put, get, list and drop at once, and the limit holds"
 TEST_CASE("a conversation is saved to a folder and resumed from it with the same bits") {
   const TemporaryFolder folder;
   const Model<Hybrid> model(RandomWeights<Hybrid>(4));
-  const RuntimeConfig runtime = {.checkpoint_every = 48, .threads = 1};
-  Workspace workspace = *CreateWorkspace(runtime);
+  const RuntimeConfig runtime = {.checkpoint_every = 48};
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache<Hybrid>(runtime);
   const std::vector<int32_t> tokens = RandomTokens<Hybrid>(8, 190);
   REQUIRE(model.Forward(cache, std::span(tokens).first(170), workspace));

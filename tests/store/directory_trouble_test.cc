@@ -157,10 +157,10 @@ TEST_CASE("kill -9 while old chunks make room leaves a whole store within its li
 TEST_CASE("kill -9 while a conversation is saved: every finished snapshot loads") {
   const TemporaryFolder folder;
   const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(4));
-  const RuntimeConfig runtime = {.checkpoint_every = 20, .threads = 1};
+  const RuntimeConfig runtime = {.checkpoint_every = 20};
   KVCache cache = *CreateKVCache<SmallMamba2>(runtime);
   {
-    Workspace workspace = *CreateWorkspace(runtime);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(8, 150), workspace));
   }
   const auto pool = *CreateBlockPool<SmallMamba2>(runtime);

@@ -56,8 +56,8 @@ std::vector<float> ReuseAndGoOn(const Model<C>& model, KVCache& cache, std::span
 
 TEST_CASE("in a one-layer model, where tokens remember nothing, reuse is exact but for rounding") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
-  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32, .threads = 1};
-  Workspace workspace = *CreateWorkspace(runtime);
+  const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32};
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   const std::vector<int32_t> head = RandomTokens<OneLayer>(1, 20), tail = RandomTokens<OneLayer>(2, 100);
   const std::vector<int32_t> before = Joined({head, RandomTokens<OneLayer>(3, 13), tail});
   for (const size_t inserted : {0u, 9u}) {

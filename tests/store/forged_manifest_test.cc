@@ -25,7 +25,7 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 1000, .block_tokens = 64, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.max_tokens = 1000, .block_tokens = 64};
 
 struct Forgery {
   StateKind kind;

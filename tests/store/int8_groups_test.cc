@@ -171,10 +171,10 @@ TEST_CASE("bytes in a lossy codec are refused") {
 // logit; and how many bytes the lossy snapshot takes of the lossless one's.
 template <class C>
 void CheckLossySnapshot(DType type, double allowed) {
-  const RuntimeConfig runtime = {.kv_type = type, .rewind_tokens = 2, .threads = 1};
+  const RuntimeConfig runtime = {.kv_type = type, .rewind_tokens = 2};
   const Model<C> model(RandomWeights<C>(4));
   const std::vector<int32_t> tokens = RandomTokens<C>(8, 301);
-  Workspace workspace = *CreateWorkspace(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache<C>(runtime);
   REQUIRE(model.Forward(cache, std::span<const int32_t>(tokens).first(300), workspace));
   const SnapshotOptions lossy{ChunkCodec::kInt8Zstd};

@@ -34,7 +34,7 @@ struct Released : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 20, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 20};
 constexpr uint32_t kTokens = 45;
 
 std::filesystem::path File(const std::string& release) {
@@ -51,7 +51,7 @@ Identity FileIdentity() {
 // Conversation and logits of its last token.
 KVCache Talk(const Model<Released>& model, uint32_t tokens, std::vector<float>& logits) {
   KVCache cache = *CreateKVCache<Released>(kRuntime);
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   const std::vector<int32_t> all = RandomTokens<Released>(5, kTokens);
   const auto last = model.Forward(cache, std::span(all).first(tokens), workspace);
   REQUIRE(last);
@@ -102,7 +102,7 @@ TEST_CASE("the second release's snapshot loads and goes on") {
   std::vector<float> logits;
   KVCache recomputed = Talk(model, kTokens, logits);
   CHECK(snapshot->notes.logits == logits);
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   const std::vector<int32_t> more = RandomTokens<Released>(6, 30);
   CHECK(AllLogits(model, cache, more, 30, workspace) == AllLogits(model, recomputed, more, 30, workspace));
   REQUIRE(cache.Truncate(20));

@@ -21,14 +21,13 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {
-    .block_tokens = 32, .prefill_chunk = 100, .checkpoint_every = 32, .max_checkpoints = 20, .threads = 1};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 20};
 
 template <class C>
 struct Server {
   Model<C> model{RandomWeights<C>(6)};
   std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   MemoryStore disk{kUnlimited};
 
   std::unique_ptr<PromptCache> MakePrompts(const PromptCacheOptions& options = {}, bool with_disk = false) {
@@ -44,11 +43,11 @@ struct Server {
     PromptPrefix result{*prefix.cache.Fork(), prefix.matched, prefix.logits};
     if (logits.empty()) {
       const auto rest = std::span<const int32_t>(prompt).subspan(prefix.cache.size());
-      const auto computed = model.Forward(prefix.cache, rest, workspace);
+      const auto computed = model.Forward(prefix.cache, rest, workspace, {.pass_tokens = 100});
       REQUIRE(computed);
       logits.assign(computed->begin(), computed->end());
     }
-    const std::vector<float> all = AllLogits(model, prompt, {.threads = 1});
+    const std::vector<float> all = AllLogits(model, prompt);
     const std::vector<float> expected(all.end() - C::kVocabSize, all.end());
     CHECK(logits == expected);
     const auto kept = prompts.Insert(prefix.cache, logits, salt);
@@ -171,7 +170,7 @@ TEST_CASE("where the pool is full, prompts make room for conversations") {
   runtime.cache_bytes = 8 * BlockGeometry::Of(LayoutOf<OneLayer>().groups()[0], 32, DType::kBF16).block_bytes();
   auto pool = *CreateBlockPool<OneLayer>(runtime);
   auto prompts = *PromptCache::Create(pool, {});
-  Workspace workspace = *CreateWorkspace(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   for (uint64_t seed = 0; seed < 10; ++seed) {
     KVCache cache = *CreateKVCache(pool);
     REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(seed, 90), workspace));
@@ -191,7 +190,7 @@ RuntimeConfig BlocksOf(uint64_t count) {
 TEST_CASE("several prompt caches of one pool all make room, the first made first") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(6));
   auto pool = *CreateBlockPool<OneLayer>(BlocksOf(8));
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   auto first = *PromptCache::Create(pool, {.salt = "a"}), second = *PromptCache::Create(pool, {.salt = "b"});
   const auto keep = [&](PromptCache& prompts, uint64_t seed, size_t tokens) {
     KVCache cache = *CreateKVCache(pool);
@@ -218,7 +217,7 @@ TEST_CASE("several prompt caches of one pool all make room, the first made first
 TEST_CASE("prompts that conversations share are not forgotten for room that this would not make") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(6));
   auto pool = *CreateBlockPool<OneLayer>(BlocksOf(8));
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   auto prompts = *PromptCache::Create(pool, {});
   std::vector<KVCache> talks;
   for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -246,7 +245,7 @@ TEST_CASE("nor are prompts whose resume points conversations share") {
   RuntimeConfig runtime = kRuntime;
   runtime.cache_bytes = 24 * BlockPool(LayoutOf<SmallMamba2>(), runtime).geometry(0).block_bytes();
   auto pool = *CreateBlockPool<SmallMamba2>(runtime);
-  Workspace workspace = *CreateWorkspace(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   auto prompts = *PromptCache::Create(pool, {});
   std::vector<KVCache> talks;
   for (uint64_t seed = 0; seed < 3; ++seed) {
@@ -272,7 +271,7 @@ TEST_CASE("nor are prompts whose resume points conversations share") {
 TEST_CASE("prompts that share blocks with each other alone make room together") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(6));
   auto pool = *CreateBlockPool<OneLayer>(BlocksOf(2));
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   auto prompts = *PromptCache::Create(pool, {});
   const std::vector<int32_t> tokens = RandomTokens<OneLayer>(1, 30);
   {
@@ -366,7 +365,7 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
   for (size_t thread = 0; thread < failures.size(); ++thread) {
     threads.emplace_back([&, thread] {
       std::mt19937 random(static_cast<uint32_t>(thread));
-      Workspace workspace = *CreateWorkspace(runtime);
+      Workspace workspace = *CreateWorkspace({.threads = 1});
       for (int round = 0; round < 30; ++round) {
         const std::vector<int32_t> prompt =
             Prompt<SmallMamba2>({{random() % 3, 70}, {10 + random() % 4, random() % 60 + 1}});
@@ -382,7 +381,7 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
           if (!computed) continue;  // the pool is full of conversations
           logits.assign(computed->begin(), computed->end());
         }
-        const std::vector<float> all = AllLogits(model, prompt, {.threads = 1});
+        const std::vector<float> all = AllLogits(model, prompt);
         failures[thread] += !std::equal(logits.begin(), logits.end(), all.end() - SmallMamba2::kVocabSize);
         failures[thread] += prompts->stats().bytes > limit;
         failures[thread] += pool->usage().used_bytes > runtime.cache_bytes;

@@ -72,7 +72,7 @@ TEST_CASE("what is damaged in Redis is written again by whoever saves it") {
   const auto server = RedisServer::Start();
   if (!server) return;
   RedisStore store = *RedisStore::Connect(At(server->port()));
-  const auto pool = *CreateBlockPool(TinyLayout(true), {.threads = 1});
+  const auto pool = *CreateBlockPool(TinyLayout(true));
   KVCache cache = *CreateKVCache(pool);
   REQUIRE(GrowTiny(cache, 1, 100));
   const ChunkKey snapshot = *SaveSnapshot(cache, {}, {}, store);
@@ -212,14 +212,13 @@ TEST_CASE("a conversation put down in Redis goes on with the same bits, and dama
   const auto server = RedisServer::Start();
   if (!server) return;
   RedisStore store = *RedisStore::Connect(At(server->port()));
-  const RuntimeConfig runtime = {.threads = 1};
   const Model<Hybrid> model(RandomWeights<Hybrid>(4));
-  Workspace workspace = *CreateWorkspace(runtime);
-  KVCache cache = *CreateKVCache<Hybrid>(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = *CreateKVCache<Hybrid>();
   const std::vector<int32_t> tokens = RandomTokens<Hybrid>(8, 100);
   REQUIRE(model.Forward(cache, tokens, workspace));
   const ChunkKey key = *SaveSnapshot(cache, {}, {}, store);
-  const auto load = [&] { return LoadSnapshot(store, key, {}, *CreateBlockPool<Hybrid>(runtime)); };
+  const auto load = [&] { return LoadSnapshot(store, key, {}, *CreateBlockPool<Hybrid>()); };
   auto snapshot = load();
   REQUIRE(snapshot);
   CHECK(AllLogits(model, snapshot->cache, tokens, 100, workspace) == AllLogits(model, cache, tokens, 100, workspace));
@@ -241,13 +240,12 @@ TEST_CASE("a conversation put down in Redis goes on with the same bits, and dama
 TEST_CASE("prompts are shared through Redis") {
   const auto server = RedisServer::Start();
   if (!server) return;
-  const RuntimeConfig runtime = {.threads = 1};
   const Model<AllFeatures> model(RandomWeights<AllFeatures>(6));
   const std::vector<int32_t> prompt = RandomTokens<AllFeatures>(1, 150);
   std::vector<float> logits;
   for (const bool is_second : {false, true}) {  // two processes, each with memory and a connection of its own
     RedisStore store = *RedisStore::Connect(At(server->port()));
-    auto pool = *CreateBlockPool<AllFeatures>(runtime);
+    auto pool = *CreateBlockPool<AllFeatures>();
     const auto prompts = *PromptCache::Create(pool, {}, {}, {store});
     PromptPrefix prefix = *prompts->Lookup(prompt);
     CHECK(prefix.cache.size() == (is_second ? 150 : 0));
@@ -260,7 +258,7 @@ TEST_CASE("prompts are shared through Redis") {
       CheckError(Result<void>(Failure(*miss->store_error)), ErrorCode::kFailedPrecondition, "Redis server");
       continue;
     }
-    Workspace workspace = *CreateWorkspace(runtime);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     const auto computed = model.Forward(prefix.cache, prompt, workspace);
     REQUIRE(computed);
     logits.assign(computed->begin(), computed->end());

@@ -26,8 +26,8 @@
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kSaved = {.block_tokens = 64, .checkpoint_every = 48, .threads = 1};
-constexpr RuntimeConfig kLoaded = {.block_tokens = 32, .prefill_chunk = 7, .threads = 2};
+constexpr RuntimeConfig kSaved = {.block_tokens = 64, .checkpoint_every = 48};
+constexpr RuntimeConfig kLoaded = {.block_tokens = 32};
 constexpr size_t kTokens = 110, kSavedTokens = 90;
 
 std::vector<std::byte> SaveToBuffer(const KVCache& cache, const SnapshotNotes& notes = {}) {
@@ -44,13 +44,14 @@ struct Fixture {
 
   KVCache Talk() const {
     KVCache cache = *CreateKVCache<C>(kSaved);
-    Workspace workspace = *CreateWorkspace(kSaved);
+    Workspace workspace = *CreateWorkspace({.threads = 1});
     REQUIRE(model.Forward(cache, std::span<const int32_t>(tokens).first(kSavedTokens), workspace));
     return cache;
   }
   std::vector<float> GoOn(KVCache& cache) const {
-    Workspace workspace = *CreateWorkspace(kLoaded);
-    return AllLogits(model, cache, std::span<const int32_t>(tokens).subspan(kSavedTokens), 9, workspace);
+    Workspace workspace = *CreateWorkspace({.threads = 2});
+    return AllLogits(model, cache, std::span<const int32_t>(tokens).subspan(kSavedTokens), 9, workspace,
+                     {.pass_tokens = 7});
   }
   std::vector<float> Resume(ByteSourceRef source) const {
     auto snapshot = LoadSnapshot(source, {}, *CreateBlockPool<C>(kLoaded));
@@ -170,8 +171,8 @@ struct Talker {
 };
 
 template <class C>
-std::vector<int32_t> SampleTokens(const Model<C>& model, Talker& talker, size_t count, const RuntimeConfig& runtime) {
-  Workspace workspace = *CreateWorkspace(runtime);
+std::vector<int32_t> SampleTokens(const Model<C>& model, Talker& talker, size_t count, uint32_t threads) {
+  Workspace workspace = *CreateWorkspace({.threads = threads});
   std::vector<int32_t> sampled;
   for (size_t i = 0; i < count; ++i) {
     const auto token = Sample(talker.logits, talker.sampler.settings, talker.sampler.state, talker.cache.size());
@@ -188,7 +189,7 @@ std::vector<int32_t> SampleTokens(const Model<C>& model, Talker& talker, size_t 
 TEST_CASE_TEMPLATE("saved in the middle of sampling, the same tokens follow and none is computed again", C,
                    SKALD_SMALL_MODELS) {
   const Fixture<C> fixture;
-  Workspace workspace = *CreateWorkspace(kSaved);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   Talker talker{*CreateKVCache<C>(kSaved), {}, {}};
   talker.sampler.settings = {.temperature = 1.3f,
                              .top_k = 40,
@@ -201,16 +202,16 @@ TEST_CASE_TEMPLATE("saved in the middle of sampling, the same tokens follow and 
   REQUIRE(logits);
   talker.logits.assign(logits->begin(), logits->end());
 
-  SampleTokens(fixture.model, talker, 15, kSaved);
+  SampleTokens(fixture.model, talker, 15, 1);
   const std::vector<std::byte> bytes = SaveToBuffer(talker.cache, {.sampler = talker.sampler, .logits = talker.logits});
-  const std::vector<int32_t> expected = SampleTokens(fixture.model, talker, 15, kSaved);
+  const std::vector<int32_t> expected = SampleTokens(fixture.model, talker, 15, 1);
 
   auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(kLoaded));
   REQUIRE(snapshot);
   REQUIRE(snapshot->notes.sampler);
   CHECK(snapshot->cache.size() == kTokens + 15);
   Talker resumed{std::move(snapshot->cache), std::move(snapshot->notes.logits), std::move(*snapshot->notes.sampler)};
-  CHECK(SampleTokens(fixture.model, resumed, 15, kLoaded) == expected);
+  CHECK(SampleTokens(fixture.model, resumed, 15, 2) == expected);
 }
 
 }  // namespace

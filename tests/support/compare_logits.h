@@ -19,7 +19,7 @@
 namespace skald::testing {
 
 // Weights and cache in f32: what published implementations are compared in.
-inline constexpr RuntimeConfig kExact = {.kv_type = DType::kF32, .threads = 1};
+inline constexpr RuntimeConfig kExact = {.kv_type = DType::kF32};
 
 // Both sides round every operation, and errors of the operations along a path add up: about one per layer and term of
 // its longest sum, as a random walk, on values as large as the largest logit.
@@ -48,7 +48,7 @@ inline float LargestDifference(std::span<const float> a, std::span<const float> 
 // Checks what every row of `prompt` gives: logits or final hidden states, flattened.
 template <class C>
 void CheckRows(const Model<C>& model, const std::vector<int32_t>& prompt, Want want, std::span<const float> expected) {
-  Workspace workspace = *CreateWorkspace(kExact);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache<C>(kExact);
   const std::vector<Want> wants(prompt.size(), want);
   const auto outputs = model.Forward(Batch().Add(cache, prompt, wants), workspace);
@@ -62,7 +62,7 @@ void CheckRows(const Model<C>& model, const std::vector<int32_t>& prompt, Want w
 // Returns the `count` most likely tokens, one after the other, that follow `prompt`.
 template <class C>
 std::vector<int32_t> Greedy(const Model<C>& model, const std::vector<int32_t>& prompt, size_t count) {
-  Workspace workspace = *CreateWorkspace(kExact);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache<C>(kExact);
   std::vector<int32_t> next = prompt, story;
   while (story.size() < count) {

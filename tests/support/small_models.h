@@ -17,6 +17,7 @@
 #include "skald/configs/families/llama.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
+#include "tests/support/own_types.h"
 
 namespace skald::testing {
 
@@ -56,8 +57,21 @@ struct SmallMamba2 {
   static constexpr bool kTiedEmbeddings = true;
 };
 
-// For TEST_CASE_TEMPLATE: a model of each kind of cache.
-#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2
+// LayerNorm, feed-forward layers without a gate, and a bias wherever one can be.
+struct AllBiases : LlamaFamily {
+  static constexpr std::string_view kName = "all-biases";
+  static constexpr int kModelDim = 60, kVocabSize = 110;
+  static constexpr int kHeads = 3, kKVHeads = 3, kHeadDim = 20;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr LayerNorm kNorm = {.epsilon = 1e-5f};
+  static constexpr FeedForward kFeedForward = {.width = 90, .activation = Activation::kReluSquared, .bias = true};
+  static constexpr bool kQKVBias = true, kAttentionOutputBias = true, kQKNorm = true;
+  static constexpr bool kTiedEmbeddings = false;
+};
+
+// For TEST_CASE_TEMPLATE: a model of each kind of cache, norm and feed-forward layer, types of a user's own among them.
+#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2, AllBiases, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {
@@ -83,12 +97,12 @@ std::vector<int32_t> RandomTokens(uint64_t seed, size_t count) {
 // Appends tokens in runs of `chunk` and returns the logits of every one of them, one after the other.
 template <class C>
 std::vector<float> AllLogits(const Model<C>& model, KVCache& cache, std::span<const int32_t> tokens, size_t chunk,
-                             Workspace& workspace) {
+                             Workspace& workspace, const ForwardOptions& options = {}) {
   std::vector<float> all;
   for (size_t begin = 0; begin < tokens.size(); begin += chunk) {
     const auto run = tokens.subspan(begin, std::min(chunk, tokens.size() - begin));
     const std::vector<Want> wants(run.size(), Want::kLogits);
-    const auto outputs = model.Forward(Batch().Add(cache, run, wants), workspace);
+    const auto outputs = model.Forward(Batch().Add(cache, run, wants), workspace, options);
     REQUIRE(outputs);
     for (size_t i = 0; i < outputs->size(); ++i) all.insert(all.end(), (*outputs)[i].begin(), (*outputs)[i].end());
   }
@@ -97,10 +111,11 @@ std::vector<float> AllLogits(const Model<C>& model, KVCache& cache, std::span<co
 
 // The same from an empty cache made for `runtime`, in one run.
 template <class C>
-std::vector<float> AllLogits(const Model<C>& model, std::span<const int32_t> tokens, const RuntimeConfig& runtime) {
+std::vector<float> AllLogits(const Model<C>& model, std::span<const int32_t> tokens, const RuntimeConfig& runtime = {},
+                             const ForwardOptions& options = {}, uint32_t threads = 1) {
   KVCache cache = *CreateKVCache<C>(runtime);
-  Workspace workspace = *CreateWorkspace(runtime);
-  return AllLogits(model, cache, tokens, tokens.size(), workspace);
+  Workspace workspace = *CreateWorkspace({.threads = threads});
+  return AllLogits(model, cache, tokens, tokens.size(), workspace, options);
 }
 
 }  // namespace skald::testing

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 
 namespace skald::testing {
@@ -30,8 +30,7 @@ inline CacheLayout TinyLayout(bool recurrent) {
 inline bool GrowTiny(KVCache& cache, int32_t first, uint32_t count) {
   std::vector<int32_t> tokens(count);
   for (uint32_t i = 0; i < count; ++i) tokens[i] = first + static_cast<int32_t>(i);
-  const StepRequest request{&cache, tokens};
-  auto step = Step::Begin({&request, 1}, 64);
+  auto step = Step::Begin(Batch().Add(cache, tokens), 64);
   if (!step) return false;
   step->Commit();
   for (size_t g = 0; g < cache.table().groups.size(); ++g) {
@@ -49,8 +48,7 @@ inline bool GrowTiny(KVCache& cache, int32_t first, uint32_t count) {
 // Whether a step of `cache` would find all that its tokens see. The plan is made and looked at, not carried out.
 inline bool CanGoOn(KVCache& cache) {
   const std::vector<int32_t> tokens = {1, 2, 3};
-  const StepRequest request{&cache, tokens};
-  const auto step = Step::Begin({&request, 1}, 2);
+  const auto step = Step::Begin(Batch().Add(cache, tokens), 2);
   if (!step) return step.error().code == ErrorCode::kResourceExhausted || step.error().code == ErrorCode::kOutOfRange;
   const BlockPool& pool = *cache.pool();
   const uint32_t block_tokens = pool.runtime().block_tokens, position = cache.size();

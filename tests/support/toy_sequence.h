@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 
 namespace skald::testing {
@@ -77,19 +77,19 @@ inline void RunToySequence(const SequencePlan& plan, std::span<const int32_t> to
 }
 
 // Appends `tokens` to each cache in one step; `commit` false abandons it after the blocks were written.
-inline Result<void> ToyForward(std::span<const StepRequest> requests, uint32_t pass_tokens, bool commit = true) {
-  auto step = Step::Begin(requests, pass_tokens);
+inline Result<void> ToyForward(const Batch& batch, uint32_t pass_tokens, bool commit = true) {
+  auto step = Step::Begin(batch, pass_tokens);
   if (!step) return Failure(step.error());
-  for (size_t s = 0; s < requests.size(); ++s) {
-    RunToySequence(step->plan().sequences[s], requests[s].tokens, *requests[s].cache->pool());
+  for (size_t s = 0; s < batch.requests().size(); ++s) {
+    const StepRequest& request = batch.requests()[s];
+    RunToySequence(step->plan().sequences[s], request.tokens, *request.cache->pool());
   }
   if (commit) step->Commit();
   return {};
 }
 
 inline Result<void> ToyForward(KVCache& cache, const std::vector<int32_t>& tokens, uint32_t pass_tokens = 16) {
-  const StepRequest request{&cache, tokens};
-  return ToyForward({&request, 1}, pass_tokens);
+  return ToyForward(Batch().Add(cache, tokens), pass_tokens);
 }
 
 // Returns the state of group `g` that a token appended now would see: (position, token).

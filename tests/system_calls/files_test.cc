@@ -53,7 +53,7 @@ class Conversations {
   std::shared_ptr<BlockPool> pool = *CreateBlockPool<OneLayer>(kRuntime);
 
  private:
-  static constexpr RuntimeConfig kRuntime = {.max_tokens = 500, .block_tokens = 32, .threads = 1};
+  static constexpr RuntimeConfig kRuntime = {.max_tokens = 500, .block_tokens = 32};
 
   std::vector<float> Logits(const KVCache& past) {
     KVCache cache = *past.Fork();
@@ -63,7 +63,7 @@ class Conversations {
   }
 
   Model<OneLayer> model{RandomWeights<OneLayer>(3)};
-  Workspace workspace = *CreateWorkspace(kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
   std::map<size_t, KVCache> caches;
 };
 

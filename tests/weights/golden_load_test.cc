@@ -45,7 +45,7 @@ void CheckLayer(const BlockWeights& mixer, const BlockWeights& mlp, const std::s
   const ShortForm form = ShortFormOf<C>();
   const Attention::Weights& attention = mixer.Of<Attention>();
   const GatedFeedForward::Weights& feed_forward = mlp.Of<GatedFeedForward>();
-  CHECK(expect.Norm(mixer.norm, prefix + "input_layernorm.weight"));
+  CHECK(expect.Norm(mixer.norm.Of<RmsNorm>(), prefix + "input_layernorm.weight"));
   CHECK(expect.Matrix(attention.qkv, prefix + "self_attn.", {"q_proj.weight", "k_proj.weight", "v_proj.weight"}));
   CHECK(attention.qkv_bias.empty() == !form.qkv_bias);
   if (form.qkv_bias) {
@@ -54,17 +54,17 @@ void CheckLayer(const BlockWeights& mixer, const BlockWeights& mlp, const std::s
   }
   CHECK(attention.query_norm.empty() == !form.qk_norm);
   if (form.qk_norm) {
-    CHECK(expect.Norm(attention.query_norm, prefix + "self_attn.q_norm.weight"));
-    CHECK(expect.Norm(attention.key_norm, prefix + "self_attn.k_norm.weight"));
+    CHECK(expect.Norm(attention.query_norm.Of<RmsNorm>(), prefix + "self_attn.q_norm.weight"));
+    CHECK(expect.Norm(attention.key_norm.Of<RmsNorm>(), prefix + "self_attn.k_norm.weight"));
   }
   CHECK(expect.Matrix(attention.output, prefix, {"self_attn.o_proj.weight"}));
   CHECK(mixer.post_norm.empty() == !form.post_norms);
   if (form.post_norms) {
-    CHECK(expect.Norm(mixer.post_norm, prefix + "post_attention_layernorm.weight"));
-    CHECK(expect.Norm(mlp.norm, prefix + "pre_feedforward_layernorm.weight"));
-    CHECK(expect.Norm(mlp.post_norm, prefix + "post_feedforward_layernorm.weight"));
+    CHECK(expect.Norm(mixer.post_norm.Of<RmsNorm>(), prefix + "post_attention_layernorm.weight"));
+    CHECK(expect.Norm(mlp.norm.Of<RmsNorm>(), prefix + "pre_feedforward_layernorm.weight"));
+    CHECK(expect.Norm(mlp.post_norm.Of<RmsNorm>(), prefix + "post_feedforward_layernorm.weight"));
   } else {
-    CHECK(expect.Norm(mlp.norm, prefix + "post_attention_layernorm.weight"));
+    CHECK(expect.Norm(mlp.norm.Of<RmsNorm>(), prefix + "post_attention_layernorm.weight"));
   }
   CHECK(expect.Matrix(feed_forward.gate_up, prefix + "mlp.", {"gate_proj.weight", "up_proj.weight"}));
   CHECK(expect.Matrix(feed_forward.down, prefix + "mlp.", {"down_proj.weight"}));
@@ -79,7 +79,7 @@ void CheckFile(const std::string& name) {
     REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
     const Expectation expect{file, dtype, ShortFormOf<C>().unit_offset_norms};
     CHECK(expect.Matrix(weights->embedding, "", {"model.embed_tokens.weight"}));
-    CHECK(expect.Norm(weights->final_norm, "model.norm.weight"));
+    CHECK(expect.Norm(weights->final_norm.Of<RmsNorm>(), "model.norm.weight"));
     CHECK(weights->head.has_value() == !C::kTiedEmbeddings);
     if (weights->head) CHECK(expect.Matrix(*weights->head, "", {"lm_head.weight"}));
     REQUIRE(weights->blocks.size() == 2 * C::kLayers.size());

@@ -52,7 +52,7 @@ TEST_CASE("Every tensor of a model with all options arrives where it belongs") {
   CHECK(Unpack(weights->embedding) == raw("model.embed_tokens.weight"));
   REQUIRE(weights->head);
   CHECK(Unpack(*weights->head) == raw("lm_head.weight"));
-  CHECK(weights->final_norm == PlusOne(raw("model.norm.weight")));
+  CHECK(weights->final_norm.Of<RmsNorm>() == PlusOne(raw("model.norm.weight")));
   REQUIRE(weights->blocks.size() == 2 * 2);
   for (size_t i = 0; i < 2; ++i) {
     const BlockWeights &mixer = MixerOf(*weights, i), &mlp = FeedForwardOf(*weights, i);
@@ -63,17 +63,17 @@ TEST_CASE("Every tensor of a model with all options arrives where it belongs") {
       return Joined(Joined(part("self_attn.q_proj." + suffix), part("self_attn.k_proj." + suffix)),
                     part("self_attn.v_proj." + suffix));
     };
-    CHECK(mixer.norm == PlusOne(part("input_layernorm.weight")));
+    CHECK(mixer.norm.Of<RmsNorm>() == PlusOne(part("input_layernorm.weight")));
     CHECK(Unpack(attention.qkv) == three("weight"));
     CHECK(attention.qkv_bias == three("bias"));
-    CHECK(attention.query_norm == PlusOne(part("self_attn.q_norm.weight")));
-    CHECK(attention.key_norm == PlusOne(part("self_attn.k_norm.weight")));
+    CHECK(attention.query_norm.Of<RmsNorm>() == PlusOne(part("self_attn.q_norm.weight")));
+    CHECK(attention.key_norm.Of<RmsNorm>() == PlusOne(part("self_attn.k_norm.weight")));
     CHECK(Unpack(attention.output) == part("self_attn.o_proj.weight"));
-    CHECK(mixer.post_norm == PlusOne(part("post_attention_layernorm.weight")));
-    CHECK(mlp.norm == PlusOne(part("pre_feedforward_layernorm.weight")));
+    CHECK(mixer.post_norm.Of<RmsNorm>() == PlusOne(part("post_attention_layernorm.weight")));
+    CHECK(mlp.norm.Of<RmsNorm>() == PlusOne(part("pre_feedforward_layernorm.weight")));
     CHECK(Unpack(feed_forward.gate_up) == Joined(part("mlp.gate_proj.weight"), part("mlp.up_proj.weight")));
     CHECK(Unpack(feed_forward.down) == part("mlp.down_proj.weight"));
-    CHECK(mlp.post_norm == PlusOne(part("post_feedforward_layernorm.weight")));
+    CHECK(mlp.post_norm.Of<RmsNorm>() == PlusOne(part("post_feedforward_layernorm.weight")));
   }
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("Without post-norms, post_attention_layernorm is the norm before the f
   const Result<ModelWeights> weights = LoadTensors<TinyTied>(tensors);
   REQUIRE(weights);
   const BlockWeights &mixer = MixerOf(*weights, 1), &mlp = FeedForwardOf(*weights, 1);
-  CHECK(mlp.norm == FloatsOf(TensorNamed(tensors, "model.layers.1.post_attention_layernorm.weight")));
+  CHECK(mlp.norm.Of<RmsNorm>() == FloatsOf(TensorNamed(tensors, "model.layers.1.post_attention_layernorm.weight")));
   CHECK(mixer.post_norm.empty());
   CHECK(mlp.post_norm.empty());
   CHECK(mixer.Of<Attention>().qkv_bias.empty());
@@ -99,7 +99,7 @@ TEST_CASE("The default is bf16 matrices, rounded from F32, and float vectors") {
   std::vector<float> rounded = FloatsOf(TensorNamed(tensors, "model.layers.0.mlp.down_proj.weight"));
   for (float& value : rounded) value = ToFloat(RoundToBF16(value));
   CHECK(Unpack(FeedForwardOf(*weights, 0).Of<GatedFeedForward>().down) == rounded);
-  CHECK(weights->final_norm == FloatsOf(TensorNamed(tensors, "model.norm.weight")));
+  CHECK(weights->final_norm.Of<RmsNorm>() == FloatsOf(TensorNamed(tensors, "model.norm.weight")));
 }
 
 TEST_CASE("Threads and shards change no byte") {
@@ -209,7 +209,7 @@ TEST_CASE("F16 and BF16 tensors, also mixed with F32 ones, load exactly") {
   const Matrix& qkv = MixerOf(*weights, 0).Of<Attention>().qkv;
   CHECK(testing::UnpackRows(qkv, 0, 8) == FloatsOf(TensorNamed(tensors, "model.layers.0.self_attn.q_proj.weight")));
   CHECK(testing::UnpackRows(qkv, 8, 12) == std::vector<float>(4 * 6, 1.5f));
-  CHECK(weights->final_norm == std::vector<float>(6, 2.5f));
+  CHECK(weights->final_norm.Of<RmsNorm>() == std::vector<float>(6, 2.5f));
 }
 
 TEST_CASE("Tensors of the language model that the Config does not know are refused, not ignored") {
@@ -268,7 +268,7 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
     const Result<ModelWeights> weights = LoadTensors<TinyFull>(tensors, {.dtype = dtype});
     REQUIRE(weights);
     CHECK(weights->embedding.dtype == dtype);
-    CHECK(weights->final_norm == exact->final_norm);
+    CHECK(weights->final_norm.Of<RmsNorm>() == exact->final_norm.Of<RmsNorm>());
     const std::vector<float> expected = Unpack(FeedForwardOf(*exact, 1).Of<GatedFeedForward>().down);
     const std::vector<float> values = Unpack(FeedForwardOf(*weights, 1).Of<GatedFeedForward>().down);
     float largest = 0.0f, worst = 0.0f;

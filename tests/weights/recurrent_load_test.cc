@@ -166,11 +166,11 @@ void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& e
     for (float& value : values) value += 1.0f;
     return values;
   };
-  CHECK(weights.final_norm == norm("model.final_norm.weight"));
+  CHECK(weights.final_norm.Of<RmsNorm>() == norm("model.final_norm.weight"));
   for (size_t i = 0; i < weights.blocks.size() / 2; ++i) {
     const std::string prefix = "model.layers." + std::to_string(i) + ".", mlp = prefix + "mlp_block.";
-    CHECK(MixerOf(weights, i).norm == norm(prefix + "temporal_pre_norm.weight"));
-    CHECK(FeedForwardOf(weights, i).norm == norm(prefix + "channel_pre_norm.weight"));
+    CHECK(MixerOf(weights, i).norm.Of<RmsNorm>() == norm(prefix + "temporal_pre_norm.weight"));
+    CHECK(FeedForwardOf(weights, i).norm.Of<RmsNorm>() == norm(prefix + "channel_pre_norm.weight"));
     const GatedFeedForward::Weights& feed_forward = FeedForwardOf(weights, i).Of<GatedFeedForward>();
     CHECK(expect.Matrix(feed_forward.gate_up, {mlp + "gate_proj.weight", mlp + "up_proj.weight"}));
     CHECK(feed_forward.gate_up_bias == expect.Joined({mlp + "gate_proj.bias", mlp + "up_proj.bias"}));
@@ -187,10 +187,11 @@ void CheckRecurrentGemmaBlocks(const ModelWeights& weights, const Expectation& e
 
 // What both Mamba families call differently.
 void CheckMambaBlocks(const ModelWeights& weights, const Expectation& expect) {
-  CHECK(weights.final_norm == expect.tensor("backbone.norm_f.weight"));
+  CHECK(weights.final_norm.Of<RmsNorm>() == expect.tensor("backbone.norm_f.weight"));
   CHECK(!testing::HasFeedForward(weights.spec));
   for (size_t i = 0; i < weights.blocks.size(); ++i) {
-    CHECK(weights.blocks[i].norm == expect.tensor("backbone.layers." + std::to_string(i) + ".norm.weight"));
+    CHECK(weights.blocks[i].norm.Of<RmsNorm>() ==
+          expect.tensor("backbone.layers." + std::to_string(i) + ".norm.weight"));
   }
 }
 
@@ -270,7 +271,8 @@ TEST_CASE("A model of one's own that mixes kinds of layers loads by the Llama li
   REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
   CheckRecurrences<TinyHybrid>(*weights, "model.", expect);
   CHECK(MixerOf(*weights, 1).Of<Attention>().output_bias == expect.tensor("model.layers.1.self_attn.o_proj.bias"));
-  CHECK(FeedForwardOf(*weights, 2).norm == expect.tensor("model.layers.2.post_attention_layernorm.weight"));
+  CHECK(FeedForwardOf(*weights, 2).norm.Of<RmsNorm>() ==
+        expect.tensor("model.layers.2.post_attention_layernorm.weight"));
   CHECK(FeedForwardOf(*weights, 3).Of<GatedFeedForward>().down_bias ==
         expect.tensor("model.layers.3.mlp.down_proj.bias"));
   CheckDamages<TinyHybrid>(tensors);

@@ -10,10 +10,11 @@
 #include <optional>
 #include <utility>
 
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/model/batch.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 
 namespace skald::program {
@@ -31,10 +32,10 @@ uint64_t BytesOf(const std::vector<KVCache>& caches) {
 class CaseRunner {
  public:
   static Result<CaseRunner> Create(const LanguageModel& model, const BenchCase& bench_case) {
-    const RuntimeConfig runtime = {.max_tokens = bench_case.depth + bench_case.tokens, .threads = bench_case.threads};
+    const RuntimeConfig runtime = {.max_tokens = bench_case.depth + bench_case.tokens};
     auto pool = model.CreatePool(runtime);
     if (!pool) return Failure(pool.error());
-    auto workspace = CreateWorkspace(runtime);
+    auto workspace = CreateWorkspace({.threads = bench_case.threads});
     if (!workspace) return Failure(workspace.error());
     CaseRunner runner(model, bench_case, std::move(*workspace));
     for (uint32_t i = 0; i < bench_case.sequences; ++i) {
@@ -69,8 +70,6 @@ class CaseRunner {
 
   // Bytes of keys, values and states that one step reads, halfway through the case. Call after Run.
   double CacheBytes() const { return static_cast<double>(BytesOf(starts_) + BytesOf(caches_)) / 2.0; }
-
-  uint32_t pass_tokens() const { return workspace_.pass_tokens(); }
 
  private:
   CaseRunner(const LanguageModel& model, const BenchCase& bench_case, Workspace workspace)
@@ -107,7 +106,7 @@ Seconds LeastTime(const ModelCost& cost, const BenchCase& bench_case, const Mach
                   const CaseRunner& runner) {
   const double tokens = double{1} * bench_case.tokens * bench_case.sequences;
   const double outputs = bench_case.is_prefill ? bench_case.sequences : tokens;
-  const double steps = bench_case.is_prefill ? std::ceil(tokens / runner.pass_tokens()) : bench_case.tokens;
+  const double steps = bench_case.is_prefill ? std::ceil(tokens / ForwardOptions().pass_tokens) : bench_case.tokens;
   const double bytes = steps * (static_cast<double>(cost.step_bytes) + runner.CacheBytes());
   const double attention =
       cost.attention_flops * PositionsSeen(bench_case, 0) + cost.window_flops * PositionsSeen(bench_case, cost.window);

@@ -17,12 +17,12 @@
 #include "identify_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/runtime_config.h"
 #include "skald/model/any_model.h"
-#include "skald/model/batch.h"
 #include "skald/model/load.h"
+#include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 
 namespace skald::program {

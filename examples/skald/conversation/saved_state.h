@@ -15,7 +15,7 @@
 
 #include "options.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/sampling/settings.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "skald/cache/create.h"
+#include "skald/model/forward_options.h"
 #include "terminal/interrupt.h"
 #include "terminal/messages.h"
 
@@ -17,10 +18,11 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime) {
+Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig& runtime,
+                                const WorkspaceOptions& options) {
   auto pool = model.CreatePool(runtime);
   if (!pool) return Failure(pool.error());
-  auto workspace = CreateWorkspace(runtime);
+  auto workspace = CreateWorkspace(options);
   if (!workspace) return Failure(workspace.error());
   auto cache = CreateKVCache(*pool);
   if (!cache) return Failure(cache.error());
@@ -85,7 +87,7 @@ void Session::LoseMemory(const Error& error) {
 Result<std::span<const float>> Session::Feed(std::span<const int32_t> tokens) {
   std::span<const float> logits;
   for (size_t fed = 0; fed < tokens.size();) {
-    const auto piece = tokens.subspan(fed, std::min<size_t>(tokens.size() - fed, workspace_.pass_tokens()));
+    const auto piece = tokens.subspan(fed, std::min<size_t>(tokens.size() - fed, ForwardOptions().pass_tokens));
     const auto output = model_->Forward(cache_, piece, workspace_);
     if (!output) return output;
     if (TakeInterrupt()) return {};

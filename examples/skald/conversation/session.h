@@ -18,8 +18,8 @@
 #include "conversation/language_model.h"
 #include "conversation/saved_state.h"
 #include "skald/base/result.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/runtime_config.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 
@@ -46,7 +46,8 @@ struct Sampling {
 class Session {
  public:
   // `model` must outlive this. Errors: those of CreateBlockPool and CreateWorkspace.
-  static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime);
+  static Result<Session> Create(const LanguageModel& model, const RuntimeConfig& runtime,
+                                const WorkspaceOptions& options);
 
   // Makes the first prompt begin with what `memory` knows of it, and adds it there.
   void Remember(std::unique_ptr<PromptMemory> memory) { memory_ = std::move(memory); }

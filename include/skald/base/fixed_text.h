@@ -27,6 +27,14 @@ class FixedText {
 
   friend constexpr bool operator==(const FixedText&, const FixedText&) = default;
 
+  constexpr FixedText operator+(std::string_view more) const {
+    FixedText sum = *this;
+    const size_t count = std::min(more.size(), kMaxSize - size_);
+    std::copy_n(more.begin(), count, sum.text_.begin() + size_);
+    sum.size_ += count;
+    return sum;
+  }
+
  private:
   std::array<char, kMaxSize> text_{};
   size_t size_ = 0;

@@ -7,6 +7,9 @@
 #ifndef SKALD_BASE_RESULT_H_
 #define SKALD_BASE_RESULT_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,9 +34,22 @@ enum class ErrorCode {
   kFailedPrecondition,  // the object is in a state in which the call makes no sense
 };
 
+// What a program can act on, as far as it is known where the error arises; people read the sentence.
+struct ErrorFacts {
+  std::optional<size_t> sequence = {};         // index in the batch
+  std::optional<uint64_t> needed_tokens = {};  // what was asked for, and what there was room for
+  std::optional<uint64_t> available_tokens = {};
+  std::optional<uint64_t> needed_bytes = {};
+  std::optional<uint64_t> available_bytes = {};
+  std::optional<uint32_t> resume_point = {};  // the nearest earlier position that can be gone back to
+
+  friend bool operator==(const ErrorFacts&, const ErrorFacts&) = default;
+};
+
 struct Error {
   ErrorCode code;
   std::string message;
+  ErrorFacts facts = {};
 };
 
 #if defined(__cpp_lib_expected)
@@ -47,12 +63,22 @@ using Failure = tl::unexpected<Error>;
 #endif
 
 // Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
-inline Failure Fail(ErrorCode code, std::string message) { return Failure(Error{code, std::move(message)}); }
+inline Failure Fail(ErrorCode code, std::string message, const ErrorFacts& facts = {}) {
+  return Failure(Error{code, std::move(message), facts});
+}
 
 // Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
 template <class T>
 Failure Annotate(const std::string& context, const Result<T>& result) {
-  return Fail(result.error().code, context + ": " + result.error().message);
+  return Fail(result.error().code, context + ": " + result.error().message, result.error().facts);
+}
+
+// The same about one sequence of a batch, which becomes a fact too.
+inline Failure OfSequence(size_t index, const Result<void>& result) {
+  ErrorFacts facts = result.error().facts;
+  facts.sequence = index;
+  return Fail(result.error().code, "sequence " + std::to_string(index) + " of the batch: " + result.error().message,
+              facts);
 }
 
 }  // namespace skald

@@ -12,10 +12,10 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/runtime_config.h"
 
 namespace skald {
 
@@ -25,6 +25,17 @@ inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& lay
   return NoThrow("CreateBlockPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
     if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
     return std::make_shared<BlockPool>(layout, runtime);
+  });
+}
+
+// Returns a pool that keeps account of blocks and has none of their bytes, for planning steps that another process
+// carries out: its caches grow, fork and rewind as others do, but nothing can be computed, saved or loaded here. With
+// the runtime of the pools that have the bytes, it fills up when they do.
+inline Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& layout,
+                                                           const RuntimeConfig& runtime = {}) {
+  return NoThrow("CreateLedgerPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
+    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    return std::make_shared<BlockPool>(layout, runtime, /*has_bytes=*/false);
   });
 }
 

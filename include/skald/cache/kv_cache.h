@@ -19,9 +19,9 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
-#include "skald/cache/block_table.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/table_lease.h"
 
 namespace skald {
 
@@ -110,13 +110,16 @@ class KVCache {
     return IfValid("KVCache::Truncate", [&]() -> Result<void> {
       if (tokens > size()) {
         return Fail(ErrorCode::kOutOfRange,
-                    "cannot truncate a cache of " + std::to_string(size()) + " tokens to " + std::to_string(tokens));
+                    "cannot truncate a cache of " + std::to_string(size()) + " tokens to " + std::to_string(tokens),
+                    {.needed_tokens = tokens, .available_tokens = size()});
       }
       const TableLease* from = FindResumable(tokens);
       if (from == nullptr) {
-        return Fail(ErrorCode::kFailedPrecondition, "cannot rewind to position " + std::to_string(tokens) + ": " +
-                                                        WhatIsGone() + "; the nearest earlier resume point is " +
-                                                        std::to_string(NearestResumePoint(tokens)));
+        const uint32_t nearest = NearestResumePoint(tokens);
+        return Fail(ErrorCode::kFailedPrecondition,
+                    "cannot rewind to position " + std::to_string(tokens) + ": " + WhatIsGone() +
+                        "; the nearest earlier resume point is " + std::to_string(nearest),
+                    {.resume_point = nearest});
       }
       lease_ = from->Share(Prefix(from->table(), tokens));
       // Nothing from here on can fail.
@@ -137,9 +140,11 @@ class KVCache {
       const Segments order = table().Order();
       auto edited = Edit(Concatenate(Slice(order, 0, begin), Slice(order, end, size())), begin);
       if (!edited) {
-        return Fail(edited.error().code, edited.error().message + "; from position " + std::to_string(begin) +
-                                             " on, at most " + std::to_string(ErasableFrom(begin)) +
-                                             " tokens can be erased");
+        const uint32_t erasable = ErasableFrom(begin);
+        return Fail(edited.error().code,
+                    edited.error().message + "; from position " + std::to_string(begin) + " on, at most " +
+                        std::to_string(erasable) + " tokens can be erased",
+                    {.needed_tokens = end - begin, .available_tokens = erasable});
       }
       tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
       return {};
@@ -296,9 +301,11 @@ class KVCache {
       return Fail(ErrorCode::kOutOfRange, what + " of a cache of " + std::to_string(size()) + " tokens");
     }
     if (pool()->layout().has_recurrence()) {
+      const uint32_t nearest = NearestResumePoint(begin);
       return Fail(ErrorCode::kUnsupported,
                   what + ": the state of recurrent layers cannot give up single tokens; rewind to position " +
-                      std::to_string(NearestResumePoint(begin)) + " and compute what follows again");
+                      std::to_string(nearest) + " and compute what follows again",
+                  {.resume_point = nearest});
     }
     return {};
   }

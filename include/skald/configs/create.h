@@ -19,6 +19,11 @@ Result<std::shared_ptr<BlockPool>> CreateBlockPool(const RuntimeConfig& runtime 
 }
 
 template <ModelConfig C>
+Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const RuntimeConfig& runtime = {}) {
+  return CreateLedgerPool(LayoutOf<C>(), runtime);
+}
+
+template <ModelConfig C>
 Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}) {
   return CreateKVCache(LayoutOf<C>(), runtime);
 }

@@ -97,6 +97,20 @@ struct NormArgs {
   size_t row_begin, row_end;
 };
 
+// LayerNorm, Ba, Kiros and Hinton 2016 (arXiv:1607.06450): with d = input - mean(input),
+// output = d / sqrt(mean(d^2) + epsilon) * weight + bias, both sums in the order of R3.
+struct LayerNormArgs {
+  const float* input;  // [rows, cols]
+  size_t input_stride;
+  const float* weight;  // [cols] or null
+  const float* bias;    // [cols] or null; null without a weight
+  float* output;        // [rows, cols]; may be `input`
+  size_t output_stride;
+  size_t cols;
+  float epsilon;
+  size_t row_begin, row_end;
+};
+
 // accumulator += addend, elementwise.
 struct AddArgs {
   float* accumulator;   // [size]
@@ -111,6 +125,13 @@ struct GateArgs {
   float* output;         // [rows, cols], tightly packed
   size_t cols;
   size_t row_begin, row_end;
+};
+
+// values = activation(values), elementwise.
+struct ActivateArgs {
+  Activation activation;
+  float* values;  // [size]
+  size_t begin, end;
 };
 
 // values = cap * tanh(values / cap), elementwise.

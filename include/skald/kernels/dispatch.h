@@ -59,6 +59,12 @@ void Kernels<kTargets>::Norm(const NormArgs& args) {
 }
 
 template <int64_t kTargets>
+void Kernels<kTargets>::LayerNorm(const LayerNormArgs& args) {
+  HWY_EXPORT_T(LayerNormTable, LayerNorm);
+  HWY_DYNAMIC_DISPATCH_T(LayerNormTable)(args);
+}
+
+template <int64_t kTargets>
 void Kernels<kTargets>::Add(const AddArgs& args) {
   HWY_EXPORT_T(AddTable, AddInto);
   HWY_DYNAMIC_DISPATCH_T(AddTable)(args);
@@ -68,6 +74,12 @@ template <int64_t kTargets>
 void Kernels<kTargets>::Gate(const GateArgs& args) {
   HWY_EXPORT_T(GateTable, Gate);
   HWY_DYNAMIC_DISPATCH_T(GateTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::Activate(const ActivateArgs& args) {
+  HWY_EXPORT_T(ActivateTable, Activate);
+  HWY_DYNAMIC_DISPATCH_T(ActivateTable)(args);
 }
 
 template <int64_t kTargets>

@@ -46,9 +46,13 @@ struct Kernels {
 
   static void Norm(const NormArgs& args);
 
+  static void LayerNorm(const LayerNormArgs& args);
+
   static void Add(const AddArgs& args);
 
   static void Gate(const GateArgs& args);
+
+  static void Activate(const ActivateArgs& args);
 
   static void Softcap(const SoftcapArgs& args);
 

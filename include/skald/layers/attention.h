@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/norm.h"
@@ -35,7 +35,7 @@ struct Attention {
   double query_pre_scale = 0.0;  // scores are q . k / sqrt(this)
   float softcap = 0.0f;          // scores s become softcap * tanh(s / softcap); 0: they stay as they are
   bool qkv_bias = false, output_bias = false;
-  std::optional<Norm> head_norm = {};  // of each query and key head before RoPE
+  std::optional<NormSpec> head_norm = {};  // of each query and key head before RoPE
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -67,6 +67,9 @@ struct Attention {
     if (window < 0) return "kWindow must not be negative.";
     if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";
     if (!(query_pre_scale > 0.0)) return "kQueryPreScale must be positive: scores are divided by its square root.";
+    if (head_norm) {
+      if (const char* why = head_norm->WhyImpossible()) return why;
+    }
     return skald::WhyImpossible(rope);
   }
 
@@ -97,8 +100,8 @@ struct Attention {
                      {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
     }
     if (head_norm) {
-      ListNorm(*head_norm, "self_attn.q_norm", head, weights.query_norm, list);
-      ListNorm(*head_norm, "self_attn.k_norm", head, weights.key_norm, list);
+      head_norm->ListParameters(weights.query_norm, "self_attn.q_norm", head, list);
+      head_norm->ListParameters(weights.key_norm, "self_attn.k_norm", head, list);
     }
     list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
@@ -138,7 +141,7 @@ struct Attention {
   void NormalizeHeads(const Weights& weights, const LayerRun& run, Rows qkv) const {
     for (int head = 0; head < heads + kv_heads; ++head) {
       const Rows one{qkv.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), qkv.stride};
-      RunNorm(*head_norm, head < heads ? weights.query_norm : weights.key_norm, run.ops, one, run.rows.size(), one);
+      head_norm->Run(head < heads ? weights.query_norm : weights.key_norm, run.ops, one, run.rows.size(), one);
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gated feed-forward layer (Shazeer 2020, arXiv:2002.05202): down(activation(gate(x)) * up(x)).
+// Gated feed-forward layer (Shazeer 2020, arXiv:2002.05202): down(activation(gate(x)) * up(x)). The activation may be a
+// function of a user's own.
 
 #ifndef SKALD_LAYERS_GATED_FEED_FORWARD_H_
 #define SKALD_LAYERS_GATED_FEED_FORWARD_H_
@@ -10,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/fixed_text.h"
+#include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/layer_run.h"
@@ -17,14 +20,16 @@
 
 namespace skald {
 
-struct GatedFeedForward {
-  static constexpr std::string_view kName = "gated feed-forward";
+template <AnyActivation Function>
+struct GatedFeedForwardOf {
+  static constexpr FixedText kFullName = NameWithActivation<Function>("gated feed-forward");
+  static constexpr std::string_view kName = kFullName;
 
   int width = 0;
-  Activation activation = Activation::kSilu;
+  Function activation = {};
   bool bias = false;  // of all three projections
 
-  friend constexpr bool operator==(const GatedFeedForward&, const GatedFeedForward&) = default;
+  friend constexpr bool operator==(const GatedFeedForwardOf&, const GatedFeedForwardOf&) = default;
 
   template <class Self, class Visitor>
   static constexpr void VisitFields(Self& self, Visitor&& visit) {
@@ -59,10 +64,21 @@ struct GatedFeedForward {
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
-                        run.rows.size(), run.scratch[0], run.scratch[1], run.output);
+    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
+    float* const gate_up = run.scratch[0];
+    float* const gated = run.scratch[1];
+    if constexpr (OwnActivation<Function>) {
+      run.ops.MatMul(weights.gate_up, run.input, rows, weights.gate_up_bias, {gate_up, 2 * hidden});
+      run.ops.Gate(activation, gate_up, rows, hidden, gated);
+      run.ops.MatMul(weights.down, {gated, hidden}, rows, weights.down_bias, run.output);
+    } else {
+      run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
+                          rows, gate_up, gated, run.output);
+    }
   }
 };
+
+using GatedFeedForward = GatedFeedForwardOf<Activation>;
 
 }  // namespace skald
 

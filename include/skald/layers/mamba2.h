@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/layers/causal_conv.h"
 #include "skald/layers/layer_run.h"
-#include "skald/layers/norm.h"
+#include "skald/layers/rms_norm.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -32,7 +32,7 @@ struct Mamba2 {
   int groups = 0;      // of heads, which share B and C
   int conv_width = 0;  // taps, the token itself included
   float time_step_min = 0.0f, time_step_max = std::numeric_limits<float>::infinity();  // time steps are clamped to this
-  Norm norm = {};  // of each group of heads by itself, as the authors' code has it
+  RmsNorm norm = {};  // of each group of heads by itself, as the authors' code has it
 
   friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
 
@@ -56,6 +56,7 @@ struct Mamba2 {
     if (!(time_step_min >= 0.0f && time_step_min <= time_step_max)) {
       return "kTimeStepLimit must be two bounds in rising order, not negative.";
     }
+    if (const char* why = norm.WhyImpossible()) return why;
     return CausalConv::WhyImpossible(conv_width);
   }
 
@@ -70,7 +71,7 @@ struct Mamba2 {
     std::vector<float> decay;           // [heads], -exp(A_log)
     std::vector<float> time_step_bias;  // [heads]
     std::vector<float> skip;            // D [heads]
-    NormWeights norm;                   // [width], on the gated output
+    RmsNorm::Weights norm;              // [width], on the gated output
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
@@ -82,7 +83,7 @@ struct Mamba2 {
     list.AddArray(weights.decay, {{"mixer.A_log", {h}}}, {-8.5f, 7.5f}, internal::DecayFromLogarithm);
     list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
     list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
-    ListNorm(norm, "mixer.norm", width(), weights.norm, list);
+    norm.ListParameters(weights.norm, "mixer.norm", width(), list);
   }
 
   // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.

@@ -16,9 +16,11 @@
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
+#include "skald/layers/field_visitor.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/norm.h"
+#include "skald/layers/rms_norm.h"
 
 namespace skald {
 
@@ -44,10 +46,10 @@ constexpr std::string_view NameOf(EmbeddingScale scale) {
 // Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
 struct Block {
   uint32_t number = 0;  // of the layer that checkpoints count it to
-  Norm norm = {};
+  NormSpec norm = RmsNorm();
   FixedText norm_name = "input_layernorm";
-  std::vector<LayerSpec> layers = {};  // side by side: what they give is added up
-  std::optional<Norm> post_norm = {};  // of what they give
+  std::vector<LayerSpec> layers = {};      // side by side: what they give is added up
+  std::optional<NormSpec> post_norm = {};  // of what they give
   FixedText post_norm_name = "post_attention_layernorm";
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
@@ -61,7 +63,7 @@ struct ModelSpec {
   bool tied_embeddings = false;  // output head = embedding matrix
   EmbeddingScale embedding_scale = EmbeddingScale::kNone;
   std::vector<Block> blocks = {};
-  Norm final_norm = {};
+  NormSpec final_norm = RmsNorm();
   float final_softcap = 0.0f;  // logits s become cap * tanh(s / cap); 0: they stay as they are
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
@@ -90,7 +92,7 @@ namespace internal {
 class FingerprintVisitor final : public FieldVisitor {
  public:
   constexpr FingerprintVisitor() = default;
-  constexpr ~FingerprintVisitor() override {}  // NOLINT: as in LayerSpec
+  constexpr ~FingerprintVisitor() override {}  // NOLINT: as in HeldComponent
 
   constexpr void Integer(std::string_view name, int64_t value) override { Name(name).Add(value); }
   constexpr void Real(std::string_view name, double value) override { Name(name).Add(value); }
@@ -127,6 +129,9 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   for (const Block& block : spec.blocks) {
     if (block.layers.empty()) return "A block must have at least one layer.";
     if (const char* why = block.norm.WhyImpossible()) return why;
+    if (block.post_norm) {
+      if (const char* why = block.post_norm->WhyImpossible()) return why;
+    }
     for (const LayerSpec& layer : block.layers) {
       if (const char* why = layer.WhyImpossible()) return why;
     }

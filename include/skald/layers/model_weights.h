@@ -23,9 +23,9 @@
 namespace skald {
 
 struct BlockWeights {
-  NormWeights norm;  // [model_dim]
+  NormWeights norm;
   std::vector<std::unique_ptr<LayerWeights>> layers;
-  NormWeights post_norm;  // [model_dim]; empty without one
+  NormWeights post_norm;  // empty without one
 
   // The parameters of layer `index`, which is of type L.
   template <Layer L>
@@ -49,7 +49,7 @@ struct ModelWeights {
   DType dtype = DType::kBF16;  // of every matrix but those that the file holds quantised
   Matrix embedding;            // [vocab_size, model_dim]
   std::optional<Matrix> head;  // [vocab_size, model_dim]; absent when the embedding is the output head
-  NormWeights final_norm;      // [model_dim]
+  NormWeights final_norm;
   std::vector<BlockWeights> blocks;
 };
 
@@ -64,16 +64,16 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
   } else {
     list.AllowCopy("lm_head.weight", "embed_tokens.weight");
   }
-  ListNorm(spec.final_norm, "norm", model, weights.final_norm, list);
+  spec.final_norm.ListParameters(weights.final_norm, "norm", model, list);
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const Block& block = spec.blocks[b];
     BlockWeights& of_block = weights.blocks[b];
     list.SetLayer(block.number);
-    ListNorm(block.norm, block.norm_name, model, of_block.norm, list);
+    block.norm.ListParameters(of_block.norm, block.norm_name, model, list);
     for (size_t i = 0; i < block.layers.size(); ++i) {
       block.layers[i].ListParameters(*of_block.layers[i], model, list);
     }
-    if (block.post_norm) ListNorm(*block.post_norm, block.post_norm_name, model, of_block.post_norm, list);
+    if (block.post_norm) block.post_norm->ListParameters(of_block.post_norm, block.post_norm_name, model, list);
   }
   return list;
 }

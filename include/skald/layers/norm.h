@@ -1,50 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norm: how rows are normalised, and its parameters.
+// A norm of any type as one value: NormSpec is what it is and computes it, NormWeights are its parameters. A type of
+// norms is a struct that says its options, its parameters and its arithmetic once; a struct of a user's own is as good
+// as ours.
 
 #ifndef SKALD_LAYERS_NORM_H_
 #define SKALD_LAYERS_NORM_H_
 
 #include <cstddef>
+#include <memory>
 #include <string_view>
-#include <vector>
 
+#include "skald/layers/component.h"
+#include "skald/layers/field_visitor.h"
 #include "skald/layers/operations.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
 
-// RMSNorm, Zhang and Sennrich 2019 (arXiv:1910.07467). A plain value.
-struct Norm {
-  float epsilon = 1e-5f;
-  bool unit_offset = false;  // multiplies by one plus the parameter, as Gemma does
+struct RmsNorm;
 
-  friend constexpr bool operator==(const Norm&, const Norm&) = default;
+// All that a norm is given to normalise rows, each by itself.
+struct NormRun {
+  Operations& ops;
+  size_t rows, size;
+  Rows input;   // [rows, size]
+  Rows output;  // [rows, size], to be written whole; may be `input`
+};
 
-  template <class Self, class Visitor>
-  static constexpr void VisitFields(Self& self, Visitor&& visit) {
-    visit("epsilon", self.epsilon);
-    visit("unit_offset", self.unit_offset);
+// What a type of norms must say besides what every component does:
+//   ListParameters(weights, name, size, list)   adds each of them to the list, for rows of `size` elements; in files
+//                                               their names begin with `name`, as in "input_layernorm.weight"
+//   Run(weights, run)                           computes run.output from run.input, and allocates nothing
+template <class N>
+concept Norm = Component<N> && requires(const N& norm, typename N::Weights& weights, std::string_view name, size_t size,
+                                        ParameterList& list, const NormRun& run) {
+  norm.ListParameters(weights, name, size, list);
+  norm.Run(weights, run);
+};
+
+namespace internal {
+
+struct NormInterface : ComponentInterface {
+  constexpr ~NormInterface() override {}  // NOLINT: as in HeldComponent
+  constexpr virtual const NormInterface* Clone() const = 0;
+  virtual void ListParameters(ComponentWeights& weights, std::string_view name, size_t size,
+                              ParameterList& list) const = 0;
+  virtual void Run(const ComponentWeights& weights, const NormRun& run) const = 0;
+};
+
+template <Norm N>
+struct HeldNorm final : HeldComponent<N, NormInterface> {
+  using HeldComponent<N, NormInterface>::HeldComponent;
+  using HeldComponent<N, NormInterface>::component;
+  constexpr ~HeldNorm() override {}  // NOLINT: as in HeldComponent
+  constexpr const NormInterface* Clone() const override { return new HeldNorm(component); }
+  void ListParameters(ComponentWeights& weights, std::string_view name, size_t size,
+                      ParameterList& list) const override {
+    component.ListParameters(static_cast<WeightsOf<N>&>(weights).weights, name, size, list);
   }
-
-  constexpr const char* WhyImpossible() const {
-    return epsilon > 0.0f ? nullptr : "kNormEpsilon must be positive: it keeps a norm from dividing by zero.";
+  void Run(const ComponentWeights& weights, const NormRun& run) const override {
+    component.Run(static_cast<const WeightsOf<N>&>(weights).weights, run);
   }
 };
 
-// What a norm multiplies by, [size]: with unit_offset that is one plus the parameter, so that kernels know one form.
-using NormWeights = std::vector<float>;
+}  // namespace internal
 
-// Lists the parameters of a norm over `size` elements, whose names begin with `name`.
-inline void ListNorm(const Norm& norm, std::string_view name, size_t size, NormWeights& weights, ParameterList& list) {
-  list.AddNorm(weights, name, size, norm.unit_offset);
-}
+// The parameters of a norm over rows of `size` elements; none where a model has no such norm.
+struct NormWeights {
+  size_t size = 0;
+  std::unique_ptr<ComponentWeights> held = nullptr;
 
-// output = norm of each row of input; `output` may be `input`.
-inline void RunNorm(const Norm& norm, const NormWeights& weights, Operations& ops, Rows input, size_t rows,
-                    Rows output) {
-  ops.Norm(input, rows, weights, norm.epsilon, output);
-}
+  bool empty() const { return held == nullptr; }
+
+  // The parameters themselves, of a norm of type N.
+  template <Norm N>
+  const typename N::Weights& Of() const {
+    return static_cast<const internal::WeightsOf<N>&>(*held).weights;
+  }
+};
+
+// A plain value, also at compile time.
+class NormSpec : public internal::ComponentSpec<internal::NormInterface> {
+ public:
+  template <Norm N>
+  constexpr NormSpec(const N& norm)  // NOLINT: a norm is a NormSpec
+      : ComponentSpec(new internal::HeldNorm<N>(norm)) {}
+
+  // RMSNorm goes without a name: it is older than the others, and fingerprints last.
+  static constexpr void VisitFields(const NormSpec& self, FieldVisitor& visit) {
+    if (self.type() != &internal::kTypeOf<RmsNorm>) visit("type", self.name());
+    self.held_->Visit(visit);
+  }
+
+  // Lists the parameters of this norm over `size` elements, and makes room for them in `weights` if there is none.
+  void ListParameters(NormWeights& weights, std::string_view name, size_t size, ParameterList& list) const {
+    if (weights.empty()) weights = {size, MakeWeights()};
+    held_->ListParameters(*weights.held, name, size, list);
+  }
+
+  // output = norm of each row of input; `output` may be `input`.
+  void Run(const NormWeights& weights, Operations& ops, Rows input, size_t rows, Rows output) const {
+    held_->Run(*weights.held, {ops, rows, weights.size, input, output});
+  }
+};
 
 }  // namespace skald
 

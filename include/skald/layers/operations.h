@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
@@ -165,6 +166,23 @@ class Operations {
     });
   }
 
+  // LayerNorm of each row of `size` elements; no weight and no bias where those are empty. `output` may be `input`.
+  void LayerNorm(Rows input, size_t rows, size_t size, const std::vector<float>& weight, const std::vector<float>& bias,
+                 float epsilon, Rows output) {
+    ParallelFor(executor_, rows, size, [&](size_t begin, size_t end) {
+      Kernels<>::LayerNorm({.input = input.data,
+                            .input_stride = input.stride,
+                            .weight = weight.empty() ? nullptr : weight.data(),
+                            .bias = bias.empty() ? nullptr : bias.data(),
+                            .output = output.data,
+                            .output_stride = output.stride,
+                            .cols = size,
+                            .epsilon = epsilon,
+                            .row_begin = begin,
+                            .row_end = end});
+    });
+  }
+
   // accumulator += addend.
   void Add(float* accumulator, const float* addend, size_t size) {
     ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
@@ -179,6 +197,28 @@ class Operations {
           {.gate = gate, .gate_up = gate_up, .output = output, .cols = cols, .row_begin = begin, .row_end = end});
     });
   }
+  template <OwnActivation Function>
+  void Gate(const Function& gate, const float* gate_up, size_t rows, size_t cols, float* output) {
+    ParallelFor(executor_, rows, kOwnActivationWork * cols, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const float* const gates = gate_up + row * 2 * cols;
+        for (size_t i = 0; i < cols; ++i) output[row * cols + i] = gate(gates[i]) * gates[cols + i];
+      }
+    });
+  }
+
+  // values = activation(values).
+  void Activate(Activation activation, float* values, size_t size) {
+    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
+      Kernels<>::Activate({.activation = activation, .values = values, .begin = begin, .end = end});
+    });
+  }
+  template <OwnActivation Function>
+  void Activate(const Function& activation, float* values, size_t size) {
+    ParallelFor(executor_, size, kOwnActivationWork, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) values[i] = activation(values[i]);
+    });
+  }
 
   // values = cap * tanh(values / cap).
   void Softcap(float* values, size_t size, float cap) {
@@ -188,22 +228,14 @@ class Operations {
   }
 
   // For operations whose arguments the caller fills in: `args` but its range, which is [row_begin, row_end).
-  void Rope(RopeArgs args, size_t rows) {
-    ParallelFor(executor_, rows, args.heads * args.head_dim, [&](size_t begin, size_t end) {
-      RopeArgs part = args;
-      part.row_begin = begin, part.row_end = end;
-      Kernels<>::Rope(part);
-    });
+  void Rope(const RopeArgs& args, size_t rows) {
+    ForRows(args, rows, args.heads * args.head_dim, [](const RopeArgs& part) { Kernels<>::Rope(part); });
   }
 
-  void StoreKV(DType type, StoreKVArgs args, size_t rows) {
+  void StoreKV(DType type, const StoreKVArgs& args, size_t rows) {
     const size_t work = 2 * args.geometry.kv_heads * args.geometry.head_dim;
     VisitCacheType(type, [&]<class T>() {
-      ParallelFor(executor_, rows, work, [&](size_t begin, size_t end) {
-        StoreKVArgs part = args;
-        part.row_begin = begin, part.row_end = end;
-        Kernels<>::template StoreKV<T>(part);
-      });
+      ForRows(args, rows, work, [](const StoreKVArgs& part) { Kernels<>::template StoreKV<T>(part); });
     });
   }
 
@@ -212,12 +244,8 @@ class Operations {
     return args.softcap > 0.0f ? Attend<true>(type, args, visible_tokens) : Attend<false>(type, args, visible_tokens);
   }
 
-  void Conv(ConvArgs args, size_t rows) {
-    ParallelFor(executor_, rows, args.taps * args.channels, [&](size_t begin, size_t end) {
-      ConvArgs part = args;
-      part.row_begin = begin, part.row_end = end;
-      Kernels<>::Conv(part);
-    });
+  void Conv(const ConvArgs& args, size_t rows) {
+    ForRows(args, rows, args.taps * args.channels, [](const ConvArgs& part) { Kernels<>::Conv(part); });
   }
 
   // Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
@@ -297,6 +325,15 @@ class Operations {
     ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
   }
 
+  // Calls the kernel with `args` and a range of rows or units, each of which touches `work` elements.
+  template <class Args, class Kernel>
+  void ForRows(const Args& args, size_t rows, size_t work, Kernel kernel) {
+    ParallelFor(executor_, rows, work, [&](size_t begin, size_t end) {
+      Args part = args;
+      part.row_begin = begin, part.row_end = end;
+      kernel(part);
+    });
+  }
   template <class Args, class Kernel>
   void ForUnits(const Args& args, size_t units, size_t work, Kernel kernel) {
     ParallelFor(executor_, units, work, [&](size_t begin, size_t end) {
@@ -305,6 +342,9 @@ class Operations {
       kernel(part);
     });
   }
+
+  // About how many elements are touched in the time that a function of a user's own takes, one element at a time.
+  static constexpr size_t kOwnActivationWork = 16;
 
   const ExecutorRef& executor_;
   MatMulScratch& scratch_;

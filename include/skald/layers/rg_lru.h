@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/layers/causal_conv.h"
 #include "skald/layers/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"

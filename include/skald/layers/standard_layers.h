@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The types of layers that Skald ships, for programs that run any model of them.
+// The types of layers and norms that Skald ships, for programs that run any model of them.
 
 #ifndef SKALD_LAYERS_STANDARD_LAYERS_H_
 #define SKALD_LAYERS_STANDARD_LAYERS_H_
@@ -8,11 +8,15 @@
 #include <vector>
 
 #include "skald/layers/attention.h"
+#include "skald/layers/feed_forward.h"
 #include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/layer_norm.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/mamba.h"
 #include "skald/layers/mamba2.h"
+#include "skald/layers/norm.h"
 #include "skald/layers/rg_lru.h"
+#include "skald/layers/rms_norm.h"
 
 namespace skald {
 
@@ -22,7 +26,13 @@ struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 
-using StandardLayers = LayerTypes<Attention, GatedFeedForward, RgLru, Mamba, Mamba2>;
+using StandardLayers = LayerTypes<Attention, FeedForward, GatedFeedForward, RgLru, Mamba, Mamba2>;
+
+// A list of types of norms.
+template <Norm... N>
+struct NormTypes {};
+
+using StandardNorms = NormTypes<RmsNorm, LayerNorm>;
 
 }  // namespace skald
 

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,13 +20,19 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/float_environment.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/step.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/steps/batch.h"
+#include "skald/cache/steps/plan_check.h"
+#include "skald/cache/steps/step.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
-#include "skald/model/batch.h"
+#include "skald/layers/operations.h"
 #include "skald/model/forward.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/output_head.h"
+#include "skald/model/outputs.h"
 #include "skald/model/rotation.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/parameters.h"
@@ -57,30 +65,82 @@ class AnyModel {
   const ModelWeights& weights() const { return weights_; }
 
   // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
-  // batch; they live in `workspace` until its next Forward. A failure names the sequence and leaves every cache as
-  // it was, resume points included; only what an executor throws comes too late for those that gave way to the batch's
-  // tokens. Errors: kInvalidArgument (empty batch or sequence, token id out of range, cache of another layout, caches
-  // that store differently, wishes that do not match their sequence's tokens), kOutOfRange (a cache's token limit),
-  // kResourceExhausted (a pool's byte limit, or no memory for the activations), kFailedPrecondition (a model, cache or
-  // workspace that was moved from, a workspace that another thread is using, an executor that threw).
-  Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const {
-    return NoThrow("Forward", [&]() -> Result<Outputs> {
-      const WorkspaceUse use(workspace);
-      if (!use.is_ours()) {
-        return Fail(ErrorCode::kFailedPrecondition,
-                    "another thread is computing with this workspace; each thread needs one of its own");
-      }
-      if (auto valid = Check(batch, workspace); !valid) return Failure(valid.error());
-      const FloatEnvironment contract;
-      return RunStep(batch, workspace);
+  // batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
+  // the sequence and leaves every cache as it was, resume points included; only what an executor or an observer throws
+  // comes too late for those that gave way to the batch's tokens. Errors: those of Step::Plan and Step::Reserve;
+  // kInvalidArgument (token id out of range, cache of another layout), kResourceExhausted (no memory for the
+  // activations), kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is
+  // using, a pool without bytes, an executor or observer that threw).
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
+    return Compute("Forward", workspace, [&]() -> Result<Outputs> {
+      if (auto valid = Check(batch); !valid) return Failure(valid.error());
+      auto step = Step::Plan(batch, options.pass_tokens);
+      if (!step) return Failure(step.error());
+      std::vector<std::span<const int32_t>> tokens;
+      for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
+      ForwardPass pass(weights_, tables_, step->plan(), std::move(tokens), step->pools(), workspace, options.observer);
+      Outputs outputs = OutputsIn(workspace.outputs, step->plan());
+      if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+      pass.Run();
+      step->Commit();
+      return outputs;
     });
   }
 
   // One conversation: appends `tokens` to `cache` and returns the logits [vocab_size] for the token that follows.
-  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const {
-    auto outputs = Forward(Batch().Add(cache, tokens), workspace);
+  Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace,
+                                         const ForwardOptions& options = {}) const {
+    auto outputs = Forward(Batch().Add(cache, tokens), workspace, options);
     if (!outputs) return Failure(std::move(outputs.error()));
     return (*outputs)[0];
+  }
+
+  // Carries out a step that was planned elsewhere (Step::Begin, on a pool of the same layout and block size, with or
+  // without bytes), and returns its outputs as Forward does: bit for bit the same, whoever planned. `tokens` are those
+  // of all its sequences, one after the other. `pool` gets its content from plans alone, each executed once and in the
+  // order in which they were committed; it has the planner's limits and serves no caches of its own, since their blocks
+  // would bear the same numbers. options.pass_tokens is the planner's. Nothing in the plan is trusted. After a failure
+  // the blocks that it writes are unspecified; the planner should not commit the step. Errors: those of CheckStepPlan;
+  // kInvalidArgument (a pool of another layout, tokens that the plan does not fit, token id out of range),
+  // kResourceExhausted and kFailedPrecondition as Forward.
+  Result<Outputs> Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool, Workspace& workspace,
+                          const ForwardOptions& options = {}) const {
+    return Compute("Execute", workspace, [&]() -> Result<Outputs> {
+      if (auto valid = CheckPool(pool, "the pool"); !valid) return Failure(valid.error());
+      if (auto valid = CheckStepPlan(plan, pool); !valid) return Failure(valid.error());
+      auto runs = SplitTokens(plan, tokens);
+      if (!runs) return Failure(runs.error());
+      BlockPool* const pools[] = {&pool};
+      ForwardPass pass(weights_, tables_, plan, std::move(*runs), pools, workspace, options.observer);
+      Outputs outputs = OutputsIn(workspace.outputs, plan);
+      pass.Run();
+      return outputs;
+    });
+  }
+
+  // Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as an observer sees them:
+  // an output for each row. Of what stands before the head they are those of Forward, bit for bit; of what stands
+  // before an earlier block they show what the model would say if it ended there (logit lens). Inside an observer it
+  // takes another workspace. Errors: kInvalidArgument where the floats are not whole rows, else as Forward.
+  Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace) const {
+    return Compute("Logits", workspace, [&]() -> Result<Outputs> {
+      Operations ops(workspace.executor(), workspace.activations.matmul);
+      OutputHead head(weights_, ops);
+      const size_t rows = residual.size() / head.model_dim();
+      if (residual.size() % head.model_dim() != 0) {
+        return Fail(ErrorCode::kInvalidArgument,
+                    std::to_string(residual.size()) + " floats are no rows of " + std::to_string(head.model_dim()));
+      }
+      head.Reserve(rows, workspace.activations);
+      Reserve(workspace.activations.hidden, residual.size());
+      Reserve(workspace.outputs.logits, rows * head.vocab_size());
+      std::vector<uint32_t> all(rows);
+      std::iota(all.begin(), all.end(), 0u);
+      float* const stream = workspace.activations.hidden.data();
+      std::copy(residual.begin(), residual.end(), stream);
+      head.Logits(stream, all, workspace.activations.normed.data(), workspace.outputs.logits.data());
+      return RowsOf(workspace.outputs, std::vector<Want>(rows, Want::kLogits));
+    });
   }
 
  private:
@@ -96,66 +156,83 @@ class AnyModel {
     }
   }
 
-  // Forward once the batch is known to make sense.
-  Result<Outputs> RunStep(const Batch& batch, Workspace& workspace) const {
-    auto step = Step::Plan(batch.requests(), workspace.pass_tokens());
-    if (!step) return Failure(step.error());
-    std::vector<BlockPool*> pools;
-    for (const StepRequest& request : batch.requests()) pools.push_back(request.cache->pool().get());
-
-    ForwardPass pass(weights_, tables_, step->plan(), pools, batch, workspace);
-    Outputs outputs = OutputsIn(workspace.outputs, batch.wants());
-    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
-    pass.Run();
-    step->Commit();
-    return outputs;
+  // Runs a call that computes, where model and workspace can.
+  template <class Function>
+  Result<Outputs> Compute(std::string_view call, Workspace& workspace, Function function) const {
+    return NoThrow(call, [&]() -> Result<Outputs> {
+      const WorkspaceUse use(workspace);
+      if (!use.is_ours()) {
+        return Fail(ErrorCode::kFailedPrecondition,
+                    "another thread is computing with this workspace; each thread needs one of its own");
+      }
+      if (weights_.blocks.empty()) {
+        return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
+      }
+      if (!workspace.is_valid()) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
+      const FloatEnvironment contract;
+      return function();
+    });
   }
 
-  Result<void> Check(const Batch& batch, const Workspace& workspace) const {
-    if (weights_.blocks.empty()) {
-      return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
-    }
-    if (workspace.pass_tokens() == 0) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
-    if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "there was no memory for all of the batch");
-    if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
+  // What Step::Plan cannot know: whether caches and tokens are this model's.
+  Result<void> Check(const Batch& batch) const {
     for (size_t i = 0; i < batch.requests().size(); ++i) {
-      if (auto valid = CheckRequest(batch, i); !valid) {
-        return Annotate("sequence " + std::to_string(i) + " of the batch", valid);
-      }
+      const StepRequest& request = batch.requests()[i];
+      if (!request.cache->is_valid()) continue;  // Step::Plan says so
+      if (auto valid = CheckPool(*request.cache->pool(), "its cache"); !valid) return OfSequence(i, valid);
+      if (auto valid = CheckTokens(request.tokens); !valid) return OfSequence(i, valid);
     }
     return {};
   }
 
-  Result<void> CheckRequest(const Batch& batch, size_t index) const {
-    const StepRequest& request = batch.requests()[index];
-    if (!request.cache->is_valid()) return Fail(ErrorCode::kFailedPrecondition, "its cache was moved from");
-    const BlockPool& pool = *request.cache->pool();
-    const RuntimeConfig& first = batch.requests()[0].cache->pool()->runtime();
+  Result<void> CheckPool(const BlockPool& pool, const char* whose) const {
     if (pool.fingerprint() != fingerprint_) {
-      return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than the model " + name_ +
-                                                   " needs; make it with CreateKVCache for that model");
+      return Fail(ErrorCode::kInvalidArgument, std::string(whose) + " has another layout than the model " + name_ +
+                                                   " needs; make it for that model");
     }
-    if (pool.runtime().kv_type != first.kv_type || pool.runtime().block_tokens != first.block_tokens) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  "its cache has another kv_type or block_tokens than that of sequence 0; a batch needs them equal");
-    }
-    if (batch.wants(index).size() != request.tokens.size()) {
-      return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " +
-                                                   std::to_string(batch.wants(index).size()) + " tokens but has " +
-                                                   std::to_string(request.tokens.size()));
-    }
+    if (!pool.has_bytes()) return BlockPool::FailNoBytes();
+    return {};
+  }
+
+  Result<void> CheckTokens(std::span<const int32_t> tokens) const {
     const int vocab_size = spec().vocab_size;
-    for (size_t i = 0; i < request.tokens.size(); ++i) {
-      if (request.tokens[i] >= 0 && request.tokens[i] < vocab_size) continue;
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
       return Fail(ErrorCode::kInvalidArgument, "token " + std::to_string(i) + " has the id " +
-                                                   std::to_string(request.tokens[i]) + ", expected 0 to " +
+                                                   std::to_string(tokens[i]) + ", expected 0 to " +
                                                    std::to_string(vocab_size - 1));
     }
     return {};
   }
 
+  // Those of each sequence of a plan that was checked.
+  Result<std::vector<std::span<const int32_t>>> SplitTokens(const StepPlan& plan,
+                                                            std::span<const int32_t> tokens) const {
+    uint64_t expected = 0;
+    for (const SequencePlan& sequence : plan.sequences) expected += sequence.num_tokens;
+    if (tokens.size() != expected) {
+      return Fail(ErrorCode::kInvalidArgument, "the step plan is for " + std::to_string(expected) +
+                                                   " tokens, but there are " + std::to_string(tokens.size()));
+    }
+    std::vector<std::span<const int32_t>> runs;
+    for (size_t i = 0; i < plan.sequences.size(); ++i) {
+      runs.push_back(tokens.first(plan.sequences[i].num_tokens));
+      if (auto valid = CheckTokens(runs.back()); !valid) return OfSequence(i, valid);
+      tokens = tokens.subspan(runs.back().size());
+    }
+    return runs;
+  }
+
   // Says where in `buffers`, which have room for them, each output will be.
-  Outputs OutputsIn(const OutputBuffers& buffers, std::span<const Want> wants) const {
+  Outputs OutputsIn(const OutputBuffers& buffers, const StepPlan& plan) const {
+    std::vector<Want> wants;
+    for (const SequencePlan& sequence : plan.sequences) {
+      wants.insert(wants.end(), sequence.wants.begin(), sequence.wants.end());
+    }
+    return RowsOf(buffers, wants);
+  }
+
+  Outputs RowsOf(const OutputBuffers& buffers, std::span<const Want> wants) const {
     const auto vocab_size = static_cast<size_t>(spec().vocab_size), model_dim = static_cast<size_t>(spec().model_dim);
     Outputs outputs;
     outputs.Reserve(wants.size() - static_cast<size_t>(std::count(wants.begin(), wants.end(), Want::kNothing)));

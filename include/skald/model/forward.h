@@ -17,15 +17,16 @@
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/step.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/layers/layer_run.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
-#include "skald/layers/norm.h"
 #include "skald/layers/operations.h"
-#include "skald/model/batch.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/output_head.h"
 #include "skald/model/rotation.h"
 #include "skald/model/step_blocks.h"
 #include "skald/model/step_states.h"
@@ -48,21 +49,25 @@ struct ModelTables {
 
 class ForwardPass {
  public:
-  // `plan` belongs to `batch`; its blocks need not be there yet. Everything must outlive this object.
+  // `tokens[s]` are those of the plan's sequence s, and `pools` what its numbers of pools stand for; blocks need not be
+  // there yet. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
-              const std::vector<BlockPool*>& pools, const Batch& batch, Workspace& workspace)
+              std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
+              const Observer& observer)
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
         plan_(plan),
-        batch_(batch),
-        pool_(*pools.front()),
+        tokens_(std::move(tokens)),
+        pools_(PoolsOf(plan, pools)),
+        observer_(observer),
         act_(workspace.activations),
         outputs_(workspace.outputs),
         ops_(workspace.executor(), workspace.activations.matmul),
-        wanted_(std::min<size_t>(batch.wants().size(), workspace.pass_tokens())),
-        blocks_(plan, pools),
-        states_(plan, pools) {
+        head_(weights, ops_),
+        wanted_(LargestPass(plan)),
+        blocks_(plan, pools_),
+        states_(plan, pools_) {
     ReserveActivations(wanted_.most());
     ReserveOutputs();
   }
@@ -74,20 +79,41 @@ class ForwardPass {
     float* logits = outputs_.logits.data();
     float* hidden = outputs_.hidden.data();
     for (const Pass& pass : plan_.passes) {
-      wanted_.BeginPass(pass, plan_, batch_);
+      wanted_.BeginPass(pass, plan_, tokens_);
       blocks_.BeginPass(pass);
       states_.BeginPass(pass);
       RunBlocks(wanted_.rows);
-      ComputeLogits(wanted_.logit_rows, logits);
-      NormalizeWanted(wanted_.hidden_rows, hidden);
-      logits += wanted_.logit_rows.size() * vocab_size();
+      head_.Logits(act_.hidden.data(), wanted_.logit_rows, act_.normed.data(), logits);
+      head_.Normalize(act_.hidden.data(), wanted_.hidden_rows, hidden);
+      logits += wanted_.logit_rows.size() * head_.vocab_size();
       hidden += wanted_.hidden_rows.size() * model_dim();
     }
   }
 
  private:
+  // [sequences]
+  static std::vector<BlockPool*> PoolsOf(const StepPlan& plan, std::span<BlockPool* const> pools) {
+    std::vector<BlockPool*> of_sequences;
+    for (const SequencePlan& sequence : plan.sequences) of_sequences.push_back(pools[sequence.pool]);
+    return of_sequences;
+  }
+
+  static size_t LargestPass(const StepPlan& plan) {
+    size_t most = 0;
+    for (const Pass& pass : plan.passes) {
+      size_t rows = 0;
+      for (const PassSlice& slice : pass) rows += slice.end - slice.begin;
+      most = std::max(most, rows);
+    }
+    return most;
+  }
+
   size_t CountWanted(Want want) const {
-    return static_cast<size_t>(std::count(batch_.wants().begin(), batch_.wants().end(), want));
+    size_t count = 0;
+    for (const SequencePlan& sequence : plan_.sequences) {
+      count += static_cast<size_t>(std::count(sequence.wants.begin(), sequence.wants.end(), want));
+    }
+    return count;
   }
 
   // Grows the workspace's buffers to what passes of `rows` rows need.
@@ -112,14 +138,12 @@ class ForwardPass {
 
   void ReserveOutputs() {
     const size_t num_logits = CountWanted(Want::kLogits);
-    Reserve(outputs_.logits, num_logits * vocab_size());
+    Reserve(outputs_.logits, num_logits * head_.vocab_size());
     Reserve(outputs_.hidden, CountWanted(Want::kHidden) * model_dim());
-    if (num_logits > 0) ReserveMatMul(Head(), std::min(num_logits, wanted_.most()), act_.matmul);
+    if (num_logits > 0) head_.Reserve(std::min(num_logits, wanted_.most()), act_);
   }
 
-  const Matrix& Head() const { return weights_.head ? *weights_.head : weights_.embedding; }
-  size_t model_dim() const { return static_cast<size_t>(spec_.model_dim); }
-  size_t vocab_size() const { return static_cast<size_t>(spec_.vocab_size); }
+  size_t model_dim() const { return head_.model_dim(); }
   Rows Stream(AlignedBuffer<float>& buffer) const { return {buffer.data(), model_dim()}; }
 
   void RunBlocks(const PassRows& rows) {
@@ -129,7 +153,8 @@ class ForwardPass {
     for (size_t b = 0; b < spec_.blocks.size(); ++b) {
       const Block& block = spec_.blocks[b];
       const BlockWeights& weights = weights_.blocks[b];
-      RunNorm(block.norm, weights.norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.normed));
+      if (observer_) Observe(b, rows);
+      block.norm.Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.normed));
       for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
         const LayerRun run = RunOf(block.layers[i], rows, Stream(output), slot);
@@ -137,11 +162,20 @@ class ForwardPass {
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
       if (block.post_norm) {
-        RunNorm(*block.post_norm, weights.post_norm, ops_, Stream(act_.block_output), rows.size(),
-                Stream(act_.block_output));
+        const Rows output = Stream(act_.block_output);
+        block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
       }
       ops_.Add(act_.hidden.data(), act_.block_output.data(), rows.size() * model_dim());
     }
+    if (observer_) Observe(spec_.blocks.size(), rows);
+  }
+
+  void Observe(size_t block, const PassRows& rows) {
+    observer_({.block = block,
+               .tokens = rows.tokens,
+               .positions = rows.positions,
+               .sequences = rows.sequences,
+               .values = {act_.hidden.data(), rows.size() * model_dim()}});
   }
 
   // `slot` counts the layers that keep state.
@@ -156,11 +190,12 @@ class ForwardPass {
                     .state = {}};
     if (!layer.State()) return run;
     const LayerSlot at = tables_.layout.layers()[slot++];
-    const BlockGeometry& geometry = pool_.geometry(at.group);
+    const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
+    const BlockGeometry& geometry = pool.geometry(at.group);
     if (tables_.layout.groups()[at.group].is_recurrent()) {
       run.state = {.runs = states_.runs(at.group), .offset = geometry.StateOffset(at.index)};
     } else {
-      run.cache = {.kv_type = pool_.runtime().kv_type,
+      run.cache = {.kv_type = pool.runtime().kv_type,
                    .geometry = LayerGeometry(geometry, at.index),
                    .tables = blocks_.tables(at.group),
                    .cos = act_.cos[at.group].data(),
@@ -181,31 +216,17 @@ class ForwardPass {
     }
   }
 
-  // output[i, :] = final norm of hidden row wanted[i].
-  void NormalizeWanted(const std::vector<uint32_t>& wanted, float* output) {
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      RunNorm(spec_.final_norm, weights_.final_norm, ops_, {act_.hidden.data() + wanted[i] * model_dim(), model_dim()},
-              1, {output + i * model_dim(), model_dim()});
-    }
-  }
-
-  // logits[i, :] of hidden row wanted[i].
-  void ComputeLogits(const std::vector<uint32_t>& wanted, float* logits) {
-    if (wanted.empty()) return;
-    NormalizeWanted(wanted, act_.normed.data());
-    ops_.MatMul(Head(), Stream(act_.normed), wanted.size(), {}, {logits, vocab_size()});
-    if (spec_.final_softcap > 0.0f) ops_.Softcap(logits, wanted.size() * vocab_size(), spec_.final_softcap);
-  }
-
   const ModelWeights& weights_;
   const ModelSpec& spec_;
   const ModelTables& tables_;
   const StepPlan& plan_;
-  const Batch& batch_;
-  const BlockPool& pool_;  // all pools of a step store the same way
+  const std::vector<std::span<const int32_t>> tokens_;  // [sequences]
+  const std::vector<BlockPool*> pools_;                 // [sequences]
+  const Observer& observer_;
   Activations& act_;
   OutputBuffers& outputs_;
   Operations ops_;
+  OutputHead head_;
   WantedRows wanted_;
   StepBlocks blocks_;
   StepStates states_;

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "skald/base/threads/parallel.h"
-#include "skald/cache/block_pool.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/step_plan.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/operations.h"

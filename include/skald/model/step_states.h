@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/block_pool.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/step_plan.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/kernels/args.h"
 
 namespace skald {

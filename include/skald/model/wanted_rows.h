@@ -12,10 +12,9 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/step.h"
-#include "skald/cache/step_plan.h"
+#include "skald/cache/steps/step.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/layers/layer_run.h"
-#include "skald/model/batch.h"
 
 namespace skald {
 
@@ -33,21 +32,22 @@ class WantedRows {
     }
   }
 
-  void BeginPass(const Pass& pass, const StepPlan& plan, const Batch& batch) {
+  // `tokens[s]` are those of sequence s.
+  void BeginPass(const Pass& pass, const StepPlan& plan, std::span<const std::span<const int32_t>> tokens) {
     rows.tokens.clear();
     for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
       list->clear();
     }
     rows.visible_tokens = 0;
     for (const PassSlice& slice : pass) {
-      const std::span<const Want> wants = batch.wants(slice.sequence);
+      const SequencePlan& sequence = plan.sequences[slice.sequence];
       for (uint32_t i = slice.begin; i < slice.end; ++i) {
         const auto row = static_cast<uint32_t>(rows.size());
-        const Want want = wants[i];
+        const Want want = sequence.wants[i];
         if (want == Want::kLogits) logit_rows.push_back(row);
         if (want == Want::kHidden) hidden_rows.push_back(row);
-        rows.tokens.push_back(batch.requests()[slice.sequence].tokens[i]);
-        rows.positions.push_back(plan.sequences[slice.sequence].first_position + i);
+        rows.tokens.push_back(tokens[slice.sequence][i]);
+        rows.positions.push_back(sequence.first_position + i);
         rows.sequences.push_back(slice.sequence);
         rows.visible_tokens = std::max<size_t>(rows.visible_tokens, rows.positions.back() + 1);
       }

@@ -7,10 +7,13 @@
 #ifndef SKALD_MODEL_WORKSPACE_H_
 #define SKALD_MODEL_WORKSPACE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,7 +22,6 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/cache/runtime_config.h"
 #include "skald/layers/scratch.h"
 
 namespace skald {
@@ -42,41 +44,45 @@ struct OutputBuffers {
   AlignedBuffer<float> hidden;  // [hidden rows, model_dim]
 };
 
+struct WorkspaceOptions {
+  // Threads that compute, the calling one included.
+  uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
+};
+
 class Workspace {
  public:
   Workspace(Workspace&& other) noexcept
       : activations(std::move(other.activations)),
         outputs(std::move(other.outputs)),
-        pass_tokens_(std::exchange(other.pass_tokens_, 0)),
+        is_valid_(std::exchange(other.is_valid_, false)),
         own_(std::move(other.own_)),
         executor_(other.executor_) {}
   Workspace& operator=(Workspace&& other) noexcept {
     activations = std::move(other.activations);
     outputs = std::move(other.outputs);
-    pass_tokens_ = std::exchange(other.pass_tokens_, 0);
+    is_valid_ = std::exchange(other.is_valid_, false);
     own_ = std::move(other.own_);
     executor_ = other.executor_;
     return *this;
   }
 
   const ExecutorRef& executor() const { return executor_; }
-  // Rows computed at a time (RuntimeConfig::prefill_chunk); 0 after this was moved from.
-  uint32_t pass_tokens() const { return pass_tokens_; }
+  // False of a workspace that was moved from.
+  bool is_valid() const { return is_valid_; }
 
   Activations activations;
   OutputBuffers outputs;
 
  private:
-  friend Result<Workspace> CreateWorkspace(const RuntimeConfig& runtime);
+  friend Result<Workspace> CreateWorkspace(const WorkspaceOptions& options);
   template <Executor E>
-  friend Result<Workspace> CreateWorkspace(const RuntimeConfig& runtime, E& executor);
+  friend Result<Workspace> CreateWorkspace(E& executor);
 
-  Workspace(uint32_t pass_tokens, ExecutorRef executor, std::unique_ptr<ThreadPool> own)
-      : pass_tokens_(pass_tokens), own_(std::move(own)), executor_(executor) {}
+  Workspace(ExecutorRef executor, std::unique_ptr<ThreadPool> own) : own_(std::move(own)), executor_(executor) {}
 
   friend class WorkspaceUse;
 
-  uint32_t pass_tokens_;
+  bool is_valid_ = true;
   std::unique_ptr<ThreadPool> own_;  // null when the executor is the caller's
   ExecutorRef executor_;
   std::atomic<bool> in_use_{false};
@@ -100,26 +106,28 @@ class WorkspaceUse {
   const bool is_ours_;
 };
 
-// Returns a workspace with a pool of runtime.threads threads. Errors: kInvalidArgument, naming the member that is
+// Returns a workspace with a pool of options.threads threads. Errors: kInvalidArgument, naming the member that is
 // wrong; kResourceExhausted.
-inline Result<Workspace> CreateWorkspace(const RuntimeConfig& runtime = {}) {
+inline Result<Workspace> CreateWorkspace(const WorkspaceOptions& options = {}) {
   return NoThrow("CreateWorkspace", [&]() -> Result<Workspace> {
-    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
-    auto pool = std::make_unique<ThreadPool>(runtime.threads);
+    if (options.threads == 0 || options.threads > kMaxThreads) {
+      return Fail(ErrorCode::kInvalidArgument, "WorkspaceOptions::threads is " + std::to_string(options.threads) +
+                                                   ", expected 1 to " + std::to_string(kMaxThreads));
+    }
+    auto pool = std::make_unique<ThreadPool>(options.threads);
     const ExecutorRef executor(*pool);
-    return Workspace(runtime.prefill_chunk, executor, std::move(pool));
+    return Workspace(executor, std::move(pool));
   });
 }
 
-// Returns a workspace that computes on the caller's threads; runtime.threads is not read. `executor` must outlive it.
+// Returns a workspace that computes on the caller's threads. `executor` must outlive it.
 template <Executor E>
-Result<Workspace> CreateWorkspace(const RuntimeConfig& runtime, E& executor) {
+Result<Workspace> CreateWorkspace(E& executor) {
   return NoThrow("CreateWorkspace", [&]() -> Result<Workspace> {
-    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
     if (executor.num_workers() == 0) {
       return Fail(ErrorCode::kInvalidArgument, "the executor has 0 workers, expected at least 1");
     }
-    return Workspace(runtime.prefill_chunk, ExecutorRef(executor), nullptr);
+    return Workspace(ExecutorRef(executor), nullptr);
   });
 }
 

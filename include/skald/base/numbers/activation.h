@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Activation: the nonlinear functions that layers apply elementwise.
+// Activation: the nonlinear functions that layers apply elementwise, ours and those of a user's own.
 
 #ifndef SKALD_BASE_NUMBERS_ACTIVATION_H_
 #define SKALD_BASE_NUMBERS_ACTIVATION_H_
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 
+#include "skald/base/fixed_text.h"
+
 namespace skald {
 
-// The gate of a gated feed-forward layer (Shazeer 2020, arXiv:2002.05202).
 enum class Activation : uint8_t {
   kSilu,
-  kGeluTanh,  // the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
-  kGeluErf,   // the exact, erf form
+  kGeluTanh,     // the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
+  kGeluErf,      // the exact, erf form
+  kReluSquared,  // max(x, 0)^2, So et al. 2021 (arXiv:2109.08668)
 };
 
 // The names that Hugging Face's config.json uses.
@@ -26,8 +29,33 @@ constexpr std::string_view NameOf(Activation activation) {
       return "gelu_pytorch_tanh";
     case Activation::kGeluErf:
       return "gelu";
+    case Activation::kReluSquared:
+      return "relu2";
   }
   return "unknown";
+}
+
+// A function of a user's own: an object that is called with one element and gives one, with a name that tells it from
+// others. Members that change a number are told by VisitFields, as those of layers are. It must be the same on every
+// machine that shares saved state: std::exp, for one, may differ in the last bit from one C library to the next.
+template <class F>
+concept OwnActivation = std::copyable<F> && std::equality_comparable<F> && requires(const F& function) {
+  { F::kName } -> std::convertible_to<std::string_view>;
+  { function(0.0f) } -> std::same_as<float>;
+};
+
+template <class F>
+concept AnyActivation = std::same_as<F, Activation> || OwnActivation<F>;
+
+// Names a type of layers that applies an activation of type F. Ours is a member of the layer, a user's own a part of
+// the layer's type.
+template <AnyActivation F>
+constexpr FixedText NameWithActivation(std::string_view layer) {
+  if constexpr (OwnActivation<F>) {
+    return FixedText(layer) + " with " + F::kName;
+  } else {
+    return layer;
+  }
 }
 
 }  // namespace skald

@@ -20,12 +20,15 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/layers/attention.h"
+#include "skald/layers/feed_forward.h"
 #include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/layer_norm.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/mamba.h"
 #include "skald/layers/mamba2.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/rg_lru.h"
+#include "skald/layers/rms_norm.h"
 
 namespace skald {
 namespace internal {
@@ -122,7 +125,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
 
 // What a layer is in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
-  if (layer.As<GatedFeedForward>() != nullptr) return std::nullopt;
+  if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (const auto* attention = layer.As<Attention>()) {
     return attention->window > 0 ? "sliding_attention" : "full_attention";
   }
@@ -145,6 +148,13 @@ inline size_t LayerCount(const ModelSpec& spec) { return spec.blocks.empty() ? 0
 
 inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
+}
+
+// What the final norm says, which is what all norms of most models say; the standard where it is of another type.
+template <Norm N, auto kMember>
+std::string FinalNorm(const ModelSpec& spec) {
+  const N* const norm = spec.final_norm.As<N>();
+  return Text(norm != nullptr ? norm->*kMember : N().*kMember);
 }
 
 struct ModelFact {
@@ -183,7 +193,9 @@ inline constexpr ModelFact kModelFacts[] = {
     {"high_freq_factor", MainRope<&RopeSpec::high_frequency_factor>},
     {"original_max_position_embeddings", MainRope<&RopeSpec::original_context>},
     {"rope_local_base_freq", SlidingRope},
-    {"rms_norm_eps", [](const ModelSpec& s) { return Text(s.final_norm.epsilon); }},
+    {"kNorm", [](const ModelSpec& s) { return Text(s.final_norm.name()); }},
+    {"rms_norm_eps", FinalNorm<RmsNorm, &RmsNorm::epsilon>},
+    {"layer_norm_eps", FinalNorm<LayerNorm, &LayerNorm::epsilon>},
     {"hidden_act",
      [](const ModelSpec& s) {
        return FactOf(LayersOf<GatedFeedForward>(s, [](const GatedFeedForward&) { return true; }), "none",
@@ -214,13 +226,22 @@ inline constexpr ModelFact kModelFacts[] = {
     {"kQKVBias", Member<Attention, &Attention::qkv_bias>},
     {"kAttentionOutputBias", Member<Attention, &Attention::output_bias>},
     {"kFeedForwardBias", Member<GatedFeedForward, &GatedFeedForward::bias>},
+    {"width of kFeedForward", Member<FeedForward, &FeedForward::width>},
+    {"activation of kFeedForward",
+     [](const ModelSpec& s) {
+       return FactOf(LayersOf<FeedForward>(s, [](const FeedForward&) { return true; }), "none",
+                     [](const FeedForward& f) { return Text(NameOf(f.activation)); });
+     }},
+    {"bias of kFeedForward", Member<FeedForward, &FeedForward::bias>},
     {"kQKNorm",
      [](const ModelSpec& s) {
        return FactOf(LayersOf<Attention>(s, [](const Attention&) { return true; }), "false",
                      [](const Attention& a) { return Text(a.head_norm.has_value()); });
      }},
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
-    {"kUnitOffsetNorms", [](const ModelSpec& s) { return Text(s.final_norm.unit_offset); }},
+    {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},
+    {"weight of kNorm", FinalNorm<LayerNorm, &LayerNorm::weight>},
+    {"bias of kNorm", FinalNorm<LayerNorm, &LayerNorm::bias>},
     {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
     {"kRoundEmbeddingScale",
      [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},

@@ -8,10 +8,12 @@
 // In the long form a Config gives the model itself, blocks with layers of any types, a user's own included:
 //   kName; using Layers = LayerTypes<...>, all types that occur; static constexpr ModelSpec Spec().
 //
-// In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kNormEpsilon, kTiedEmbeddings.
+// In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kTiedEmbeddings, kNormEpsilon.
 //   Optional: kFinalSoftcap, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale; and kModelType,
-//   the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints.
-// With feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
+//   the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints. kNorm, a LayerNorm or a
+//   norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
+// With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
+//   Or kFeedForward, a layer of any type: FeedForward, which has no gate, or one of your own.
 // With attention layers: kHeads, kKVHeads, kHeadDim, kRope; with sliding ones kWindow. Optional: kSlidingRope,
 //   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
@@ -25,9 +27,10 @@
 #include <cstddef>
 #include <iterator>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/layers/layer_spec.h"
@@ -36,15 +39,26 @@
 
 namespace skald {
 
+// A Config that says how rows are normalised: by RMSNorm with this epsilon, or by a norm of any type.
+template <class C>
+concept HasNormEpsilon = requires {
+  { C::kNormEpsilon } -> std::convertible_to<float>;
+};
+template <class C>
+concept HasNorm = requires {
+  { C::kNorm } -> std::convertible_to<NormSpec>;
+};
+template <class C>
+concept SaysNorm = HasNormEpsilon<C> || HasNorm<C>;
+
 // A Config that names the sizes that its layers share.
 template <class C>
-concept ShortConfig = requires {
+concept ShortConfig = SaysNorm<C> && requires {
   { C::kName } -> std::convertible_to<std::string_view>;
   { C::kModelDim } -> std::convertible_to<int>;   // width of the residual stream
   { C::kVocabSize } -> std::convertible_to<int>;  // rows of the embedding
   { C::kLayers[0] } -> std::convertible_to<LayerKind>;
   { C::kLayers.size() } -> std::convertible_to<size_t>;  // a std::array, as RepeatLayers returns
-  { C::kNormEpsilon } -> std::convertible_to<float>;     // of every RMSNorm
   { C::kTiedEmbeddings } -> std::convertible_to<bool>;   // output head = embedding matrix
 };
 
@@ -81,6 +95,7 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kVocabSize; }) a.vocab_size = C::kVocabSize;
   if constexpr (requires { C::kLayers; }) a.layers.assign(std::begin(C::kLayers), std::end(C::kLayers));
   if constexpr (requires { C::kNormEpsilon; }) a.norm_epsilon = C::kNormEpsilon;
+  if constexpr (requires { C::kNorm; }) a.norm.emplace(C::kNorm);
   if constexpr (requires { C::kTiedEmbeddings; }) a.tied_embeddings = C::kTiedEmbeddings;
   if constexpr (requires { C::kFinalSoftcap; }) a.final_softcap = C::kFinalSoftcap;
   if constexpr (requires { C::kPostNorms; }) a.post_norms = C::kPostNorms;
@@ -88,6 +103,7 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kScaleEmbeddings; }) a.scaled_embeddings = C::kScaleEmbeddings;
   if constexpr (requires { C::kRoundEmbeddingScale; }) a.rounded_embedding_scale = C::kRoundEmbeddingScale;
   if constexpr (requires { C::kFeedForwardDim; }) a.feed_forward_dim = C::kFeedForwardDim;
+  if constexpr (requires { C::kFeedForward; }) a.feed_forward.emplace(C::kFeedForward);
   if constexpr (requires { C::kActivation; }) a.activation = C::kActivation;
   if constexpr (requires { C::kFeedForwardBias; }) a.feed_forward_bias = C::kFeedForwardBias;
 }
@@ -168,6 +184,9 @@ std::vector<LayerFunction> LayerFunctionsOf() {
     if constexpr (HasLayerKind<C>(LayerKind::kMamba)) functions.push_back(LayerFunctionOf<Mamba>());
     if constexpr (HasLayerKind<C>(LayerKind::kMamba2)) functions.push_back(LayerFunctionOf<Mamba2>());
     if constexpr (requires { C::kFeedForwardDim; }) functions.push_back(LayerFunctionOf<GatedFeedForward>());
+    if constexpr (requires { C::kFeedForward; }) {
+      functions.push_back(LayerFunctionOf<std::remove_cvref_t<decltype(C::kFeedForward)>>());
+    }
     return functions;
   }
 }
@@ -180,6 +199,12 @@ constexpr void CheckMembers() {
   static_assert(
       !requires { C::kFeedForwardDim; } || requires { C::kActivation; },
       "A Config with kFeedForwardDim must give kActivation.");
+  static_assert(
+      !requires { C::kFeedForwardDim; } || !requires { C::kFeedForward; },
+      "A Config must give kFeedForwardDim, for gated feed-forward layers, or kFeedForward, but not both.");
+  static_assert(
+      !requires { C::kUnitOffsetNorms; } || !requires { C::kNorm; },
+      "kUnitOffsetNorms is of RMSNorm and would be ignored beside kNorm.");
   constexpr bool kSlides = HasLayerKind<C>(LayerKind::kSlidingAttention);
   constexpr bool kMamba = HasLayerKind<C>(LayerKind::kMamba), kMamba2 = HasLayerKind<C>(LayerKind::kMamba2);
   static_assert(

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
-
 #include "skald/base/numbers/rope.h"
 #include "skald/configs/form/layer.h"
 #include "skald/layers/attention.h"
@@ -25,6 +24,7 @@
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norm.h"
 #include "skald/layers/rg_lru.h"
+#include "skald/layers/rms_norm.h"
 
 namespace skald {
 
@@ -32,7 +32,8 @@ namespace skald {
 struct ShortForm {
   std::string_view model_type = {};  // the family's name in config.json, a constant; no fact about the numbers
   int model_dim = 0;
-  int feed_forward_dim = 0;  // 0: layers are mixers alone, as in Mamba
+  int feed_forward_dim = 0;                    // 0: layers are mixers alone, as in Mamba
+  std::optional<LayerSpec> feed_forward = {};  // the feed-forward layers, of another type than GatedFeedForward
   int vocab_size = 0;
   int heads = 0;
   int kv_heads = 0;
@@ -45,7 +46,8 @@ struct ShortForm {
   int window = 0;
   RopeSpec rope = {};                         // of all layers,
   std::optional<RopeSpec> sliding_rope = {};  // unless the sliding ones have their own
-  float norm_epsilon = 0.0f;
+  float norm_epsilon = 0.0f;                  // of every RMSNorm
+  std::optional<NormSpec> norm = {};          // what all norms are instead
   Activation activation = Activation::kSilu;
   double query_pre_scale = 0.0;
   float attention_softcap = 0.0f;  // 0: none
@@ -63,7 +65,19 @@ struct ShortForm {
 
 namespace internal {
 
-constexpr Norm NormOf(const ShortForm& a) { return {.epsilon = a.norm_epsilon, .unit_offset = a.unit_offset_norms}; }
+constexpr RmsNorm RmsNormOf(const ShortForm& a) {
+  return {.epsilon = a.norm_epsilon, .unit_offset = a.unit_offset_norms};
+}
+// No ?: between specs here and below: g++ 12 mistakes their lifetimes while compiling.
+constexpr NormSpec NormOf(const ShortForm& a) {
+  if (a.norm) return *a.norm;
+  return RmsNormOf(a);
+}
+
+constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a) {
+  if (a.feed_forward || a.feed_forward_dim == 0) return a.feed_forward;
+  return GatedFeedForward{.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias};
+}
 
 // What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
 constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
@@ -76,22 +90,23 @@ constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
 }
 
 constexpr Attention AttentionOf(const ShortForm& a, bool slides) {
-  return {.heads = a.heads,
-          .kv_heads = a.kv_heads,
-          .head_dim = a.head_dim,
-          .rotary_dim = a.rotary_dim,
-          .window = slides ? a.window : 0,
-          .rope = WithoutUnusedFields(slides ? a.sliding_rope.value_or(a.rope) : a.rope),
-          .query_pre_scale = a.query_pre_scale,
-          .softcap = a.attention_softcap,
-          .qkv_bias = a.qkv_bias,
-          .output_bias = a.attention_output_bias,
-          .head_norm = a.qk_norm ? std::optional(NormOf(a)) : std::nullopt};
+  Attention attention = {.heads = a.heads,
+                         .kv_heads = a.kv_heads,
+                         .head_dim = a.head_dim,
+                         .rotary_dim = a.rotary_dim,
+                         .window = slides ? a.window : 0,
+                         .rope = WithoutUnusedFields(slides ? a.sliding_rope.value_or(a.rope) : a.rope),
+                         .query_pre_scale = a.query_pre_scale,
+                         .softcap = a.attention_softcap,
+                         .qkv_bias = a.qkv_bias,
+                         .output_bias = a.attention_output_bias};
+  if (a.qk_norm) attention.head_norm = NormOf(a);
+  return attention;
 }
 
 constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
   Mamba2 mamba2 = a.mamba2;
-  mamba2.norm = NormOf(a);
+  mamba2.norm = RmsNormOf(a);
   switch (kind) {
     case LayerKind::kRgLru:
       return a.rg_lru;
@@ -111,8 +126,10 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
 // Returns the model that `a` stands for: of each layer a block of its mixer, then one of its feed-forward layer if it
 // has one.
 constexpr ModelSpec Expand(const ShortForm& a) {
-  const Norm norm = internal::NormOf(a);
-  const std::optional<Norm> post_norm = a.post_norms ? std::optional(norm) : std::nullopt;
+  const NormSpec norm = internal::NormOf(a);
+  const std::optional<LayerSpec> feed_forward_layer = internal::FeedForwardLayerOf(a);
+  std::optional<NormSpec> post_norm;
+  if (a.post_norms) post_norm = norm;
   const EmbeddingScale root = a.rounded_embedding_scale ? EmbeddingScale::kRoundedSqrt : EmbeddingScale::kSqrt;
   ModelSpec spec = {.model_dim = a.model_dim,
                     .vocab_size = a.vocab_size,
@@ -124,14 +141,13 @@ constexpr ModelSpec Expand(const ShortForm& a) {
     Block mixer = {.number = i, .norm = norm, .post_norm = post_norm};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
     spec.blocks.push_back(mixer);
-    if (a.feed_forward_dim == 0) continue;
+    if (!feed_forward_layer) continue;
     Block feed_forward = {.number = i,
                           .norm = norm,
                           .norm_name = a.post_norms ? "pre_feedforward_layernorm" : "feed_forward_norm",
                           .post_norm = post_norm,
                           .post_norm_name = "post_feedforward_layernorm"};
-    feed_forward.layers.push_back(
-        GatedFeedForward{.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias});
+    feed_forward.layers.push_back(*feed_forward_layer);
     spec.blocks.push_back(feed_forward);
   }
   return spec;

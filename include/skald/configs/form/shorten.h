@@ -17,6 +17,7 @@
 #include "skald/layers/mamba2.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/rg_lru.h"
+#include "skald/layers/rms_norm.h"
 
 namespace skald {
 namespace internal {
@@ -42,23 +43,23 @@ inline void TakeAttention(const Attention& layer, ShortForm& a) {
 }
 
 inline void TakeLayer(const LayerSpec& layer, ShortForm& a) {
-  if (const auto* attention = layer.As<Attention>()) TakeAttention(*attention, a);
-  if (const auto* feed_forward = layer.As<GatedFeedForward>()) {
-    a.feed_forward_dim = feed_forward->width;
-    a.activation = feed_forward->activation;
-    a.feed_forward_bias = feed_forward->bias;
-  }
-  if (const auto* rg_lru = layer.As<RgLru>()) {
+  if (const auto* attention = layer.As<Attention>()) {
+    TakeAttention(*attention, a);
+  } else if (const auto* gated = layer.As<GatedFeedForward>()) {
+    a.feed_forward_dim = gated->width;
+    a.activation = gated->activation;
+    a.feed_forward_bias = gated->bias;
+  } else if (const auto* rg_lru = layer.As<RgLru>()) {
     a.rg_lru = *rg_lru;
     a.layers.push_back(LayerKind::kRgLru);
-  }
-  if (const auto* mamba = layer.As<Mamba>()) {
+  } else if (const auto* mamba = layer.As<Mamba>()) {
     a.mamba = *mamba;
     a.layers.push_back(LayerKind::kMamba);
-  }
-  if (const auto* mamba2 = layer.As<Mamba2>()) {
+  } else if (const auto* mamba2 = layer.As<Mamba2>()) {
     a.mamba2 = *mamba2;
     a.layers.push_back(LayerKind::kMamba2);
+  } else {
+    a.feed_forward = layer;  // else there is no short form
   }
 }
 
@@ -73,12 +74,16 @@ inline bool SameNames(const Block& a, const Block& b) {
 inline std::optional<ShortForm> Shorten(const ModelSpec& spec) {
   ShortForm a = {.model_dim = spec.model_dim,
                  .vocab_size = spec.vocab_size,
-                 .norm_epsilon = spec.final_norm.epsilon,
                  .final_softcap = spec.final_softcap,
                  .tied_embeddings = spec.tied_embeddings,
-                 .unit_offset_norms = spec.final_norm.unit_offset,
                  .scaled_embeddings = spec.embedding_scale != EmbeddingScale::kNone,
                  .rounded_embedding_scale = spec.embedding_scale == EmbeddingScale::kRoundedSqrt};
+  if (const auto* norm = spec.final_norm.As<RmsNorm>()) {
+    a.norm_epsilon = norm->epsilon;
+    a.unit_offset_norms = norm->unit_offset;
+  } else {
+    a.norm = spec.final_norm;
+  }
   for (const Block& block : spec.blocks) {
     a.post_norms = block.post_norm.has_value();
     for (const LayerSpec& layer : block.layers) internal::TakeLayer(layer, a);

@@ -29,6 +29,8 @@
 #include "skald/configs/readers/python_json.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
+#include "skald/layers/norm.h"
+#include "skald/layers/rms_norm.h"
 #include "skald/layers/standard_layers.h"
 
 namespace skald {
@@ -36,6 +38,7 @@ namespace internal {
 
 template <class T>
 nlohmann::json ToJson(const std::optional<T>& value);
+inline nlohmann::json ToJson(const NormSpec& norm);
 
 template <class T>
 nlohmann::json ToJson(const T& value) {
@@ -103,10 +106,43 @@ class SpecReader {
     value.reset();
     if (!json.is_null()) ReadValue(json, name, value.emplace());
   }
+  void ReadValue(const nlohmann::json& json, std::string_view name, NormSpec& value) {
+    ReadNorm(StandardNorms(), json, name, value);
+  }
+  void ReadValue(const nlohmann::json& json, std::string_view name, std::optional<NormSpec>& value) {
+    value.reset();
+    if (!json.is_null()) ReadValue(json, name, value.emplace(RmsNorm()));
+  }
 
  private:
+  // RMSNorm goes without "type", as it does in fingerprints.
+  template <Norm... N>
+  void ReadNorm(NormTypes<N...>, const nlohmann::json& json, std::string_view name, NormSpec& norm) {
+    const auto type = json.is_object() ? json.find("type") : json.end();
+    const bool is_named = json.is_object() && type != json.end();
+    bool found = false;
+    const auto read = [&]<class One>() {
+      if (is_named ? *type != nlohmann::json(One::kName) : !std::is_same_v<One, RmsNorm>) return;
+      One one;
+      ReadValue(json, name, one);
+      norm = one;
+      found = true;
+    };
+    (read.template operator()<N>(), ...);
+    if (!found) Complain(name);
+  }
+
   std::string complaint_;
 };
+
+template <Norm... N>
+nlohmann::json NormToJson(NormTypes<N...>, const NormSpec& norm) {
+  nlohmann::json json;
+  ((norm.As<N>() != nullptr ? void(json = ToJson(*norm.As<N>())) : void()), ...);
+  if (norm.As<RmsNorm>() == nullptr) json["type"] = std::string(norm.name());
+  return json;
+}
+inline nlohmann::json ToJson(const NormSpec& norm) { return NormToJson(StandardNorms(), norm); }
 
 template <class List>
 struct LayerJson;

@@ -101,7 +101,7 @@ HWY_INLINE void StoreGatedSums(const MatMulOutputs& to, size_t row, size_t rows,
                                const SumsInMemory& sums) {
   const FloatTag tag;
   const bool stream = StreamsOutputs(to, to.n);
-  VisitGate(*to.gate, [&](auto activation) {
+  VisitActivation(*to.gate, [&](auto activation) {
     for (size_t r = 0; r < rows; ++r) {
       for (size_t i = 0; i < panels * kLanes; i += hn::Lanes(tag)) {
         const float* const gate = sums.At(r, i / kLanes) + i % kLanes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The gate of a feed-forward layer: activation(gate) * up (Shazeer 2020, arXiv:2002.05202).
+// The activation of a feed-forward layer, and its gate: activation(gate) * up (Shazeer 2020, arXiv:2002.05202).
 
 #if defined(SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE
@@ -29,17 +29,22 @@ struct GeluTanhFunction {
 struct GeluErfFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return GeluErf(x); }
 };
+struct ReluSquaredFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return ReluSquared(x); }
+};
 
-// Calls `function` with the activation that `gate` names.
+// Calls `function` with the function that `activation` names.
 template <class Function>
-HWY_INLINE void VisitGate(Activation gate, Function function) {
-  switch (gate) {
+HWY_INLINE void VisitActivation(Activation activation, Function function) {
+  switch (activation) {
     case Activation::kSilu:
       return function(SiluFunction());
     case Activation::kGeluTanh:
       return function(GeluTanhFunction());
     case Activation::kGeluErf:
       return function(GeluErfFunction());
+    case Activation::kReluSquared:
+      return function(ReluSquaredFunction());
   }
 }
 
@@ -53,10 +58,18 @@ HWY_INLINE void GateRow(Function activation, const float* gate, const float* up,
 }
 
 inline void Gate(const GateArgs& args) {
-  VisitGate(args.gate, [&](auto activation) {
+  VisitActivation(args.gate, [&](auto activation) {
     for (size_t row = args.row_begin; row < args.row_end; ++row) {
       const float* gate = args.gate_up + row * 2 * args.cols;
       GateRow(activation, gate, gate + args.cols, args.cols, args.output + row * args.cols);
+    }
+  });
+}
+
+inline void Activate(const ActivateArgs& args) {
+  VisitActivation(args.activation, [&](auto activation) {
+    for (size_t i = args.begin; i < args.end; i += hn::Lanes(FloatTag())) {
+      StoreUpTo(activation(LoadUpTo(args.values + i, args.end - i)), args.values + i, args.end - i);
     }
   });
 }

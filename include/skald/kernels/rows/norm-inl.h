@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RMSNorm. The sum of squares follows R3: element i in lane i mod 16, then a fixed tree.
+// RMSNorm and LayerNorm. Their sums follow R3: element i in lane i mod 16, then a fixed tree. LayerNorm adds twice: the
+// elements for the mean, then the squares of what they deviate from it.
 
 #if defined(SKALD_KERNELS_ROWS_NORM_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_NORM_INL_TOGGLE
@@ -55,6 +56,55 @@ inline void Norm(const NormArgs& args) {
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
     NormRow(args.input + row * args.input_stride, args.weight, args.cols, args.epsilon,
             args.output + row * args.output_stride);
+  }
+}
+
+// Returns the sum of `size` floats.
+HWY_INLINE float Sum(const float* input, size_t size) {
+  Lanes sum = ZeroLanes();
+  for (size_t i = 0; i < size; i += kLanes) sum = Add(sum, LoadLanes(input + i, HWY_MIN(kLanes, size - i)));
+  return TreeSum(sum);
+}
+
+// Returns the sum of (input - mean)^2.
+HWY_INLINE float SumOfSquaredDeviations(const float* input, size_t size, float mean) {
+  const FloatVec center = hn::Set(FloatTag(), mean);
+  Lanes sum = ZeroLanes();
+  size_t i = 0;
+  for (; i + kLanes <= size; i += kLanes) {
+    const Lanes deviation = Sub(LoadLanes(input + i), center);
+    sum = MulAdd(deviation, deviation, sum);
+  }
+  if (i < size) {
+    alignas(kAlignment) float rest[kLanes];  // filled up with what deviates by nothing
+    for (size_t lane = 0; lane < kLanes; ++lane) rest[lane] = i + lane < size ? input[i + lane] : mean;
+    const Lanes deviation = Sub(LoadLanes(rest), center);
+    sum = MulAdd(deviation, deviation, sum);
+  }
+  return TreeSum(sum);
+}
+
+HWY_INLINE void LayerNormRow(const LayerNormArgs& args, const float* input, float* output) {
+  const FloatTag tag;
+  const auto size = static_cast<float>(args.cols);
+  const float mean = Sum(input, args.cols) / size;
+  const float variance = SumOfSquaredDeviations(input, args.cols, mean) / size;
+  const FloatVec center = hn::Set(tag, mean), scale = hn::Set(tag, 1.0f / std::sqrt(variance + args.epsilon));
+  for (size_t i = 0; i < args.cols; i += hn::Lanes(tag)) {
+    const size_t count = args.cols - i;
+    FloatVec y = hn::Mul(hn::Sub(LoadUpTo(input + i, count), center), scale);
+    if (args.bias != nullptr) {
+      y = hn::MulAdd(y, LoadUpTo(args.weight + i, count), LoadUpTo(args.bias + i, count));
+    } else if (args.weight != nullptr) {
+      y = hn::Mul(y, LoadUpTo(args.weight + i, count));
+    }
+    StoreUpTo(y, output + i, count);
+  }
+}
+
+inline void LayerNorm(const LayerNormArgs& args) {
+  for (size_t row = args.row_begin; row < args.row_end; ++row) {
+    LayerNormRow(args, args.input + row * args.input_stride, args.output + row * args.output_stride);
   }
 }
 

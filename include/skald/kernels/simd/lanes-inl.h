@@ -137,6 +137,14 @@ HWY_INLINE Lanes Add(const Lanes& a, const Lanes& b) {
   return result;
 }
 
+// Subtracts the same number from every lane; `b` holds as many copies of it as a register has lanes.
+HWY_INLINE Lanes Sub(const Lanes& a, FloatVec b) {
+  Lanes result;
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Sub(Part(a, i), b));
+  return result;
+}
+
 // Multiplies every lane by the same number, of which `factor` holds as many copies as a register has lanes.
 HWY_INLINE Lanes Mul(const Lanes& a, FloatVec factor) {
   Lanes result;

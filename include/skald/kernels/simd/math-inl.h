@@ -153,6 +153,12 @@ HWY_INLINE FloatVec GeluErf(FloatVec x) {
   return hn::MulAdd(half, Erf(hn::Mul(Splat(0.707106769f), x)), half);
 }
 
+// max(x, 0)^2; So et al. 2021 (arXiv:2109.08668). What is no number stays none.
+HWY_INLINE FloatVec ReluSquared(FloatVec x) {
+  const FloatVec positive = hn::IfThenZeroElse(hn::Lt(x, hn::Zero(FloatTag())), x);
+  return hn::Mul(positive, positive);
+}
+
 // cap * tanh(x / cap); Gemma 2 (arXiv:2408.00118), section 2. Most scores and logits are far below their cap.
 HWY_INLINE FloatVec Capped(FloatVec x, FloatVec cap) {
   const FloatVec ratio = hn::Div(x, cap);

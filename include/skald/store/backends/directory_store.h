@@ -31,7 +31,7 @@
 #include "skald/base/files/system_call.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/store/backends/chunk_folder.h"
 #include "skald/store/chunks/chunk_store.h"
 

@@ -25,7 +25,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_store.h"

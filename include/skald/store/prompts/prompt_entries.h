@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_key.h"

@@ -19,7 +19,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_codec.h"
 #include "skald/store/chunks/chunk_repair.h"

@@ -22,7 +22,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_codec.h"
 #include "skald/store/chunks/chunk_key.h"
@@ -63,6 +63,7 @@ struct StreamHeader {
 };
 
 inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec) {
+  if (!pool.has_bytes()) return BlockPool::FailNoBytes();
   auto digests = IdentityDigests::Of(identity);
   if (!digests) return Failure(digests.error());
   return StateKind{*digests, pool.fingerprint(), pool.runtime().kv_type, codec == ChunkCodec::kInt8Zstd};

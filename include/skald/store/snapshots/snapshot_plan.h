@@ -18,10 +18,10 @@
 
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/table_lease.h"
+#include "skald/cache/form/tile.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/table_lease.h"
-#include "skald/cache/tile.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"

@@ -9,8 +9,8 @@
 // that Reserve refuses has cost no sequence anything. After Reserve nothing in here allocates or fails, so whoever
 // computes does well to have its memory before: what gave way then is gone.
 
-#ifndef SKALD_CACHE_STEP_H_
-#define SKALD_CACHE_STEP_H_
+#ifndef SKALD_CACHE_STEPS_STEP_H_
+#define SKALD_CACHE_STEPS_STEP_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -23,45 +23,39 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_exchange.h"
+#include "skald/cache/blocks/block_exchange.h"
+#include "skald/cache/blocks/table_lease.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/sequence_planner.h"
-#include "skald/cache/step_plan.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/steps/batch.h"
+#include "skald/cache/steps/sequence_planner.h"
+#include "skald/cache/steps/step_plan.h"
 
 namespace skald {
 
-// Tokens to append to one cache. Both must outlive the step.
-struct StepRequest {
-  KVCache* cache;
-  std::span<const int32_t> tokens;
-};
-
 class Step {
  public:
-  // Plans to append each request's tokens, computed at most `pass_tokens` at a time. Errors name the request by its
-  // index: kInvalidArgument (no tokens, a cache listed twice), kOutOfRange (a cache's token limit), kFailedPrecondition
-  // (a cache that was moved from), kResourceExhausted (no memory for the plan).
-  static Result<Step> Plan(std::span<const StepRequest> requests, uint32_t pass_tokens) {
+  // Plans to append the batch's tokens to their caches, computed at most `pass_tokens` at a time. Errors name the
+  // sequence by its index: kInvalidArgument (an empty batch or sequence, a cache listed twice or that stores otherwise
+  // than the first, wishes that do not match the tokens, passes of 0 tokens), kOutOfRange (a cache's token limit),
+  // kFailedPrecondition (a cache that was moved from), kResourceExhausted (no memory for the batch or the plan).
+  static Result<Step> Plan(const Batch& batch, uint32_t pass_tokens) {
     return NoThrow("planning a step", [&]() -> Result<Step> {
+      if (auto valid = CheckBatch(batch, pass_tokens); !valid) return Failure(valid.error());
       Step step;
-      for (size_t i = 0; i < requests.size(); ++i) {
-        if (auto valid = CheckRequest(requests, i); !valid) return OfSequence(i, valid);
-        step.plan_.sequences.push_back({.first_position = requests[i].cache->size(),
-                                        .num_tokens = static_cast<uint32_t>(requests[i].tokens.size())});
-      }
+      for (size_t i = 0; i < batch.requests().size(); ++i) step.AddSequence(batch, i);
       step.plan_.passes = SplitIntoPasses(step.plan_.sequences, pass_tokens);
-      for (const StepRequest& request : requests) step.Add(request);
-      step.ListPools();
+      for (const StepRequest& request : batch.requests()) step.Add(request);
+      step.SortPools();
       return step;
     });
   }
 
   // Takes the blocks, from prompts kept in memory and from the caches' own resume points if need be. From here on the
-  // plan names real blocks. Error: kResourceExhausted (the pool's byte limit, or the system's), naming the request.
+  // plan names real blocks, and can be carried out here or elsewhere. Error: kResourceExhausted (the pool's byte limit,
+  // or the system's), naming the request.
   Result<void> Reserve() {
     return NoThrow("reserving a step", [&]() -> Result<void> {
-      while (const auto shortage = BlockExchange::Take(claims_, pools_)) {
+      while (const auto shortage = BlockExchange::Take(claims_, sorted_pools_)) {
         const std::shared_ptr<BlockPool>& pool = claims_[shortage->claim].fresh.pool();
         const bool can_ever_fit = shortage->needed_bytes <= shortage->limit_bytes;
         if (can_ever_fit && pool->Reclaim(shortage->missing_bytes()) > 0) continue;
@@ -73,14 +67,16 @@ class Step {
   }
 
   // Both in a row.
-  static Result<Step> Begin(std::span<const StepRequest> requests, uint32_t pass_tokens) {
-    auto step = Plan(requests, pass_tokens);
+  static Result<Step> Begin(const Batch& batch, uint32_t pass_tokens) {
+    auto step = Plan(batch, pass_tokens);
     if (!step) return step;
     if (auto reserved = step->Reserve(); !reserved) return Failure(std::move(reserved.error()));
     return step;
   }
 
   const StepPlan& plan() const { return plan_; }
+  // The pools of the caches, each once, as SequencePlan::pool counts them.
+  std::span<BlockPool* const> pools() const { return pools_; }
   KVCache& cache(size_t sequence) const { return *pending_[sequence].request.cache; }
 
   // Makes the new tokens part of every cache. Everything the plan says must have been carried out.
@@ -115,10 +111,6 @@ class Step {
     std::vector<NewPoint> points;
   };
 
-  static Failure OfSequence(size_t index, const Result<void>& result) {
-    return Annotate("sequence " + std::to_string(index) + " of the batch", result);
-  }
-
   static Failure Explain(const BlockShortage& shortage) {
     if (shortage.is_of_system) {
       return Fail(ErrorCode::kResourceExhausted, "the system has not enough memory for the block pool");
@@ -126,10 +118,27 @@ class Step {
     return BlockPool::FailFull(shortage.used_bytes, shortage.limit_bytes, shortage.needed_bytes);
   }
 
-  static Result<void> CheckRequest(std::span<const StepRequest> requests, size_t index) {
+  static Result<void> CheckBatch(const Batch& batch, uint32_t pass_tokens) {
+    if (pass_tokens == 0) return Fail(ErrorCode::kInvalidArgument, "pass_tokens is 0, expected at least 1 token");
+    if (!batch.is_complete()) return Fail(ErrorCode::kResourceExhausted, "there was no memory for all of the batch");
+    if (batch.requests().empty()) return Fail(ErrorCode::kInvalidArgument, "the batch has no sequences");
+    for (size_t i = 0; i < batch.requests().size(); ++i) {
+      if (auto valid = CheckRequest(batch, i); !valid) return OfSequence(i, valid);
+    }
+    return {};
+  }
+
+  static Result<void> CheckRequest(const Batch& batch, size_t index) {
+    const std::span<const StepRequest> requests = batch.requests();
     const StepRequest& request = requests[index];
     if (!request.cache->is_valid()) return Fail(ErrorCode::kFailedPrecondition, "its cache was moved from");
+    if (auto same = CheckPool(*request.cache->pool(), *requests[0].cache->pool()); !same) return same;
     if (request.tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "there are no tokens to compute");
+    if (batch.wants(index).size() != request.tokens.size()) {
+      return Fail(ErrorCode::kInvalidArgument, "the batch says what it wants of " +
+                                                   std::to_string(batch.wants(index).size()) + " tokens but has " +
+                                                   std::to_string(request.tokens.size()));
+    }
     for (size_t earlier = 0; earlier < index; ++earlier) {
       if (requests[earlier].cache != request.cache) continue;
       return Fail(ErrorCode::kInvalidArgument, "its cache is already that of sequence " + std::to_string(earlier) +
@@ -138,12 +147,40 @@ class Step {
     }
     const KVCache& cache = *request.cache;
     if (request.tokens.size() > cache.max_tokens() - cache.size()) {
-      return Fail(ErrorCode::kOutOfRange, std::to_string(request.tokens.size()) + " tokens after " +
-                                              std::to_string(cache.size()) + " exceed the limit of " +
-                                              std::to_string(cache.max_tokens()) +
-                                              " tokens (RuntimeConfig::max_tokens)");
+      return Fail(ErrorCode::kOutOfRange,
+                  std::to_string(request.tokens.size()) + " tokens after " + std::to_string(cache.size()) +
+                      " exceed the limit of " + std::to_string(cache.max_tokens()) +
+                      " tokens (RuntimeConfig::max_tokens)",
+                  {.needed_tokens = request.tokens.size(), .available_tokens = cache.max_tokens() - cache.size()});
     }
     return {};
+  }
+
+  // One plan, in terms of blocks, for all.
+  static Result<void> CheckPool(const BlockPool& pool, const BlockPool& first) {
+    if (pool.fingerprint() != first.fingerprint()) {
+      return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than that of sequence 0");
+    }
+    if (pool.runtime().kv_type != first.runtime().kv_type ||
+        pool.runtime().block_tokens != first.runtime().block_tokens) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "its cache has another kv_type or block_tokens than that of sequence 0; a batch needs them equal");
+    }
+    return {};
+  }
+
+  // What is known of a sequence before passes are made.
+  void AddSequence(const Batch& batch, size_t index) {
+    const KVCache& cache = *batch.requests()[index].cache;
+    plan_.model = cache.pool()->layout().model();
+    plan_.block_tokens = cache.pool()->runtime().block_tokens;
+    const auto pool = std::ranges::find(pools_, cache.pool().get());
+    const std::span<const Want> wants = batch.wants(index);
+    plan_.sequences.push_back({.pool = static_cast<uint32_t>(pool - pools_.begin()),
+                               .first_position = cache.size(),
+                               .num_tokens = static_cast<uint32_t>(wants.size()),
+                               .wants = {wants.begin(), wants.end()}});
+    if (pool == pools_.end()) pools_.push_back(cache.pool().get());
   }
 
   void Add(const StepRequest& request) {
@@ -168,10 +205,9 @@ class Step {
   }
 
   // The pools of the claims in the order in which BlockExchange wants them.
-  void ListPools() {
-    for (const BlockClaim& claim : claims_) pools_.push_back(claim.fresh.pool().get());
-    std::sort(pools_.begin(), pools_.end(), std::less<>());
-    pools_.erase(std::unique(pools_.begin(), pools_.end()), pools_.end());
+  void SortPools() {
+    sorted_pools_ = pools_;
+    std::sort(sorted_pools_.begin(), sorted_pools_.end(), std::less<>());
   }
 
   // Plans for one sequence, given what it gives up at present.
@@ -188,7 +224,7 @@ class Step {
     }
     claim.counts = planner.num_new();
     for (size_t g = 0; g < claim.counts.size(); ++g) claim.fresh.Reserve(g, claim.counts[g]);
-    plan_.sequences[index] = planner.TakePlan();
+    planner.TakePlan(plan_.sequences[index]);
   }
 
   // Plans anew with one resume point less; false where the sequence has none left that could give way.
@@ -258,11 +294,12 @@ class Step {
   }
 
   StepPlan plan_;
-  std::vector<Pending> pending_;    // [sequences]
-  std::vector<BlockClaim> claims_;  // [sequences]
-  std::vector<BlockPool*> pools_;   // of all claims, each once, ascending by address
+  std::vector<Pending> pending_;          // [sequences]
+  std::vector<BlockClaim> claims_;        // [sequences]
+  std::vector<BlockPool*> pools_;         // of all claims, each once
+  std::vector<BlockPool*> sorted_pools_;  // ascending by address
 };
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_STEP_H_
+#endif  // SKALD_CACHE_STEPS_STEP_H_

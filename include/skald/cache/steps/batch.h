@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch: the tokens of one or more conversations for one call of Forward, and what is wanted of each; Outputs: what
-// came of it, in the caller's order. A batch refers to caches and tokens that the caller keeps alive during the call.
+// Batch: the tokens of one or more conversations for one step, and what is wanted of each. It refers to caches and
+// tokens that the caller keeps alive until the step is done.
 
-#ifndef SKALD_MODEL_BATCH_H_
-#define SKALD_MODEL_BATCH_H_
+#ifndef SKALD_CACHE_STEPS_BATCH_H_
+#define SKALD_CACHE_STEPS_BATCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +14,14 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/step.h"
+#include "skald/cache/steps/step_plan.h"
 
 namespace skald {
 
-// What is wanted of a token's row.
-enum class Want : uint8_t {
-  kNothing,  // only its effect on the cache
-  kLogits,   // [vocab_size], for the token that follows it
-  kHidden,   // [model_dim], the final norm's output that the logits are made from
+// Tokens to append to one cache.
+struct StepRequest {
+  KVCache* cache;
+  std::span<const int32_t> tokens;
 };
 
 class Batch {
@@ -37,7 +36,7 @@ class Batch {
   }
 
   // The same, with a wish for each token: `wants` must be as long as `tokens`
-  // (Forward refuses the batch otherwise).
+  // (the step is refused otherwise).
   Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants) {
     return Append([&] {
       Begin(cache, tokens);
@@ -53,7 +52,7 @@ class Batch {
     return wants().subspan(first_wants_[request], end - first_wants_[request]);
   }
 
-  // False where there was no memory for something that was added; Forward refuses such a batch.
+  // False where there was no memory for something that was added; such a batch is refused.
   bool is_complete() const { return is_complete_; }
 
  private:
@@ -78,23 +77,6 @@ class Batch {
   bool is_complete_ = true;
 };
 
-// Results of one Forward: an output for each row that wanted one, in the order in which the rows were added. The
-// memory is the Workspace's: valid until its next Forward.
-class Outputs {
- public:
-  // Number of outputs.
-  size_t size() const { return rows_.size(); }
-
-  // The output of the i-th row that wanted something: logits [vocab_size] or hidden state [model_dim].
-  std::span<const float> operator[](size_t i) const { return rows_[i]; }
-
-  void Reserve(size_t size) { rows_.reserve(size); }
-  void Append(std::span<const float> row) { rows_.push_back(row); }
-
- private:
-  std::vector<std::span<const float>> rows_;
-};
-
 }  // namespace skald
 
-#endif  // SKALD_MODEL_BATCH_H_
+#endif  // SKALD_CACHE_STEPS_BATCH_H_

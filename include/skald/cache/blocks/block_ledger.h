@@ -4,8 +4,8 @@
 // how many bytes that makes against the limit. It decides everything about a block except where its bytes are, so a
 // scheduler can keep one without the memory. Giving back never allocates. Not thread-safe; BlockPool adds the lock.
 
-#ifndef SKALD_CACHE_BLOCK_LEDGER_H_
-#define SKALD_CACHE_BLOCK_LEDGER_H_
+#ifndef SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_
+#define SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "hwy/base.h"
-#include "skald/cache/block_table.h"
+#include "skald/cache/blocks/block_table.h"
 
 namespace skald {
 
@@ -96,4 +96,4 @@ class BlockLedger {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_BLOCK_LEDGER_H_
+#endif  // SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_

@@ -4,8 +4,8 @@
 // an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
 // state of all its layers after some number of tokens. A plain value; nothing in cache/ knows about models.
 
-#ifndef SKALD_CACHE_LAYOUT_H_
-#define SKALD_CACHE_LAYOUT_H_
+#ifndef SKALD_CACHE_FORM_LAYOUT_H_
+#define SKALD_CACHE_FORM_LAYOUT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +67,8 @@ class CacheLayout {
     slots_.push_back(LayerSlot{g, groups_[g].layers++});
   }
 
+  // Of the model, as given.
+  constexpr uint64_t model() const { return model_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
   // Those that keep state, in the order in which they were added.
   constexpr std::span<const LayerSlot> layers() const { return slots_; }
@@ -140,4 +142,4 @@ struct BlockGeometry {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_LAYOUT_H_
+#endif  // SKALD_CACHE_FORM_LAYOUT_H_

@@ -5,8 +5,8 @@
 // where something is missing; its bytes are not touched until then. All of that happens under the locks of all pools of
 // the batch, so that no other thread sees, or takes, what may yet be counted back.
 
-#ifndef SKALD_CACHE_BLOCK_EXCHANGE_H_
-#define SKALD_CACHE_BLOCK_EXCHANGE_H_
+#ifndef SKALD_CACHE_BLOCKS_BLOCK_EXCHANGE_H_
+#define SKALD_CACHE_BLOCKS_BLOCK_EXCHANGE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/table_lease.h"
 
 namespace skald {
 
@@ -91,7 +91,7 @@ class BlockExchange {
                        for (uint32_t i = 0; i < claim.counts[g]; ++i) {
                          const BlockId id = *pool.ledger_.Allocate(g);
                          claim.fresh.table_.groups[g].blocks.push_back(id);
-                         pool.storage_.MakeResident(g, id, pool.ledger_.block_bytes(g));
+                         pool.MakeResident(g, id);
                        }
                      }
                      return {};
@@ -120,4 +120,4 @@ class BlockExchange {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_BLOCK_EXCHANGE_H_
+#endif  // SKALD_CACHE_BLOCKS_BLOCK_EXCHANGE_H_

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RuntimeConfig: what the caller chooses per run, as against what a model is (its Config). Plain data; the
+// RuntimeConfig: what the caller chooses for caches, as against what a model is (its Config). Plain data; the
 // factories check it and name the member that is wrong.
 
-#ifndef SKALD_CACHE_RUNTIME_CONFIG_H_
-#define SKALD_CACHE_RUNTIME_CONFIG_H_
+#ifndef SKALD_CACHE_FORM_RUNTIME_CONFIG_H_
+#define SKALD_CACHE_FORM_RUNTIME_CONFIG_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <thread>
 
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/thread_pool.h"
 
 namespace skald {
 
@@ -34,9 +31,6 @@ struct RuntimeConfig {
   DType kv_type = DType::kBF16;
   // Tokens per block of the cache; a multiple of 32. Changes memory granularity, never a result.
   uint32_t block_tokens = 64;
-  // Tokens computed at a time, over all sequences of a batch: bounds the activations' memory. Changes speed, never
-  // a result.
-  uint32_t prefill_chunk = 512;
   // A resume point is kept every so many tokens; 0 keeps none beyond what the blocks themselves allow.
   uint32_t checkpoint_every = 0;
   // Resume points kept per conversation; the oldest goes first, also to make room for new tokens.
@@ -44,8 +38,6 @@ struct RuntimeConfig {
   // Tokens that can always be taken back, as when drafted tokens are rejected: the state of so many last positions is
   // kept. Costs recurrent layers one state each; attention needs nothing, windows a little.
   uint32_t rewind_tokens = 0;
-  // Threads that compute, the calling one included.
-  uint32_t threads = std::max(1u, std::thread::hardware_concurrency());
 };
 
 // Returns an error that names the first member of `runtime` that cannot work.
@@ -66,7 +58,6 @@ inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
       return refuse("block_tokens is " + std::to_string(runtime.block_tokens) + ", expected a positive multiple of " +
                     std::to_string(kTile));
     }
-    if (runtime.prefill_chunk == 0) return refuse("prefill_chunk is 0, expected at least 1 token");
     if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
       return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
     }
@@ -74,13 +65,10 @@ inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
       return refuse("rewind_tokens is " + std::to_string(runtime.rewind_tokens) + ", expected at most " +
                     std::to_string(kMaxTokens));
     }
-    if (runtime.threads == 0 || runtime.threads > kMaxThreads) {
-      return refuse("threads is " + std::to_string(runtime.threads) + ", expected 1 to " + std::to_string(kMaxThreads));
-    }
     return {};
   });
 }
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_RUNTIME_CONFIG_H_
+#endif  // SKALD_CACHE_FORM_RUNTIME_CONFIG_H_

@@ -6,9 +6,10 @@
 // No block shows what its last owner left in it. Allocate clears it; a step takes blocks without (block_exchange.h),
 // because its plan says how each of them is filled from the first byte to the last.
 
-#ifndef SKALD_CACHE_BLOCK_POOL_H_
-#define SKALD_CACHE_BLOCK_POOL_H_
+#ifndef SKALD_CACHE_BLOCKS_BLOCK_POOL_H_
+#define SKALD_CACHE_BLOCKS_BLOCK_POOL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,14 +20,15 @@
 #include <utility>
 #include <vector>
 
+#include "hwy/base.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_ledger.h"
-#include "skald/cache/block_storage.h"
-#include "skald/cache/block_table.h"
-#include "skald/cache/layout.h"
-#include "skald/cache/reclaimers.h"
-#include "skald/cache/runtime_config.h"
+#include "skald/cache/blocks/block_ledger.h"
+#include "skald/cache/blocks/block_storage.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/reclaimers.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
 
 namespace skald {
 
@@ -39,9 +41,10 @@ struct PoolUsage {
 
 class BlockPool {
  public:
-  // Use CreateBlockPool (create.h), which checks `runtime` first and makes an error of an exception.
-  BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime)
-      : layout_(layout),
+  // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and make an error of an exception.
+  BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime, bool has_bytes = true)
+      : has_bytes_(has_bytes),
+        layout_(layout),
         fingerprint_(layout.Fingerprint()),
         runtime_(runtime),
         geometries_(GeometriesOf(layout, runtime)),
@@ -49,10 +52,16 @@ class BlockPool {
         storage_(geometries_.size()),
         reclaimers_(std::make_shared<Reclaimers>()) {}
 
+  // False where blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
+  bool has_bytes() const { return has_bytes_; }
   const CacheLayout& layout() const { return layout_; }
   uint64_t fingerprint() const { return fingerprint_; }
   const RuntimeConfig& runtime() const { return runtime_; }
   const BlockGeometry& geometry(size_t group) const { return geometries_[group]; }
+  // Block numbers of `group` are below this.
+  uint64_t max_blocks(size_t group) const {
+    return std::min<uint64_t>(runtime_.cache_bytes / geometry(group).block_bytes(), kMaxBlocks);
+  }
 
   PoolUsage usage() const {
     const std::lock_guard lock(mutex_);
@@ -68,11 +77,19 @@ class BlockPool {
   // Asks for blocks to be given up, as Allocate does. Returns how many bytes that freed; 0: no one has any to give.
   uint64_t Reclaim(uint64_t missing_bytes) { return reclaimers_->Reclaim(missing_bytes); }
 
+  // The error for a call that needs bytes which this pool has not.
+  static Failure FailNoBytes() {
+    return Fail(ErrorCode::kFailedPrecondition,
+                "the pool keeps account of blocks only (CreateLedgerPool): their "
+                "bytes are elsewhere");
+  }
+
   // The error for blocks of `needed` bytes where there is no room for them.
   static Failure FailFull(uint64_t used, uint64_t limit, uint64_t needed) {
-    return Fail(ErrorCode::kResourceExhausted, "the block pool is full: " + std::to_string(used) + " of " +
-                                                   std::to_string(limit) + " bytes are used and " +
-                                                   std::to_string(needed) + " more are needed");
+    return Fail(ErrorCode::kResourceExhausted,
+                "the block pool is full: " + std::to_string(used) + " of " + std::to_string(limit) +
+                    " bytes are used and " + std::to_string(needed) + " more are needed",
+                {.needed_bytes = needed, .available_bytes = limit - used});
   }
 
   // Takes a block of `group` with one reference, owned by the caller, and clears it.
@@ -82,7 +99,7 @@ class BlockPool {
       const uint64_t bytes = geometry(group).block_bytes();
       auto id = TryAllocate(group);
       while (!id && bytes <= ledger_.limit_bytes() && Reclaim(bytes) > 0) id = TryAllocate(group);
-      if (id) std::memset(ResolveOne(group, *id), 0, bytes);
+      if (id && has_bytes_) std::memset(ResolveOne(group, *id), 0, bytes);
       return id;
     });
   }
@@ -102,9 +119,9 @@ class BlockPool {
     return ledger_.references(group, id);
   }
 
-  // Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it. A block
-  // that this pool never gave out, of a plan made on another pool, is cleared at first; std::bad_alloc is thrown where
-  // there is no memory for such a block, or for the list.
+  // Returns the bytes of a block, or of each listed block, valid as long as the caller holds a reference to it; the
+  // pool must have bytes. A block that this pool never gave out, of a plan made on another pool, is cleared at first;
+  // std::bad_alloc is thrown where there is no memory for such a block, or for the list.
   std::byte* ResolveOne(size_t group, BlockId id) {
     const std::lock_guard lock(mutex_);
     return ResidentBytes(group, id);
@@ -128,7 +145,7 @@ class BlockPool {
     const auto id = ledger_.Allocate(group);
     if (!id) return FailFull(ledger_.used_bytes(), ledger_.limit_bytes(), ledger_.block_bytes(group));
     auto stored = NoThrow("the block pool", [&]() -> Result<BlockId> {
-      storage_.MakeResident(group, *id, ledger_.block_bytes(group));
+      MakeResident(group, *id);
       return *id;
     });
     if (!stored) ledger_.DropReference(group, *id);
@@ -136,9 +153,14 @@ class BlockPool {
     return stored;
   }
 
+  void MakeResident(size_t group, BlockId id) {
+    if (has_bytes_) storage_.MakeResident(group, id, ledger_.block_bytes(group));
+  }
+
   std::byte* ResidentBytes(size_t group, BlockId id) {
+    HWY_DASSERT(has_bytes_);
     if (!storage_.IsResident(group, id)) {
-      storage_.MakeResident(group, id, ledger_.block_bytes(group));
+      MakeResident(group, id);
       std::memset(storage_.Bytes(group, id), 0, ledger_.block_bytes(group));
     }
     return storage_.Bytes(group, id);
@@ -169,6 +191,7 @@ class BlockPool {
     }
   }
 
+  const bool has_bytes_;
   const CacheLayout layout_;
   const uint64_t fingerprint_;
   const RuntimeConfig runtime_;
@@ -181,4 +204,4 @@ class BlockPool {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_BLOCK_POOL_H_
+#endif  // SKALD_CACHE_BLOCKS_BLOCK_POOL_H_

@@ -4,8 +4,8 @@
 // order in which they were added, each until it has nothing left to give: so whoever sets up a pool decides, by that
 // order, what goes first. Safe for concurrent calls.
 
-#ifndef SKALD_CACHE_RECLAIMERS_H_
-#define SKALD_CACHE_RECLAIMERS_H_
+#ifndef SKALD_CACHE_BLOCKS_RECLAIMERS_H_
+#define SKALD_CACHE_BLOCKS_RECLAIMERS_H_
 
 #include <cstdint>
 #include <functional>
@@ -81,4 +81,4 @@ class Reclaimers {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_RECLAIMERS_H_
+#endif  // SKALD_CACHE_BLOCKS_RECLAIMERS_H_

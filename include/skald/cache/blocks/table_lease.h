@@ -4,8 +4,8 @@
 // so that nothing is freed early and nothing leaks. Move-only; copying is Share(), which is O(blocks) and copies no
 // token state. Used by one thread at a time.
 
-#ifndef SKALD_CACHE_TABLE_LEASE_H_
-#define SKALD_CACHE_TABLE_LEASE_H_
+#ifndef SKALD_CACHE_BLOCKS_TABLE_LEASE_H_
+#define SKALD_CACHE_BLOCKS_TABLE_LEASE_H_
 
 #include <memory>
 #include <utility>
@@ -13,8 +13,8 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_pool.h"
-#include "skald/cache/block_table.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/block_table.h"
 
 namespace skald {
 
@@ -90,4 +90,4 @@ class TableLease {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_TABLE_LEASE_H_
+#endif  // SKALD_CACHE_BLOCKS_TABLE_LEASE_H_

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StepPlan: everything that one step does to blocks, decided before anything is computed. Plain data without
-// pointers: it can be recorded, or sent to another process and run there on a pool of the same layout.
+// StepPlan: everything that one step does, decided before anything is computed: what becomes of which block, which
+// tokens are computed together, what is wanted of them. Plain data without pointers: it can be recorded, or sent
+// (step_plan_bytes.h) to another process and carried out there, on a pool of the same layout. The tokens themselves are
+// not part of it.
 
-#ifndef SKALD_CACHE_STEP_PLAN_H_
-#define SKALD_CACHE_STEP_PLAN_H_
+#ifndef SKALD_CACHE_STEPS_STEP_PLAN_H_
+#define SKALD_CACHE_STEPS_STEP_PLAN_H_
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "skald/cache/block_table.h"
+#include "skald/cache/blocks/block_table.h"
 
 namespace skald {
+
+// What is wanted of a token's row.
+enum class Want : uint8_t {
+  kNothing,  // only its effect on the cache
+  kLogits,   // [vocab_size], for the token that follows it
+  kHidden,   // [model_dim], the final norm's output that the logits are made from
+};
 
 // Copy-on-write: the whole block `source` is copied to `target` before the first pass.
 struct BlockCopy {
@@ -44,8 +53,10 @@ struct StateSave {
 
 // One sequence's part of a step: the tokens at [first_position, first_position + num_tokens) are computed.
 struct SequencePlan {
+  uint32_t pool = 0;  // which of the step's pools has its blocks (Step::pools)
   uint32_t first_position = 0;
   uint32_t num_tokens = 0;
+  std::vector<Want> wants = {};  // [num_tokens]
   // For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
   // may name one block for two places: it is written again once what it held is out of the window. For each recurrent
   // group, the state that the step begins with; none at position 0.
@@ -69,7 +80,10 @@ struct PassSlice {
 using Pass = std::vector<PassSlice>;
 
 struct StepPlan {
+  uint64_t model = 0;  // whose caches it is about (CacheLayout::model)
+  uint32_t block_tokens = 0;
   std::vector<SequencePlan> sequences;
+  // In order: the first sequence from its first token to its last, then the next one.
   std::vector<Pass> passes;
 };
 
@@ -94,4 +108,4 @@ inline std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequen
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_STEP_PLAN_H_
+#endif  // SKALD_CACHE_STEPS_STEP_PLAN_H_

@@ -4,8 +4,8 @@
 // two groups can stand at different positions. Plain data without pointers: it can be copied, compared, recorded
 // and sent. It owns nothing; TableLease (table_lease.h) ties a table to the references it holds.
 
-#ifndef SKALD_CACHE_BLOCK_TABLE_H_
-#define SKALD_CACHE_BLOCK_TABLE_H_
+#ifndef SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_
+#define SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -16,6 +16,9 @@ namespace skald {
 
 // Number of a block within its group of a pool.
 using BlockId = uint32_t;
+
+// No group has more blocks; a step numbers those that it does not have yet from here on.
+inline constexpr BlockId kMaxBlocks = BlockId{1} << 31;
 
 // The blocks of one group.
 //
@@ -102,4 +105,4 @@ inline uint32_t FirstRetained(const BlockTable& table, uint32_t first_stored) {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_BLOCK_TABLE_H_
+#endif  // SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_

@@ -7,8 +7,8 @@
 // State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
 // and forks, checkpoints and rewinding share what is there.
 
-#ifndef SKALD_CACHE_SEQUENCE_PLANNER_H_
-#define SKALD_CACHE_SEQUENCE_PLANNER_H_
+#ifndef SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
+#define SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -18,15 +18,15 @@
 #include <utility>
 #include <vector>
 
-#include "skald/cache/block_pool.h"
-#include "skald/cache/block_table.h"
-#include "skald/cache/step_plan.h"
-#include "skald/cache/table_lease.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/table_lease.h"
+#include "skald/cache/steps/step_plan.h"
 
 namespace skald {
 
-// The provisional number of a group's i-th new block. No pool has so many blocks.
-inline constexpr BlockId kFirstNewBlock = BlockId{1} << 31;
+// The provisional number of a group's i-th new block.
+inline constexpr BlockId kFirstNewBlock = kMaxBlocks;
 constexpr BlockId NewBlock(uint32_t i) { return kFirstNewBlock + i; }
 constexpr bool IsNewBlock(BlockId id) { return id >= kFirstNewBlock; }
 
@@ -44,8 +44,6 @@ class SequencePlanner {
         end_(table.tokens + num_tokens),
         rewind_to_(end_ - std::min(end_, pool.runtime().rewind_tokens)),
         num_new_(table.groups.size(), 0) {
-    plan_.first_position = table.tokens;
-    plan_.num_tokens = num_tokens;
     plan_.groups.resize(table.groups.size());
   }
 
@@ -62,7 +60,14 @@ class SequencePlanner {
     }
   }
 
-  SequencePlan TakePlan() { return std::move(plan_); }
+  // Moves what was planned to `plan`, which has pool, tokens and wants.
+  void TakePlan(SequencePlan& plan) {
+    plan.groups = std::move(plan_.groups);
+    plan.saves = std::move(plan_.saves);
+    plan.copies = std::move(plan_.copies);
+    plan.clears = std::move(plan_.clears);
+    plan.moves = std::move(plan_.moves);
+  }
 
   // How many new blocks of each group the plan needs.
   const std::vector<uint32_t>& num_new() const { return num_new_; }
@@ -242,4 +247,4 @@ class SequencePlanner {
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_SEQUENCE_PLANNER_H_
+#endif  // SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_

@@ -4,15 +4,15 @@
 // block of kTile tokens is, so it is a block's content cut at fixed positions, and copying it is copying a few long
 // runs of bytes.
 
-#ifndef SKALD_CACHE_TILE_H_
-#define SKALD_CACHE_TILE_H_
+#ifndef SKALD_CACHE_FORM_TILE_H_
+#define SKALD_CACHE_FORM_TILE_H_
 
 #include <cstddef>
 #include <cstring>
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/cache/layout.h"
+#include "skald/cache/form/layout.h"
 
 namespace skald {
 
@@ -85,4 +85,4 @@ inline void ClearTileTokens(const BlockGeometry& tile, DType type, size_t begin,
 
 }  // namespace skald
 
-#endif  // SKALD_CACHE_TILE_H_
+#endif  // SKALD_CACHE_FORM_TILE_H_

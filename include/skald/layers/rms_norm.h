@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RMSNorm, Zhang and Sennrich 2019 (arXiv:1910.07467): rows are divided by the root of the mean of their squares.
+
+#ifndef SKALD_LAYERS_RMS_NORM_H_
+#define SKALD_LAYERS_RMS_NORM_H_
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "skald/layers/norm.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct RmsNorm {
+  static constexpr std::string_view kName = "RMSNorm";
+
+  float epsilon = 1e-5f;
+  bool unit_offset = false;  // multiplies by one plus the parameter, as Gemma does
+
+  friend constexpr bool operator==(const RmsNorm&, const RmsNorm&) = default;
+
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("epsilon", self.epsilon);
+    visit("unit_offset", self.unit_offset);
+  }
+
+  constexpr const char* WhyImpossible() const {
+    return epsilon > 0.0f ? nullptr : "kNormEpsilon must be positive: it keeps a norm from dividing by zero.";
+  }
+
+  // What it multiplies by, [size]: with unit_offset that is one plus the parameter, so that kernels know one form.
+  using Weights = std::vector<float>;
+
+  void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const {
+    list.AddNorm(weights, name, size, unit_offset);
+  }
+
+  void Run(const Weights& weights, const NormRun& run) const {
+    run.ops.Norm(run.input, run.rows, weights, epsilon, run.output);
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_RMS_NORM_H_
