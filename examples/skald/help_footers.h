@@ -46,6 +46,7 @@ be running.)";
 inline constexpr const char* kInspectFooter = R"(Examples:
   skald inspect tinyllama-1.1b-chat.gguf
   skald inspect ~/gemma-2-2b-it
+  skald inspect --config ~/gemma-2-2b-it > my_model.h
 It prints the metadata, the Config that the model runs with or why there is
 none, and the name, type, shape and size of every tensor; of a packed file also
 what it was packed from. No weights are read.)";

@@ -301,6 +301,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   inspect.add_option("PATH", options.model, "Folder, safetensors file, index of shards, GGUF file or packed file")
       ->required()
       ->type_name("");
+  inspect.add_flag("--config", options.only_config, "Print only the model's Config, as C++ to paste into a program");
   inspect.footer(kInspectFooter);
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);

@@ -72,6 +72,8 @@ struct Options {
   std::filesystem::path packed_cache;  // folder with weights packed by earlier runs; empty: none
   std::filesystem::path packed;        // the file to pack into, or to verify
 
+  bool only_config = false;  // inspect: print the Config, and nothing else
+
   BenchOptions bench;
 
   std::filesystem::path store;          // the folder of chunks to look into

@@ -4,6 +4,7 @@
 
 #include "skald/configs/readers/config_gguf.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -125,6 +126,32 @@ TEST_CASE("What older files leave out has the format's defaults") {
   Described scaled = Describe<Llama2_7B>();
   scaled.metadata["llama.rope.scale_linear"] = 4.0;
   CHECK(Identified(scaled).find("rope_type (linear, expected default)") != std::string::npos);
+}
+
+TEST_CASE("The query scale of Gemma comes from the metadata, or is that of the published model with these sizes") {
+  Described file = Describe<Gemma2_27B>();
+  file.metadata["gemma2.attention.scale"] = 1.0f / std::sqrt(144.0f);
+  CHECK(Identified(file) == "gemma2-27b");
+  file.metadata["gemma2.attention.scale"] = 1.0f / std::sqrt(128.0f);
+  CHECK(Identified(file).find("query_pre_attn_scalar (128, expected 144)") != std::string::npos);
+  file.metadata["gemma2.attention.scale"] = 0.3f;  // of no whole number
+  const auto read = ParseConfigGguf(file.metadata, file.facts);
+  REQUIRE(read);
+  CHECK(static_cast<float>(1.0 / std::sqrt(read->front().spec.blocks[0].layers[0].As<Attention>()->query_pre_scale)) ==
+        0.3f);
+
+  for (const char* name : {"block_count", "embedding_length", "attention.head_count"}) {
+    for (Described changed : {Describe<Gemma2_27B>(), Describe<Gemma3_27B>()}) {
+      const std::string prefix = changed.metadata["general.architecture"].get<std::string>() + ".";
+      const int size = changed.metadata[prefix + name];
+      changed.metadata[prefix + name] = 2 * size;
+      CHECK(Identified(changed) == "metadata: " + prefix +
+                                       "attention.scale is missing or null, and no published model of this family has "
+                                       "as many layers, heads and sizes");
+      changed.metadata[prefix + "attention.scale"] = 0.0625;
+      CHECK(Identified(changed).find("no Config fits; the nearest, ") == 0);
+    }
+  }
 }
 
 TEST_CASE("A value that is missing or cannot be right is named") {

@@ -94,7 +94,6 @@ TEST_CASE("what Skald would compute wrongly in RecurrentGemma is refused") {
   const auto check = [](const json& changes, ErrorCode code, const std::string& part) {
     CheckRefused(With(JsonOf<RecurrentGemma_2B>(), changes), code, part);
   };
-  check({{"attention_bias", true}}, ErrorCode::kUnsupported, "attention_bias is true; what Skald supports is false");
   check({{"hidden_activation", "gelu"}}, ErrorCode::kUnsupported, "hidden_activation is \"gelu\"");
   check({{"rope_scaling", {{"type", "linear"}}}}, ErrorCode::kUnsupported, "rope_scaling is an object");
   check({{"rope_parameters", {{"rope_type", "yarn"}}}}, ErrorCode::kUnsupported,

@@ -350,14 +350,64 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
   });
 }
 
+TEST_CASE("a quantised checkpoint is refused by the name of its method") {
+  const auto quantised = [](const char* method) { return Changed("quantization_config", {{"quant_method", method}}); };
+  CheckRefused({
+      {quantised("gptq"), ErrorCode::kUnsupported,
+       "quantization_config.quant_method is \"gptq\"; what Skald supports is F32, F16, BF16 and the types of GGUF "
+       "files"},
+      {quantised("awq"), ErrorCode::kUnsupported, "quant_method is \"awq\""},
+      {quantised("fp8"), ErrorCode::kUnsupported, "quant_method is \"fp8\""},
+      {quantised("bitsandbytes"), ErrorCode::kUnsupported, "quant_method is \"bitsandbytes\""},
+      {Changed("compression_config", {{"quant_method", "compressed-tensors"}}), ErrorCode::kUnsupported,
+       "compression_config.quant_method is \"compressed-tensors\""},
+      {Changed("quantization_config", {{"load_in_8bit", true}}), ErrorCode::kUnsupported,
+       "quantization_config is an object; what Skald supports is F32"},
+      {Changed("quantization_config", "gptq"), ErrorCode::kUnsupported, "quantization_config is \"gptq\""},
+      {With(JsonOf<Mamba_130M>(), {{"quantization_config", {{"quant_method", "fp8"}}}}).dump(), ErrorCode::kUnsupported,
+       "quant_method is \"fp8\""},
+  });
+  json multimodal = {{"model_type", "gemma3"}, {"text_config", json::object()}};
+  multimodal["text_config"]["quantization_config"]["quant_method"] = "torchao";
+  CheckRefused({{multimodal.dump(), ErrorCode::kUnsupported, "text_config.quantization_config.quant_method is"}});
+  multimodal["text_config"].clear();
+  multimodal["quantization_config"]["quant_method"] = "awq";
+  CheckRefused({{multimodal.dump(), ErrorCode::kUnsupported, "quantization_config.quant_method is \"awq\""}});
+  json plain = JsonOf<Llama2_7B>();
+  plain["quantization_config"] = nullptr;
+  CheckIs<Llama2_7B>(plain);
+}
+
+TEST_CASE("biases are read where the family's class reads them") {
+  const json attention = {{"attention_bias", true}};
+  for (const json& config :
+       {JsonOf<Llama3_2_1B>(), JsonOf<Qwen3_4B>(), JsonOf<Gemma_2B>(), JsonOf<Gemma2_2B>(), JsonOf<Gemma3_1B>()}) {
+    ShortForm expected = Parsed(config);
+    CHECK_FALSE(expected.qkv_bias);
+    expected.qkv_bias = expected.attention_output_bias = true;
+    CheckSame(With(config, attention), expected);
+  }
+  ShortForm llama = ShortFormOf<Llama3_2_1B>();
+  llama.feed_forward_bias = true;
+  CheckSame(With(JsonOf<Llama3_2_1B>(), {{"mlp_bias", true}}), llama);
+  ShortForm recurrent = ShortFormOf<RecurrentGemma_2B>();
+  recurrent.qkv_bias = true;
+  CheckSame(With(JsonOf<RecurrentGemma_2B>(), attention), recurrent);
+
+  CheckIs<Qwen2_5_0_5B>(With(JsonOf<Qwen2_5_0_5B>(), attention));  // which has them of q, k and v, and no others
+  CheckRefused({
+      {With(JsonOf<Mistral_7B_V0_1>(), attention).dump(), ErrorCode::kUnsupported, "attention_bias is true"},
+      {With(JsonOf<Qwen3_4B>(), {{"mlp_bias", true}}).dump(), ErrorCode::kUnsupported, "mlp_bias is true"},
+      {Changed("attention_bias", 1), ErrorCode::kDataLoss, "attention_bias must be true or false"},
+      {Changed("mlp_bias", "yes"), ErrorCode::kDataLoss, "mlp_bias must be true or false"},
+  });
+}
+
 TEST_CASE("what Skald would compute wrongly is refused") {
   CheckRefused({
-      {Changed("attention_bias", true), ErrorCode::kUnsupported, "attention_bias is true"},
-      {Changed("mlp_bias", true), ErrorCode::kUnsupported, "mlp_bias is true"},
       {Changed("use_bidirectional_attention", true), ErrorCode::kUnsupported, "use_bidirectional_attention is true"},
       {Changed("hidden_activation", "relu2"), ErrorCode::kUnsupported, "hidden_activation is \"relu2\""},
   });
-  CheckIs<Qwen2_5_0_5B>(With(JsonOf<Qwen2_5_0_5B>(), {{"attention_bias", true}}));  // which it has
 }
 
 TEST_CASE("long and strange values make short sentences in ASCII") {

@@ -58,10 +58,8 @@ TEST_CASE("reference models are identified in the spelling of every version that
       {"gemma3", "golden-gemma3"}, {"mamba", "golden-mamba"},
       {"mamba2", "golden-mamba2"}, {"recurrent_gemma", "golden-recurrent-gemma"}};
   for (const auto& [family, name] : families) {
-    const auto folder = TestDataPath(std::string("golden/a/") + family);
-    if (!folder) continue;
     int spellings = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(*folder)) {
+    for (const auto& entry : std::filesystem::directory_iterator(GoldenPath(family))) {
       if (!entry.path().filename().string().starts_with("config")) continue;
       CAPTURE(entry.path().string());
       CHECK(Identified(ReadFile(entry.path())) == name);
@@ -72,8 +70,7 @@ TEST_CASE("reference models are identified in the spelling of every version that
 }
 
 TEST_CASE("stories260K is identified") {
-  if (const auto path = TestDataPath("models/stories260K/config.json"))
-    CHECK(Identified(ReadFile(*path)) == "stories260k");
+  CHECK(Identified(ReadFile(GoldenPath("stories260K/config.json"))) == "stories260k");
 }
 
 // Every Config of the list as a config.json with nothing left out.

@@ -5,6 +5,7 @@
 usage: gguf_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """
 
+import re
 import sys
 import unittest
 
@@ -75,6 +76,18 @@ class Gguf(TestCase):
             out, _ = self.run_skald("inspect", path)
             self.assertRegex(out, r"\A.*model.safetensors: safetensors\nfamily: gemma3_text\nConfig: demo\ntensors:\n")
             self.assertRegex(out, r"\n  'model.norm.weight' +BF16 +\[256\] +512 bytes\n")
+
+    def test_inspect_prints_the_config_to_paste(self):
+        """tests/compile/config_texts.cc compiles such texts."""
+        out, _ = self.run_skald("inspect", "--config", self.file)
+        self.assertRegex(out, r"(?s)\A#include <array>\n.*\nstruct Demo {\n"
+                              r'  static constexpr std::string_view kName = "demo";\n'
+                              r'  static constexpr std::string_view kModelType = "gemma3_text";\n.*\n};\n\Z')
+        for path in (DEMO, DEMO / "model.safetensors"):
+            same, _ = self.run_skald("inspect", path, "--config")
+            self.assertEqual(same.replace("emo_model", "emo"), out)
+        for path in (self.changed({"gemma3.block_count": None}), self.folder):
+            self.refused(1, f"{re.escape(str(path))}.*", "inspect", "--config", path)
 
     def test_inspect_says_why_there_is_no_config(self):
         path = self.changed({"gemma3.embedding_length": 320})  # no obstacle, did the tensors have that size too

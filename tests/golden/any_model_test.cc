@@ -27,15 +27,14 @@ std::vector<float> Logits(const AnyModel& model, const std::vector<int32_t>& tok
 
 template <class C>
 void CheckFamily(const std::string& family) {
-  const auto folder = TestDataPath("golden/a/" + family);
-  if (!folder) return;
+  const auto folder = GoldenPath(family);
   CAPTURE(family);
-  const std::vector<int32_t> prompt = ReferenceTensors(*folder / "golden.safetensors").Tokens("input_ids", 0);
-  const auto any = LoadAnyModel(*folder);
+  const std::vector<int32_t> prompt = ReferenceTensors(folder / "golden.safetensors").Tokens("input_ids", 0);
+  const auto any = LoadAnyModel(folder);
   REQUIRE_MESSAGE(any.has_value(), any.error().message);
   CHECK(any->spec() == SpecOf<C>());
   CHECK(Fingerprint(any->spec()) == Fingerprint(SpecOf<C>()));
-  const std::vector<float> expected = Logits(*LoadModel<C>(*folder), prompt), found = Logits(*any, prompt);
+  const std::vector<float> expected = Logits(*LoadModel<C>(folder), prompt), found = Logits(*any, prompt);
   REQUIRE(found.size() == expected.size());
   CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
 }
@@ -54,8 +53,7 @@ TEST_CASE("a model known by its config.json alone computes the bits that its Con
 }
 
 TEST_CASE("a vocabulary of another size than a Config's is no obstacle") {
-  const auto folder = TestDataPath("golden/a/llama");
-  if (!folder) return;
+  const auto folder = GoldenPath("llama");
   ModelSpec spec = SpecOf<GoldenLlama>();
   spec.vocab_size += 1;
   const AnyModel model("odd", RandomWeights(spec, 3), StandardLayers::Functions());

@@ -95,12 +95,10 @@ void CheckStates(const Model<C>& model, const ReferenceTensors& reference, size_
 
 template <class C>
 void CheckCheckpoint(const std::string& weights, const std::string& recorded) {
-  const auto weights_path = TestDataPath(weights), recorded_path = TestDataPath(recorded);
-  if (!weights_path || !recorded_path) return;
   CAPTURE(weights);
-  const auto model = LoadModel<C>(*weights_path, {.dtype = DType::kF32});
+  const auto model = LoadModel<C>(GoldenPath(weights), {.dtype = DType::kF32});
   REQUIRE(model);
-  const ReferenceTensors reference(*recorded_path);
+  const ReferenceTensors reference(GoldenPath(recorded));
   for (size_t row = 0; row < 2; ++row) {
     const std::vector<int32_t> prompt = reference.Tokens("input_ids", row);
     CheckRows(*model, prompt, Want::kHidden, reference.Floats("hidden_last", row));
@@ -113,7 +111,7 @@ void CheckCheckpoint(const std::string& weights, const std::string& recorded) {
 
 template <class C>
 void CheckFolder(const std::string& folder) {
-  CheckCheckpoint<C>("golden/a/" + folder + "/model.safetensors", "golden/a/" + folder + "/golden.safetensors");
+  CheckCheckpoint<C>(folder + "/model.safetensors", folder + "/golden.safetensors");
 }
 
 TEST_CASE("Llama with RoPE scaling agrees with Hugging Face") { CheckFolder<GoldenLlama>("llama"); }
@@ -131,15 +129,13 @@ TEST_CASE("Mamba agrees with Hugging Face") { CheckFolder<GoldenMamba>("mamba");
 TEST_CASE("Mamba 2 agrees with Hugging Face") { CheckFolder<GoldenMamba2>("mamba2"); }
 
 TEST_CASE("a bf16 checkpoint computed in f32 agrees with Hugging Face") {
-  CheckCheckpoint<GoldenLlama>("golden/a/llama/model.bf16.safetensors", "golden/a/llama/golden.bf16.safetensors");
+  CheckCheckpoint<GoldenLlama>("llama/model.bf16.safetensors", "llama/golden.bf16.safetensors");
 }
 
 TEST_CASE("stories260K tells its published story") {
-  const auto folder = TestDataPath("models/stories260K");
-  if (!folder) return;
-  const auto model = LoadModel<Stories260K>(*folder, {.dtype = DType::kF32});
+  const auto model = LoadModel<Stories260K>(GoldenPath("stories260K"), {.dtype = DType::kF32});
   REQUIRE(model);
-  const ReferenceTensors reference(*folder / "golden.safetensors");
+  const ReferenceTensors reference(GoldenPath("stories260K/golden.safetensors"));
   const std::vector<int32_t> story = reference.AllTokens("tokens");
   CheckRows(*model, {story.begin(), story.end() - 1}, Want::kLogits, reference.AllFloats("logits"));
   CHECK(Greedy(*model, {story[0]}, story.size() - 1) == std::vector<int32_t>(story.begin() + 1, story.end()));

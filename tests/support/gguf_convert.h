@@ -102,6 +102,8 @@ GgufValues GgufMetadata(const std::string& architecture) {
   values.U32(name("embedding_length"), C::kModelDim).U32(name("feed_forward_length"), form.feed_forward_dim);
   values.U32(name("attention.head_count"), form.heads).U32(name("attention.head_count_kv"), form.kv_heads);
   values.U32(name("attention.key_length"), form.head_dim).U32(name("attention.value_length"), form.head_dim);
+  // Models that were published need not say this one.
+  if (form.post_norms) values.F32(name("attention.scale"), static_cast<float>(1.0 / std::sqrt(form.query_pre_scale)));
   values.F32(name("attention.layer_norm_rms_epsilon"), C::kNormEpsilon).U32(name("context_length"), 4096);
   values.F32(name("rope.freq_base"), static_cast<float>(C::kRope.base));
   if (architecture != "llama" && form.window > 0) values.U32(name("attention.sliding_window"), form.window);

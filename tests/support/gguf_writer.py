@@ -106,6 +106,7 @@ def gemma3_values(config):
             "gemma3.attention.head_count_kv": config["num_key_value_heads"],
             "gemma3.attention.key_length": config["head_dim"], "gemma3.attention.value_length": config["head_dim"],
             "gemma3.attention.layer_norm_rms_epsilon": config["rms_norm_eps"],
+            "gemma3.attention.scale": config["query_pre_attn_scalar"] ** -0.5,
             "gemma3.attention.sliding_window": config["sliding_window"],
             "gemma3.attention.sliding_window_pattern": config["sliding_window_pattern"],
             "gemma3.rope.freq_base": config["rope_theta"]}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Finds files that tests read. Small ones are part of the repository. Larger reference files (checkpoints with
-// recorded logits, tokenizer vectors) live in an optional folder outside of it, named by the environment variable
-// SKALD_TEST_DATA or, without it, when the build is configured. A test without its data says so and returns, and
-// then the whole executable is reported as skipped instead of passed (tests/main.cc):
+// Finds files that tests read. Nearly all are part of the repository. What its licence keeps out (the tokenizer of
+// Llama 2) lives in an optional folder outside of it, named by the environment variable SKALD_TEST_DATA or, without it,
+// when the build is configured. A test without its data says so and returns, and then the whole executable is reported
+// as skipped instead of passed (tests/main.cc):
 //
-//   const auto folder = TestDataPath("golden/a/llama");
-//   if (!folder) return;
+//   const auto path = TestDataPath("models/tokenizers/llama2.model");
+//   if (!path) return;
 
 #ifndef SKALD_TESTS_SUPPORT_TEST_DATA_H_
 #define SKALD_TESTS_SUPPORT_TEST_DATA_H_
@@ -23,7 +23,7 @@ namespace skald {
 // How many look-ups of this process found nothing.
 inline int missing_test_data = 0;
 
-// Returns the path of a file or folder inside the folder with reference files, or nothing if it is not there.
+// Returns the path of a file or folder inside the optional folder, or nothing if it is not there.
 inline std::optional<std::filesystem::path> TestDataPath(const std::string& name) {
   const char* folder = std::getenv("SKALD_TEST_DATA");
   const auto path = std::filesystem::path(folder ? folder : SKALD_TEST_DATA) / name;
@@ -37,6 +37,9 @@ inline std::optional<std::filesystem::path> TestDataPath(const std::string& name
 inline std::filesystem::path RepositoryPath(const std::string& name) {
   return std::filesystem::path(SKALD_REPOSITORY) / name;
 }
+
+// Returns the path of a reference checkpoint, or of a file of one, as in "llama/golden.safetensors".
+inline std::filesystem::path GoldenPath(const std::string& name) { return RepositoryPath("tests/golden/data/" + name); }
 
 }  // namespace skald
 

@@ -35,12 +35,10 @@ std::string StreamedText(const Tokenizer& tokenizer, const std::vector<int32_t>&
 }
 
 TEST_CASE("recorded vectors of a byte-pair and a unigram model are reproduced") {
-  const auto folder = TestDataPath("golden/a/tokenizers");
-  if (!folder) return;
   for (const std::string name : {"bpe", "unigram"}) {
     CAPTURE(name);
-    const Tokenizer tokenizer = LoadTokenizer(*folder / (name + ".model"));
-    const auto vectors = nlohmann::json::parse(ReadBytes(*folder / (name + ".vectors.json")));
+    const Tokenizer tokenizer = LoadTokenizer(GoldenPath("tokenizers/" + name + ".model"));
+    const auto vectors = nlohmann::json::parse(ReadBytes(GoldenPath("tokenizers/" + name + ".vectors.json")));
     CHECK(tokenizer.vocab_size() == vectors["vocab_size"].get<size_t>());
     CHECK(tokenizer.bos_id().value_or(-1) == vectors["bos_id"].get<int32_t>());
     CHECK(tokenizer.eos_id().value_or(-1) == vectors["eos_id"].get<int32_t>());
@@ -62,7 +60,7 @@ TEST_CASE("recorded vectors of a byte-pair and a unigram model are reproduced") 
   }
 }
 
-TEST_CASE("the vectors of llama.cpp for the Llama 2 tokenizer are reproduced") {
+TEST_CASE("the vectors of llama.cpp for the tokenizer of Llama 2 are reproduced") {
   const auto folder = TestDataPath("models/tokenizers");
   if (!folder) return;
   const Tokenizer tokenizer = LoadTokenizer(*folder / "llama2.model");
@@ -92,9 +90,7 @@ TEST_CASE("the vectors of llama.cpp for the Llama 2 tokenizer are reproduced") {
 TEST_CASE(
     "the tokenizer of stories260K has the vocabulary of its model and BOS, EOS where Llama has "
     "them") {
-  const auto folder = TestDataPath("models/stories260K");
-  if (!folder) return;
-  const Tokenizer tokenizer = LoadTokenizer(*folder / "tokenizer.model");
+  const Tokenizer tokenizer = LoadTokenizer(GoldenPath("stories260K/tokenizer.model"));
   CHECK(CheckVocabulary(tokenizer, 512).has_value());
   CHECK(tokenizer.vocab_size() == 512);
   CHECK(tokenizer.bos_id() == 1);

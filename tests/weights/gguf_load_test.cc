@@ -50,19 +50,18 @@ void CheckConversion(const std::vector<NewTensor>& tensors, const std::string& a
 
 template <ModelConfig C>
 void CheckGolden(const std::string& folder, const std::string& architecture) {
-  const auto path = TestDataPath(folder + "/model.safetensors");
-  if (path) CheckConversion<C>(RawFile(*path).Tensors(), architecture);
+  CheckConversion<C>(RawFile(GoldenPath(folder + "/model.safetensors")).Tensors(), architecture);
 }
 
 TEST_CASE("A checkpoint of each family arrives from GGUF as from safetensors") {
-  CheckGolden<GoldenLlama>("golden/a/llama", "llama");
-  CheckGolden<GoldenMistral>("golden/a/mistral", "llama");
-  CheckGolden<GoldenQwen2>("golden/a/qwen2", "qwen2");
-  CheckGolden<GoldenQwen3>("golden/a/qwen3", "qwen3");
-  CheckGolden<GoldenGemma>("golden/a/gemma", "gemma");
-  CheckGolden<GoldenGemma2>("golden/a/gemma2", "gemma2");
-  CheckGolden<GoldenGemma3>("golden/a/gemma3", "gemma3");
-  CheckGolden<Stories260K>("models/stories260K", "llama");
+  CheckGolden<GoldenLlama>("llama", "llama");
+  CheckGolden<GoldenMistral>("mistral", "llama");
+  CheckGolden<GoldenQwen2>("qwen2", "qwen2");
+  CheckGolden<GoldenQwen3>("qwen3", "qwen3");
+  CheckGolden<GoldenGemma>("gemma", "gemma");
+  CheckGolden<GoldenGemma2>("gemma2", "gemma2");
+  CheckGolden<GoldenGemma3>("gemma3", "gemma3");
+  CheckGolden<Stories260K>("stories260K", "llama");
 }
 
 TEST_CASE("Weights with every optional tensor arrive from GGUF") {
@@ -77,9 +76,8 @@ using Candidates = ConfigList<TinyLlama_1_1B, Gemma_2B, C>;
 
 template <ModelConfig C>
 void CheckIdentified(const std::string& folder, const std::string& architecture) {
-  const auto path = TestDataPath(folder + "/model.safetensors");
-  if (!path) return;
-  std::vector<NewGgufTensor> tensors = GgufTensors<C>(RawFile(*path).Tensors(), architecture);
+  std::vector<NewGgufTensor> tensors =
+      GgufTensors<C>(RawFile(GoldenPath(folder + "/model.safetensors")).Tensors(), architecture);
   if (C::kRope.scaling == RopeScaling::kLlama3) tensors.push_back(RopeDivisors(C::kRope, C::kHeadDim));
   const WrittenFile file(GgufMetadata<C>(architecture), tensors);
   const auto checkpoint = Checkpoint::Open(file.path());
@@ -92,11 +90,11 @@ void CheckIdentified(const std::string& folder, const std::string& architecture)
 }
 
 TEST_CASE("A GGUF file with tensors and metadata names its Config") {
-  CheckIdentified<GoldenLlama>("golden/a/llama", "llama");
-  CheckIdentified<GoldenQwen2>("golden/a/qwen2", "qwen2");
-  CheckIdentified<GoldenQwen3>("golden/a/qwen3", "qwen3");
-  CheckIdentified<GoldenGemma>("golden/a/gemma", "gemma");
-  CheckIdentified<Stories260K>("models/stories260K", "llama");
+  CheckIdentified<GoldenLlama>("llama", "llama");
+  CheckIdentified<GoldenQwen2>("qwen2", "qwen2");
+  CheckIdentified<GoldenQwen3>("qwen3", "qwen3");
+  CheckIdentified<GoldenGemma>("gemma", "gemma");
+  CheckIdentified<Stories260K>("stories260K", "llama");
 }
 
 // Returns the error of loading these tensors as a TinyModel, behind the name of the file.

@@ -72,11 +72,10 @@ void CheckLayer(const BlockWeights& mixer, const BlockWeights& mlp, const std::s
 
 template <ModelConfig C>
 void CheckFile(const std::string& name) {
-  const auto path = TestDataPath(name);
-  if (!path) return;
-  const testing::RawFile file(*path);
+  const auto path = GoldenPath(name);
+  const testing::RawFile file(path);
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const Result<ModelWeights> weights = LoadWeights<C>(*path, {.dtype = dtype, .threads = 2});
+    const Result<ModelWeights> weights = LoadWeights<C>(path, {.dtype = dtype, .threads = 2});
     REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
     const Expectation expect{file, dtype, ShortFormOf<C>().unit_offset_norms};
     CHECK(expect.Matrix(weights->embedding, "", {"model.embed_tokens.weight"}));
@@ -92,23 +91,22 @@ void CheckFile(const std::string& name) {
 }
 
 TEST_CASE("Every element of every reference checkpoint arrives where it belongs") {
-  CheckFile<testing::GoldenLlama>("golden/a/llama/model.safetensors");
-  CheckFile<testing::GoldenLlama>("golden/a/llama/model.bf16.safetensors");
-  CheckFile<testing::GoldenMistral>("golden/a/mistral/model.safetensors");
-  CheckFile<testing::GoldenQwen2>("golden/a/qwen2/model.safetensors");
-  CheckFile<testing::GoldenQwen3>("golden/a/qwen3/model.safetensors");
-  CheckFile<testing::GoldenGemma>("golden/a/gemma/model.safetensors");
-  CheckFile<testing::GoldenGemma2>("golden/a/gemma2/model.safetensors");
-  CheckFile<testing::GoldenGemma3>("golden/a/gemma3/model.safetensors");
-  CheckFile<testing::Stories260K>("models/stories260K/model.safetensors");
+  CheckFile<testing::GoldenLlama>("llama/model.safetensors");
+  CheckFile<testing::GoldenLlama>("llama/model.bf16.safetensors");
+  CheckFile<testing::GoldenMistral>("mistral/model.safetensors");
+  CheckFile<testing::GoldenQwen2>("qwen2/model.safetensors");
+  CheckFile<testing::GoldenQwen3>("qwen3/model.safetensors");
+  CheckFile<testing::GoldenGemma>("gemma/model.safetensors");
+  CheckFile<testing::GoldenGemma2>("gemma2/model.safetensors");
+  CheckFile<testing::GoldenGemma3>("gemma3/model.safetensors");
+  CheckFile<testing::Stories260K>("stories260K/model.safetensors");
 }
 
 TEST_CASE("The Config of another model of the same family does not fit") {
-  const auto path = TestDataPath("golden/a/llama");
-  if (!path) return;
-  const Result<ModelWeights> weights = LoadWeights<testing::Stories260K>(*path);
+  const auto path = GoldenPath("llama");
+  const Result<ModelWeights> weights = LoadWeights<testing::Stories260K>(path);
   REQUIRE(!weights);
-  CHECK(weights.error().message == (*path / "model.safetensors").string() +
+  CHECK(weights.error().message == (path / "model.safetensors").string() +
                                        ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
 }
 

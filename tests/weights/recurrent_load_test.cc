@@ -198,11 +198,10 @@ void CheckMambaBlocks(const ModelWeights& weights, const Expectation& expect) {
 template <ModelConfig C>
 void CheckGolden(const std::string& folder, const std::string& body, const std::string& embedding,
                  void (*check_blocks)(const ModelWeights&, const Expectation&)) {
-  const auto path = TestDataPath("golden/a/" + folder + "/model.safetensors");
-  if (!path) return;
-  const testing::RawFile file(*path);
+  const auto path = GoldenPath(folder + "/model.safetensors");
+  const testing::RawFile file(path);
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    const Result<ModelWeights> weights = LoadWeights<C>(*path, {.dtype = dtype, .threads = 2});
+    const Result<ModelWeights> weights = LoadWeights<C>(path, {.dtype = dtype, .threads = 2});
     REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
     const Expectation expect{[&](const std::string& name) { return file.Tensor(name); }, dtype};
     CHECK(expect.Matrix(weights->embedding, {body + embedding}));
@@ -252,23 +251,17 @@ void CheckExtras(const std::vector<NewTensor>& tensors, const std::string& layer
 
 TEST_CASE("A recurrent reference checkpoint with one damage is refused with the tensor's name") {
   const auto tensors_of = [](const std::string& folder) {
-    const auto path = TestDataPath("golden/a/" + folder + "/model.safetensors");
-    return path ? testing::RawFile(*path).Tensors() : std::vector<NewTensor>();
+    return testing::RawFile(GoldenPath(folder + "/model.safetensors")).Tensors();
   };
-  if (const auto tensors = tensors_of("recurrent_gemma"); !tensors.empty()) {
-    CheckDamages<testing::GoldenRecurrentGemma>(tensors);
-    CheckExtras<testing::GoldenRecurrentGemma>(tensors, "model.layers.2.temporal_block.",
-                                               {"q_proj.bias", "linear_x.bias", "rg_lru.recurrent_param"});
-  }
-  if (const auto tensors = tensors_of("mamba"); !tensors.empty()) {
-    CheckDamages<testing::GoldenMamba>(tensors);
-    CheckExtras<testing::GoldenMamba>(tensors, "backbone.layers.1.mixer.",
-                                      {"in_proj.bias", "out_proj.bias", "dt_bias", "b_layernorm.weight"});
-  }
-  if (const auto tensors = tensors_of("mamba2"); !tensors.empty()) {
-    CheckDamages<testing::GoldenMamba2>(tensors);
-    CheckExtras<testing::GoldenMamba2>(tensors, "backbone.layers.1.mixer.", {"in_proj.bias", "x_proj.weight"});
-  }
+  const auto griffin = tensors_of("recurrent_gemma"), mamba = tensors_of("mamba"), mamba2 = tensors_of("mamba2");
+  CheckDamages<testing::GoldenRecurrentGemma>(griffin);
+  CheckExtras<testing::GoldenRecurrentGemma>(griffin, "model.layers.2.temporal_block.",
+                                             {"q_proj.bias", "linear_x.bias", "rg_lru.recurrent_param"});
+  CheckDamages<testing::GoldenMamba>(mamba);
+  CheckExtras<testing::GoldenMamba>(mamba, "backbone.layers.1.mixer.",
+                                    {"in_proj.bias", "out_proj.bias", "dt_bias", "b_layernorm.weight"});
+  CheckDamages<testing::GoldenMamba2>(mamba2);
+  CheckExtras<testing::GoldenMamba2>(mamba2, "backbone.layers.1.mixer.", {"in_proj.bias", "x_proj.weight"});
 }
 
 TEST_CASE("A model of one's own that mixes kinds of layers loads by the Llama lineage's names") {

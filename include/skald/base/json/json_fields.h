@@ -97,7 +97,10 @@ class JsonFields {
     if (value != nullptr && *value != supported) Unsupported(name, *value, Show(supported));
   }
 
-  void Missing(const char* name) const { Report(ErrorCode::kNotFound, name, "is missing or null"); }
+  // `why_needed` goes on with the sentence.
+  void Missing(const char* name, const std::string& why_needed = "") const {
+    Report(ErrorCode::kNotFound, name, "is missing or null" + why_needed);
+  }
 
   void WrongValue(const char* name, const nlohmann::json& value, const std::string& expected) const {
     WrongValue(name, Show(value), expected);

@@ -104,9 +104,37 @@ inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
   }
 }
 
+// Returns the query_pre_scale of that of the Configs which has the sizes of `a`.
+template <class... Configs>
+std::optional<double> QueryPreScaleAmong(const ShortForm& a) {
+  std::optional<double> found;
+  const auto look = [&](const ShortForm& one) {
+    const bool same = one.model_type == a.model_type && one.layers.size() == a.layers.size() &&
+                      one.model_dim == a.model_dim && one.heads == a.heads && one.head_dim == a.head_dim;
+    if (same) found = one.query_pre_scale;
+  };
+  (look(ShortFormOf<Configs>()), ...);
+  return found;
+}
+
+// Returns what scores are divided by the root of. Files that have "attention.scale" say what they are multiplied by,
+// as float32. Gemma 2 and 3 have a number of their own for each model, which the converter leaves out.
+inline double ReadGgufQueryPreScale(const JsonFields& fields, const ShortForm& a) {
+  constexpr const char* kName = "attention.scale";
+  if (fields.Find(kName) != nullptr) {
+    const double scale = fields.Positive(kName), divisor = 1.0 / (scale * scale), whole = std::round(divisor);
+    return static_cast<float>(1.0 / std::sqrt(whole)) == static_cast<float>(scale) ? whole : divisor;
+  }
+  if (a.model_type != Gemma2Family::kModelType && a.model_type != Gemma3Family::kModelType) return a.head_dim;
+  const auto published =
+      QueryPreScaleAmong<Gemma2_2B, Gemma2_9B, Gemma2_27B, Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B>(
+          a);
+  if (!published) fields.Missing(kName, ", and no published model of this family has as many layers, heads and sizes");
+  return published.value_or(1.0);
+}
+
 inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& family, const GgufTensorFacts& facts) {
   constexpr int kGemma2Window = 4096;
-  constexpr size_t kLargestGemma2 = 46, kLargestGemma3 = 62;  // layers
   ShortForm a = family.implied;
   a.model_dim = fields.Size("embedding_length");
   a.feed_forward_dim = fields.Size("feed_forward_length");
@@ -123,10 +151,7 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   a.rope = ReadGgufRope(fields, facts, static_cast<size_t>(a.rotary_dim));
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope.freq_base_swa", a.sliding_rope->base);
   a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
-  // The largest models of Gemma 2 and 3 scale queries by the width per head. No field says so.
-  const size_t largest = is_gemma2 ? kLargestGemma2 : is_gemma3 ? kLargestGemma3 : 0;
-  const bool by_width = a.layers.size() == largest;
-  a.query_pre_scale = by_width ? a.model_dim / a.heads : a.head_dim;
+  a.query_pre_scale = ReadGgufQueryPreScale(fields, a);
   a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
   a.tied_embeddings = !facts.has_head;

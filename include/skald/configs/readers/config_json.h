@@ -28,6 +28,20 @@
 namespace skald {
 namespace internal {
 
+// Refuses weights that are quantised in one of the ways that transformers knows. The tensors have the names of others,
+// or their names and another meaning.
+inline void RefuseQuantised(const JsonFields& fields) {
+  constexpr const char* kMethod = "quant_method";
+  for (const char* const name : {"quantization_config", "compression_config"}) {
+    const nlohmann::json* const found = fields.Find(name);
+    if (found == nullptr) continue;
+    const auto inside = found->is_object() ? fields.Object(name) : std::nullopt;
+    const nlohmann::json* const method = inside ? inside->Find(kMethod) : nullptr;
+    const char* const supported = "F32, F16, BF16 and the types of GGUF files";
+    method != nullptr ? inside->Unsupported(kMethod, *method, supported) : fields.Unsupported(name, *found, supported);
+  }
+}
+
 // Reads a model whose family `fields` names.
 inline ShortForm ReadTextModel(const JsonFields& fields) {
   const std::string model_type = fields.String("model_type");
@@ -74,6 +88,8 @@ inline Result<ShortForm> ReadConfigJson(std::string_view text) {
   } else if (model_type == Gemma3Family::kModelType) {
     fields.emplace(&root, &gemma3_defaults, "", &error);
   }
+  RefuseQuantised(whole);
+  if (fields) RefuseQuantised(*fields);
   ShortForm model;
   if (!error) model = ReadTextModel(*fields);
   if (error) return Fail(error->code, "config.json: " + error->message);

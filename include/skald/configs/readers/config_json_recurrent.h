@@ -67,7 +67,6 @@ inline void ReadPartialRope(const JsonFields& fields, ShortForm& a) {
 
 inline ShortForm ReadRecurrentGemma(const JsonFields& fields) {
   ShortForm a = ShortFormOf<RecurrentGemmaFamily>();
-  fields.Expect("attention_bias", false);
   fields.Expect("hidden_activation", NameOf(a.activation));  // also of the gate beside the recurrence
   fields.Expect("rope_scaling", nullptr);
   a.model_dim = fields.Size("hidden_size");
@@ -79,6 +78,7 @@ inline ShortForm ReadRecurrentGemma(const JsonFields& fields) {
   a.kv_heads = fields.Size("num_key_value_heads", a.heads);
   a.head_dim = fields.Size("head_dim", a.model_dim / a.heads);
   a.query_pre_scale = a.head_dim;
+  a.qkv_bias = fields.Flag("attention_bias", false);
   a.layers = ReadBlockTypes(fields);
   a.window = fields.Size("attention_window_size", 2048) + 1;
   ReadPartialRope(fields, a);

@@ -44,19 +44,36 @@ struct FamilyRules {
   int nth = 0;                 // of kAllButNth
   int head_dim = 0;            // where absent; 0: hidden_size / num_attention_heads
   bool kv_heads_given = true;  // false: where absent, as many as query heads
+  // Which biases the file decides on; others are as implied.
+  bool reads_attention_bias = false;     // of all four projections
+  bool reads_feed_forward_bias = false;  // of all three
 };
 
 // Sources: configuration_*.py in the folders of src/transformers/models that have the model_type's name,
 // versions 4.52 to 5 of https://github.com/huggingface/transformers.
 inline std::vector<FamilyRules> TransformerFamilies() {
   return {
-      {.implied = ShortFormOf<LlamaFamily>(), .kv_heads_given = false},
+      {.implied = ShortFormOf<LlamaFamily>(),
+       .kv_heads_given = false,
+       .reads_attention_bias = true,
+       .reads_feed_forward_bias = true},
       {.implied = ShortFormOf<MistralFamily>(), .layers = LayerRule::kAll},
       {.implied = ShortFormOf<Qwen2Family>(), .layers = LayerRule::kUpper},
-      {.implied = ShortFormOf<Qwen3Family>(), .layers = LayerRule::kUpper, .head_dim = 128},
-      {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256},
-      {.implied = ShortFormOf<Gemma2Family>(), .layers = LayerRule::kAllButNth, .nth = 2, .head_dim = 256},
-      {.implied = ShortFormOf<Gemma3Family>(), .layers = LayerRule::kAllButNth, .nth = 6, .head_dim = 256},
+      {.implied = ShortFormOf<Qwen3Family>(),
+       .layers = LayerRule::kUpper,
+       .head_dim = 128,
+       .reads_attention_bias = true},
+      {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true},
+      {.implied = ShortFormOf<Gemma2Family>(),
+       .layers = LayerRule::kAllButNth,
+       .nth = 2,
+       .head_dim = 256,
+       .reads_attention_bias = true},
+      {.implied = ShortFormOf<Gemma3Family>(),
+       .layers = LayerRule::kAllButNth,
+       .nth = 6,
+       .head_dim = 256,
+       .reads_attention_bias = true},
   };
 }
 
@@ -134,19 +151,21 @@ inline Activation ReadActivation(const JsonFields& fields, Activation standard) 
   return standard;
 }
 
-// Refuses what would change the logits and has no place in an ShortForm.
-inline void RefuseUnsupported(const JsonFields& fields, const FamilyRules& family) {
-  for (const char* name : {"attention_bias", "mlp_bias", "use_bidirectional_attention"}) {
-    const nlohmann::json* value = fields.Find(name);
-    // Where the family has biases anyway, the class does not read such a field.
-    if (value != nullptr && *value != nlohmann::json(false) && !family.implied.qkv_bias) {
-      fields.Unsupported(name, *value, "false");
-    }
+inline void ReadBiases(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
+  if (family.reads_attention_bias) {
+    a.qkv_bias = a.attention_output_bias = fields.Flag("attention_bias", false);
+  } else if (!a.qkv_bias) {
+    fields.Expect("attention_bias", false);
+  }
+  if (family.reads_feed_forward_bias) {
+    a.feed_forward_bias = fields.Flag("mlp_bias", false);
+  } else {
+    fields.Expect("mlp_bias", false);
   }
 }
 
 inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
-  RefuseUnsupported(fields, family);
+  fields.Expect("use_bidirectional_attention", false);
   ShortForm a = family.implied;
   a.model_dim = fields.Size("hidden_size");
   a.feed_forward_dim = fields.Size("intermediate_size");
@@ -165,6 +184,7 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
+  ReadBiases(fields, family, a);
   return a;
 }
 

@@ -24,6 +24,7 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"
+#include "skald/configs/form/reflection.h"
 #include "skald/configs/readers/python_json.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
@@ -33,11 +34,6 @@
 
 namespace skald {
 namespace internal {
-
-template <class T>
-concept HasFields = requires(const T& value) {
-  T::VisitFields(value, [](std::string_view, const auto&) {});
-};
 
 template <class T>
 nlohmann::json ToJson(const std::optional<T>& value);
@@ -84,10 +80,13 @@ class SpecReader {
     if constexpr (HasFields<T>) {
       T::VisitFields(value, [&](std::string_view member, auto& target) { Read(json, member, target); });
     } else if constexpr (std::is_enum_v<T>) {
-      const auto text = json.is_string() ? json.template get<std::string>() : std::string();
-      int number = 0;  // the values of these enums are numbered from 0
-      while (NameOf(T(number)) != text && NameOf(T(number)) != "unknown") ++number;
-      NameOf(T(number)) == "unknown" ? Complain(name) : void(value = T(number));
+      bool known = false;
+      ForEachEnumerator<T>([&](T one, std::string_view) {
+        if (!json.is_string() || json.template get_ref<const std::string&>() != NameOf(one)) return;
+        value = one;
+        known = true;
+      });
+      if (!known) Complain(name);
     } else if constexpr (std::is_same_v<T, bool>) {
       json.is_boolean() ? void(value = json.template get<bool>()) : Complain(name);
     } else if constexpr (std::is_same_v<T, FixedText>) {

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A Config as C++ text, from the description of a model: what somebody pastes into a program to compile that one model.
+
+#ifndef SKALD_CONFIGS_FORM_CONFIG_TEXT_H_
+#define SKALD_CONFIGS_FORM_CONFIG_TEXT_H_
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "skald/base/fixed_text.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/configs/form/layer.h"
+#include "skald/configs/form/reflection.h"
+#include "skald/configs/form/short_form.h"
+#include "skald/configs/form/shorten.h"
+#include "skald/layers/feed_forward.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/norm.h"
+#include "skald/layers/standard_layers.h"
+
+namespace skald {
+namespace internal {
+
+inline bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// Returns a name for a struct, as in "Gemma_2_2b_it" for "gemma-2-2b-it".
+inline std::string StructName(std::string_view name) {
+  std::string made;
+  for (const char c : name) made += IsWordCharacter(c) ? c : '_';
+  if (made.empty() || !(IsWordCharacter(made[0]) && made[0] > '9')) made.insert(0, "Model_");
+  if (made[0] >= 'a') made[0] = static_cast<char>(made[0] - 'a' + 'A');
+  return made;
+}
+
+// Each returns an expression of C++ that has this value.
+inline std::string Literal(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' || c == '\\' || c < ' ' || c > '~' ? '_' : c;
+  return quoted + '"';
+}
+inline std::string Literal(const FixedText& text) { return Literal(std::string_view(text)); }
+inline std::string Literal(bool value) { return value ? "true" : "false"; }
+template <std::integral T>
+std::string Literal(T value) {
+  return std::to_string(value);
+}
+template <std::floating_point T>
+std::string Literal(T value) {
+  const std::string_view type = std::is_same_v<T, float> ? "float" : "double";
+  if (std::isinf(value)) return "std::numeric_limits<" + std::string(type) + ">::infinity()";
+  char buffer[32];
+  std::string text(buffer, std::to_chars(std::begin(buffer), std::end(buffer), value).ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return type == "float" ? text + "f" : text;
+}
+template <class E>
+requires std::is_enum_v<E> std::string Literal(E value) {
+  std::string text;
+  ForEachEnumerator<E>([&](E one, std::string_view name) {
+    if (one == value) text = name;
+  });
+  return text;
+}
+template <HasFields T>
+std::string Literal(const T& value);
+inline std::string Literal(const NormSpec& norm);
+template <class T>
+std::string Literal(const std::optional<T>& value) {
+  return value ? Literal(*value) : "std::nullopt";
+}
+
+// Joins expressions with commas.
+class List {
+ public:
+  void Add(std::string_view name, const std::string& value) {
+    text_ += text_.empty() ? "" : ", ";
+    if (!name.empty()) text_.append(".").append(name).append(" = ");
+    text_ += value;
+  }
+  // Leaves out what is so by default.
+  void AddUnless(const std::string& standard, std::string_view name, const std::string& value) {
+    if (value != standard) Add(name, value);
+  }
+  std::string InBraces() const { return "{" + text_ + "}"; }
+
+ private:
+  std::string text_;
+};
+
+template <HasFields T>
+std::string Literal(const T& value) {
+  std::map<std::string_view, std::string> standard;
+  const T by_default;
+  T::VisitFields(by_default, [&](std::string_view name, const auto& member) { standard[name] = Literal(member); });
+  List members;
+  T::VisitFields(value, [&](std::string_view name, const auto& member) {
+    members.AddUnless(standard[name], name, Literal(member));
+  });
+  return std::string(TypeName<T>()) + members.InBraces();
+}
+
+// Nothing for a norm of none of the types.
+template <Norm... N>
+std::string NormText(NormTypes<N...>, const NormSpec& norm) {
+  std::string text;
+  ((norm.As<N>() != nullptr ? void(text = Literal(*norm.As<N>())) : void()), ...);
+  return text;
+}
+inline std::string Literal(const NormSpec& norm) { return NormText(StandardNorms(), norm); }
+
+// The shortest pattern that the layers repeat, to be told as RepeatLayers<count>({...}).
+inline std::string LayersText(const std::vector<LayerKind>& layers) {
+  size_t period = 1;
+  const auto repeats = [&] {
+    for (size_t i = period; i < layers.size(); ++i) {
+      if (layers[i] != layers[i - period]) return false;
+    }
+    return true;
+  };
+  while (!repeats()) ++period;
+  List pattern;
+  for (size_t i = 0; i < period; ++i) pattern.Add("", Literal(layers[i]));
+  return "skald::RepeatLayers<" + std::to_string(layers.size()) + ">(" + pattern.InBraces() + ")";
+}
+
+// Breaks a line at its commas.
+inline std::string Wrapped(const std::string& line, size_t indent) {
+  constexpr size_t kColumns = 110;
+  std::string wrapped, rest = std::string(indent, ' ') + line;
+  while (rest.size() > kColumns) {
+    const size_t comma = rest.rfind(", ", kColumns);
+    if (comma == std::string::npos || comma <= indent + 4) break;
+    wrapped += rest.substr(0, comma + 1) + "\n";
+    rest = std::string(indent + 4, ' ') + rest.substr(comma + 2);
+  }
+  return wrapped + rest + "\n";
+}
+
+// The members of a struct.
+class Members {
+ public:
+  template <class T>
+  void Add(std::string_view name, const T& value) {
+    std::string type = "auto";  // kLayers is told as an expression
+    if constexpr (std::is_arithmetic_v<T> || HasFields<T> || std::is_enum_v<T>) type = TypeName<T>();
+    if constexpr (std::is_same_v<T, std::string_view>) type = "std::string_view";
+    AddExpression(type, name, Literal(value));
+  }
+  // Leaves out what is so by default.
+  template <class T>
+  void AddUnless(const T& standard, std::string_view name, const T& value) {
+    if (value != standard) Add(name, value);
+  }
+  void AddExpression(std::string_view type, std::string_view name, const std::string& value) {
+    text_ += Wrapped("static constexpr " + std::string(type) + " " + std::string(name) + " = " + value + ";", 2);
+  }
+  void AddLine(const std::string& line, size_t indent = 2) { text_ += Wrapped(line, indent); }
+
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+inline void AddAttention(const ShortForm& a, Members& members) {
+  members.Add("kHeads", a.heads);
+  members.Add("kKVHeads", a.kv_heads);
+  members.Add("kHeadDim", a.head_dim);
+  members.Add("kRope", a.rope);
+  if (a.sliding_rope) members.Add("kSlidingRope", *a.sliding_rope);
+  members.AddUnless(a.head_dim, "kRotaryDim", a.rotary_dim);
+  members.AddUnless(0, "kWindow", a.window);
+  members.AddUnless(static_cast<double>(a.head_dim), "kQueryPreScale", a.query_pre_scale);
+  members.AddUnless(0.0f, "kAttentionSoftcap", a.attention_softcap);
+  members.AddUnless(false, "kQKVBias", a.qkv_bias);
+  members.AddUnless(false, "kAttentionOutputBias", a.attention_output_bias);
+  members.AddUnless(false, "kQKNorm", a.qk_norm);
+}
+
+// Sizes of recurrent layers. Kinds that have a member in common agree on it, or there would be no short form.
+inline void AddRecurrence(const ShortForm& a, Members& members) {
+  const auto has = [&](LayerKind kind) { return std::ranges::count(a.layers, kind) != 0; };
+  const bool rg_lru = has(LayerKind::kRgLru), mamba = has(LayerKind::kMamba), mamba2 = has(LayerKind::kMamba2);
+  if (rg_lru) {
+    members.Add("kLruWidth", a.rg_lru.width);
+    members.Add("kLruBlocks", a.rg_lru.blocks);
+  }
+  if (mamba) {
+    members.Add("kInnerDim", a.mamba.inner_dim);
+    members.Add("kTimeStepRank", a.mamba.time_step_rank);
+  }
+  if (mamba2) {
+    members.Add("kSsmHeads", a.mamba2.heads);
+    members.Add("kSsmHeadDim", a.mamba2.head_dim);
+    members.Add("kSsmGroups", a.mamba2.groups);
+    const float limits[] = {a.mamba2.time_step_min, a.mamba2.time_step_max};
+    if (limits[0] != Mamba2().time_step_min || limits[1] != Mamba2().time_step_max) {
+      members.AddExpression("std::array<float, 2>", "kTimeStepLimit",
+                            "{" + Literal(limits[0]) + ", " + Literal(limits[1]) + "}");
+    }
+  }
+  if (mamba || mamba2) members.Add("kStateDim", mamba ? a.mamba.state_dim : a.mamba2.state_dim);
+  if (rg_lru || mamba || mamba2) {
+    members.Add("kConvWidth", rg_lru ? a.rg_lru.conv_width : mamba ? a.mamba.conv_width : a.mamba2.conv_width);
+  }
+}
+
+inline void AddShortForm(const ShortForm& a, Members& members) {
+  members.Add("kModelDim", a.model_dim);
+  members.Add("kVocabSize", a.vocab_size);
+  members.AddExpression("auto", "kLayers", LayersText(a.layers));
+  a.norm ? members.AddExpression("auto", "kNorm", Literal(*a.norm)) : members.Add("kNormEpsilon", a.norm_epsilon);
+  members.Add("kTiedEmbeddings", a.tied_embeddings);
+  members.AddUnless(0.0f, "kFinalSoftcap", a.final_softcap);
+  members.AddUnless(false, "kPostNorms", a.post_norms);
+  members.AddUnless(false, "kUnitOffsetNorms", a.unit_offset_norms);
+  members.AddUnless(false, "kScaleEmbeddings", a.scaled_embeddings);
+  members.AddUnless(false, "kRoundEmbeddingScale", a.rounded_embedding_scale);
+  if (a.feed_forward) members.AddExpression("auto", "kFeedForward", Literal(*a.feed_forward->As<FeedForward>()));
+  if (a.feed_forward_dim > 0) {
+    members.Add("kFeedForwardDim", a.feed_forward_dim);
+    members.Add("kActivation", a.activation);
+    members.AddUnless(false, "kFeedForwardBias", a.feed_forward_bias);
+  }
+  if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, members);
+  AddRecurrence(a, members);
+}
+
+// Whether the short form that the text says is `a`: kinds of recurrent layers share members.
+inline bool SharedMembersAgree(const ShortForm& a) {
+  std::vector<int> conv_widths, state_dims;
+  for (const LayerKind kind : a.layers) {
+    if (kind == LayerKind::kRgLru) conv_widths.push_back(a.rg_lru.conv_width);
+    if (kind == LayerKind::kMamba) conv_widths.push_back(a.mamba.conv_width), state_dims.push_back(a.mamba.state_dim);
+    if (kind == LayerKind::kMamba2)
+      conv_widths.push_back(a.mamba2.conv_width), state_dims.push_back(a.mamba2.state_dim);
+  }
+  const auto agree = [](const std::vector<int>& sizes) {
+    return std::ranges::all_of(sizes, [&](int size) { return size == sizes[0]; });
+  };
+  return agree(conv_widths) && agree(state_dims);
+}
+
+// The layers of types that the list names.
+template <class List>
+struct LayerText;
+
+template <Layer... L>
+struct LayerText<LayerTypes<L...>> {
+  // Nothing for a layer of none of the types.
+  static std::string Of(const LayerSpec& layer) {
+    std::string text;
+    ((layer.As<L>() != nullptr ? void(text = Literal(*layer.As<L>())) : void()), ...);
+    return text;
+  }
+
+  static std::string TypesIn(const ModelSpec& spec) {
+    std::string types;
+    const auto add = [&]<class One>() {
+      for (const Block& block : spec.blocks) {
+        for (const LayerSpec& layer : block.layers) {
+          if (layer.As<One>() == nullptr) continue;
+          types.append(types.empty() ? "" : ", ").append(TypeName<One>());
+          return;
+        }
+      }
+    };
+    (add.template operator()<L>(), ...);
+    return "skald::LayerTypes<" + types + ">";
+  }
+};
+
+template <class Types>
+Result<void> AddLongForm(const ModelSpec& spec, Members& members) {
+  members.AddLine("using Layers = " + LayerText<Types>::TypesIn(spec) + ";");
+  members.AddLine("static constexpr skald::ModelSpec Spec() {");
+  for (const Block& block : spec.blocks) {
+    if (!Literal(block.norm).empty() && !Literal(block.post_norm).empty()) continue;
+    return Fail(ErrorCode::kUnsupported, "a norm of a block is of a type that has no known text");
+  }
+  if (Literal(spec.final_norm).empty()) {
+    return Fail(ErrorCode::kUnsupported,
+                "a norm of type '" + std::string(spec.final_norm.name()) + "' has no known text");
+  }
+  List facts;
+  const ModelSpec standard;
+  facts.Add("model_dim", Literal(spec.model_dim));
+  facts.Add("vocab_size", Literal(spec.vocab_size));
+  facts.Add("tied_embeddings", Literal(spec.tied_embeddings));
+  facts.AddUnless(Literal(standard.embedding_scale), "embedding_scale", Literal(spec.embedding_scale));
+  facts.Add("final_norm", Literal(spec.final_norm));
+  facts.AddUnless(Literal(standard.final_softcap), "final_softcap", Literal(spec.final_softcap));
+  members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
+  for (const Block& block : spec.blocks) {
+    List parts, layers;
+    const Block plain;
+    for (const LayerSpec& layer : block.layers) {
+      const std::string text = LayerText<Types>::Of(layer);
+      if (text.empty()) {
+        return Fail(ErrorCode::kUnsupported, "a layer of type '" + std::string(layer.name()) + "' has no known text");
+      }
+      layers.Add("", text);
+    }
+    parts.Add("number", Literal(block.number));
+    parts.Add("norm", Literal(block.norm));
+    parts.AddUnless(Literal(plain.norm_name), "norm_name", Literal(block.norm_name));
+    parts.Add("layers", layers.InBraces());
+    parts.AddUnless(Literal(plain.post_norm), "post_norm", Literal(block.post_norm));
+    parts.AddUnless(Literal(plain.post_norm_name), "post_norm_name", Literal(block.post_norm_name));
+    members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
+  }
+  members.AddLine("return spec;", 4);
+  members.AddLine("}");
+  return {};
+}
+
+}  // namespace internal
+
+// Returns a file of C++ with a Config that stands for the model: in the short form where its blocks repeat, else in the
+// long one. `name` becomes its kName and, as far as C++ allows, the struct's; a model_type that is empty is left out.
+// Types lists the types of its layers. Error: kUnsupported for a layer of another type.
+template <class Types = StandardLayers>
+Result<std::string> ConfigText(const DescribedModel& model, std::string_view name) {
+  return NoThrow("the text of a Config", [&]() -> Result<std::string> {
+    internal::Members members;
+    members.Add("kName", name);
+    if (!model.model_type.empty()) members.Add("kModelType", model.model_type);
+    const std::optional<ShortForm> short_form = Shorten(model.spec);
+    if (short_form && internal::SharedMembersAgree(*short_form)) {
+      internal::AddShortForm(*short_form, members);
+    } else if (auto added = internal::AddLongForm<Types>(model.spec, members); !added) {
+      return Failure(added.error());
+    }
+    return "#include <array>\n#include <limits>\n#include <string_view>\n\n"
+           "#include \"skald/configs/form/model_config.h\"\n\nstruct " +
+           internal::StructName(name) + " {\n" + members.text() + "};\n";
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_FORM_CONFIG_TEXT_H_

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inverse of Expand: from a ModelSpec to the sizes that its layers share.
+
+#ifndef SKALD_CONFIGS_FORM_SHORTEN_H_
+#define SKALD_CONFIGS_FORM_SHORTEN_H_
+
+#include <algorithm>
+#include <optional>
+
+#include "skald/configs/form/layer.h"
+#include "skald/configs/form/short_form.h"
+#include "skald/layers/attention.h"
+#include "skald/layers/feed_forward.h"
+#include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/layer_spec.h"
+#include "skald/layers/mamba.h"
+#include "skald/layers/mamba2.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/rg_lru.h"
+#include "skald/layers/rms_norm.h"
+
+namespace skald {
+namespace internal {
+
+inline void TakeAttention(const Attention& layer, ShortForm& a) {
+  const bool slides = layer.window > 0;
+  a.layers.push_back(slides ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
+  a.heads = layer.heads;
+  a.kv_heads = layer.kv_heads;
+  a.head_dim = layer.head_dim;
+  a.rotary_dim = layer.rotary_dim;
+  if (slides) {
+    a.window = layer.window;
+    a.sliding_rope = layer.rope;
+  } else {
+    a.rope = layer.rope;
+  }
+  a.query_pre_scale = layer.query_pre_scale;
+  a.attention_softcap = layer.softcap;
+  a.qkv_bias = layer.qkv_bias;
+  a.attention_output_bias = layer.output_bias;
+  a.qk_norm = layer.head_norm.has_value();
+}
+
+inline void TakeLayer(const LayerSpec& layer, ShortForm& a) {
+  if (const auto* attention = layer.As<Attention>()) TakeAttention(*attention, a);
+  if (const auto* feed_forward = layer.As<GatedFeedForward>()) {
+    a.feed_forward_dim = feed_forward->width;
+    a.activation = feed_forward->activation;
+    a.feed_forward_bias = feed_forward->bias;
+  }
+  if (layer.As<FeedForward>() != nullptr) a.feed_forward = layer;
+  if (const auto* rg_lru = layer.As<RgLru>()) {
+    a.rg_lru = *rg_lru;
+    a.layers.push_back(LayerKind::kRgLru);
+  }
+  if (const auto* mamba = layer.As<Mamba>()) {
+    a.mamba = *mamba;
+    a.layers.push_back(LayerKind::kMamba);
+  }
+  if (const auto* mamba2 = layer.As<Mamba2>()) {
+    a.mamba2 = *mamba2;
+    a.layers.push_back(LayerKind::kMamba2);
+  }
+}
+
+// Equal also in what changes no number: where checkpoints keep the parameters.
+inline bool SameNames(const Block& a, const Block& b) {
+  return a.number == b.number && a.norm_name == b.norm_name && a.post_norm_name == b.post_norm_name;
+}
+
+}  // namespace internal
+
+// Returns the short form that Expand makes `spec` of; nothing where its blocks differ in more than their kinds.
+inline std::optional<ShortForm> Shorten(const ModelSpec& spec) {
+  ShortForm a = {.model_dim = spec.model_dim,
+                 .vocab_size = spec.vocab_size,
+                 .final_softcap = spec.final_softcap,
+                 .tied_embeddings = spec.tied_embeddings,
+                 .scaled_embeddings = spec.embedding_scale != EmbeddingScale::kNone,
+                 .rounded_embedding_scale = spec.embedding_scale == EmbeddingScale::kRoundedSqrt};
+  if (const auto* norm = spec.final_norm.As<RmsNorm>()) {
+    a.norm_epsilon = norm->epsilon;
+    a.unit_offset_norms = norm->unit_offset;
+  } else {
+    a.norm = spec.final_norm;
+  }
+  for (const Block& block : spec.blocks) {
+    a.post_norms = block.post_norm.has_value();
+    for (const LayerSpec& layer : block.layers) internal::TakeLayer(layer, a);
+  }
+  // One RoPE for all is not a sliding one.
+  if (std::ranges::count(a.layers, LayerKind::kFullAttention) == 0) a.rope = a.sliding_rope.value_or(a.rope);
+  if (a.sliding_rope == a.rope) a.sliding_rope.reset();
+  const ModelSpec expanded = Expand(a);
+  const bool same = expanded == spec && std::ranges::equal(expanded.blocks, spec.blocks, internal::SameNames);
+  return same ? std::optional(a) : std::nullopt;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CONFIGS_FORM_SHORTEN_H_

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Configs as C++ text. tests/compile/config_texts.cc compiles such texts.
+
+#include "skald/configs/form/config_text.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "doctest/doctest.h"
+#include "skald/configs/form/config_list.h"
+#include "skald/configs/form/shorten.h"
+#include "skald/configs/published.h"
+#include "tests/support/check_error.h"
+
+namespace skald::testing {
+namespace {
+
+// A layer of a user's own.
+struct OwnLayer {
+  static constexpr std::string_view kName = "own";
+  int width = 0;
+  Activation activation = Activation::kSilu;
+
+  friend constexpr bool operator==(const OwnLayer&, const OwnLayer&) = default;
+  static constexpr void VisitFields(auto& self, auto&& visit) {
+    visit("width", self.width);
+    visit("activation", self.activation);
+  }
+  constexpr const char* WhyImpossible() const { return nullptr; }
+  struct Weights {};
+  void ListParameters(Weights&, size_t, ParameterList&) const {}
+  std::array<size_t, 1> ScratchFloats(size_t) const { return {0}; }
+  void Run(const Weights&, const LayerRun&) const {}
+};
+
+ModelSpec OwnModel() {
+  ModelSpec spec = {.model_dim = 8, .vocab_size = 9};
+  spec.blocks.push_back({.layers = {OwnLayer{.width = 3, .activation = Activation::kGeluErf}}});
+  return spec;
+}
+
+bool Contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+template <ModelConfig... Configs>
+void CheckShortForms(ConfigList<Configs...>) {
+  const auto check = [](const ModelSpec& spec, std::string_view name) {
+    CAPTURE(name);
+    const auto form = Shorten(spec);
+    REQUIRE(form);
+    CHECK(Fingerprint(Expand(*form)) == Fingerprint(spec));
+    CHECK(Contains(*ConfigText({"", spec}, name), "kLayers = skald::RepeatLayers<"));
+  };
+  (check(SpecOf<Configs>(), Configs::kName), ...);
+}
+
+TEST_CASE("every published model has a short form") { CheckShortForms(PublishedConfigs{}); }
+
+TEST_CASE("a model whose blocks differ in more than their kinds has none") {
+  const ModelSpec published = SpecOf<Gemma2_2B>();
+  ModelSpec spec = published;
+  spec.blocks[3].norm_name = "other";
+  CHECK_FALSE(Shorten(spec));
+  spec = published;
+  spec.blocks.pop_back();
+  CHECK_FALSE(Shorten(spec));
+  spec = published;
+  spec.blocks[0].layers.push_back(spec.blocks[0].layers[0]);
+  CHECK_FALSE(Shorten(spec));
+  CHECK(Contains(*ConfigText({"", spec}, "x"), "static constexpr skald::ModelSpec Spec() {"));
+}
+
+TEST_CASE("names become names that C++ allows") {
+  const auto text = [](std::string_view name) { return *ConfigText({"llama", SpecOf<Stories15M>()}, name); };
+  CHECK(Contains(text("gemma-2-2b-it"), "struct Gemma_2_2b_it {\n"));
+  CHECK(Contains(text("3B"), "struct Model_3B {\n"));
+  CHECK(Contains(text(""), "struct Model_ {\n"));
+  const std::string hostile = text("a\";\n\\\xff\x1b[2J} int x;");
+  CHECK(Contains(hostile, "struct A______2J__int_x_ {\n"));
+  CHECK(Contains(hostile, "kName = \"a_;____[2J} int x;\";\n"));
+  CHECK(Contains(hostile, "kModelType = \"llama\";\n"));
+  CHECK_FALSE(Contains(*ConfigText({"", SpecOf<Stories15M>()}, "x"), "kModelType"));
+}
+
+TEST_CASE("a layer of a user's own is told by its type and members, if the list has its type") {
+  const auto text = ConfigText<LayerTypes<Attention, OwnLayer>>({"", OwnModel()}, "x");
+  REQUIRE(text);
+  CHECK(Contains(*text, "OwnLayer{.width = 3, .activation = skald::Activation::kGeluErf}"));
+  CheckError(ConfigText({"", OwnModel()}, "x"), ErrorCode::kUnsupported, "a layer of type 'own' has no known text");
+}
+
+}  // namespace
+}  // namespace skald::testing
