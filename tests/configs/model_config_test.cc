@@ -55,7 +55,8 @@ TEST_CASE("what a Config does not mention is off") {
 TEST_CASE("what a Config mentions is read") {
   constexpr Attention kGemma2 = First<Attention, Gemma2_27B>();
   static_assert(kGemma2.window == 4096 && kGemma2.softcap == 50.0f && kGemma2.query_pre_scale == 144.0);
-  static_assert(SpecOf<Gemma2_27B>().final_softcap == 30.0f && SpecOf<Gemma2_27B>().final_norm.As<RmsNorm>()->unit_offset);
+  static_assert(SpecOf<Gemma2_27B>().final_softcap == 30.0f &&
+                SpecOf<Gemma2_27B>().final_norm.As<RmsNorm>()->unit_offset);
   static_assert(SpecOf<Gemma2_27B>().blocks[1].post_norm.has_value());
   static_assert(SpecOf<Gemma2_27B>().embedding_scale == EmbeddingScale::kSqrt);
   static_assert(First<Attention, Qwen2_5_0_5B>().qkv_bias && First<Attention, Qwen3_0_6B>().head_norm.has_value());
