@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All of Skald, except what needs a library of its own: the tokenizer, in skald/text/, needs SentencePiece.
+// All of Skald, except what needs a library of its own or costs compile time that few programs want to pay:
+//
+//   skald/text/            tokenizers and chat templates, which need SentencePiece
+//   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
+//   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
+//   skald/configs/gguf_config.h, skald/configs/form/config_text.h
+//                          what a GGUF file is, and Configs as text: for tools that look into files
+//   skald/kernels/instantiate.h
+//                          the kernels, for one source of a program of many (kernels.h says how)
 
 #ifndef SKALD_SKALD_H_
 #define SKALD_SKALD_H_
@@ -9,12 +17,27 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/base/version.h"
+#include "skald/cache/block_pool.h"
+#include "skald/cache/create.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/cache/runtime_config.h"
 #include "skald/configs/create.h"
+#include "skald/configs/form/config_list.h"
+#include "skald/configs/form/model_config.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
 #include "skald/kernels/kernels.h"
+#include "skald/layers/standard_layers.h"
+#include "skald/model/any_model.h"
+#include "skald/model/batch.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
+#include "skald/model/workspace.h"
+#include "skald/sampling/logprobs.h"
+#include "skald/sampling/random.h"
 #include "skald/sampling/sampler.h"
+#include "skald/sampling/settings.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/load_options.h"
 
 #endif  // SKALD_SKALD_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One of two source files that include the whole library and are linked into one program.
+// One of two source files that include every header of the library and are linked into one program.
 
-#include "skald/skald.h"
+#include "every_header.h"
 
 int MinorVersionInOtherFile();
 

@@ -2,6 +2,6 @@
 //
 // The other file of odr_main.cc.
 
-#include "skald/skald.h"
+#include "every_header.h"
 
 int MinorVersionInOtherFile() { return SKALD_VERSION_MINOR; }

@@ -77,7 +77,7 @@ TEST_CASE("names become names that C++ allows") {
   CHECK(Contains(text("3B"), "struct Model_3B {\n"));
   CHECK(Contains(text(""), "struct Model_ {\n"));
   const std::string hostile = text("a\";\n\\\xff\x1b[2J} int x;");
-  CHECK(Contains(hostile, "struct A______2J__int_x_ {\n"));
+  CHECK(Contains(hostile, "struct A_2J_int_x_ {\n"));
   CHECK(Contains(hostile, "kName = \"a_;____[2J} int x;\";\n"));
   CHECK(Contains(hostile, "kModelType = \"llama\";\n"));
   CHECK_FALSE(Contains(*ConfigText({"", SpecOf<Stories15M>()}, "x"), "kModelType"));
@@ -86,7 +86,8 @@ TEST_CASE("names become names that C++ allows") {
 TEST_CASE("a layer of a user's own is told by its type and members, if the list has its type") {
   const auto text = ConfigText<LayerTypes<Attention, OwnLayer>>({"", OwnModel()}, "x");
   REQUIRE(text);
-  CHECK(Contains(*text, "OwnLayer{.width = 3, .activation = skald::Activation::kGeluErf}"));
+  CHECK(Contains(*text, "OwnLayer{.width = 3,"));
+  CHECK(Contains(*text, ".activation = skald::Activation::kGeluErf}"));
   CheckError(ConfigText({"", OwnModel()}, "x"), ErrorCode::kUnsupported, "a layer of type 'own' has no known text");
 }
 

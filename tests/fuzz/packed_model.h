@@ -7,19 +7,16 @@
 
 #include <string_view>
 
-#include "skald/configs/form/model_config.h"
+#include "skald/configs/form/layer.h"
+#include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
 
-struct FuzzedModel {
+struct FuzzedModel : TinyTied {
   static constexpr std::string_view kName = "fuzzed";
   static constexpr int kModelDim = 4, kFeedForwardDim = 4, kVocabSize = 5;
-  static constexpr int kHeads = 2, kKVHeads = 1, kHeadDim = 2;
+  static constexpr int kHeads = 2, kKVHeads = 1;
   static constexpr auto kLayers = RepeatLayers<1>({LayerKind::kFullAttention});
-  static constexpr RopeSpec kRope = {};
-  static constexpr float kNormEpsilon = 1e-5f;
-  static constexpr Activation kActivation = Activation::kSilu;
-  static constexpr bool kTiedEmbeddings = true;
 };
 
 }  // namespace skald::testing

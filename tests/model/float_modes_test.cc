@@ -4,15 +4,26 @@
 
 #include <cfenv>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/configs/readers/config_gguf.h"
+#include "skald/configs/readers/config_json.h"
+#include "skald/configs/readers/spec_json.h"
 #include "skald/sampling/sampler.h"
 #include "tests/support/child_process.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace {
+
+constexpr const char* kSpecJson = R"({"model_dim": 64, "vocab_size": 99, "tied_embeddings": true,
+    "embedding_scale": "none", "final_norm": {"epsilon": 1.1e-6, "unit_offset": false}, "final_softcap": 30.3,
+    "blocks": [{"number": 0, "norm": {"epsilon": 1.3e-6, "unit_offset": false}, "norm_name": "n", "post_norm": null,
+    "post_norm_name": "p", "layers": [{"type": "gated feed-forward", "width": 64, "activation": "silu",
+    "bias": false}]}]})";
 
 // All that computes: weights, a model, a prompt in two runs with an edit between them if there can be one, a draw.
 template <class C>
@@ -52,6 +63,43 @@ TEST_CASE_TEMPLATE("the caller's rounding mode changes no bit and stays the call
       REQUIRE(values.size() == expected.size());
       CHECK(std::memcmp(values.data(), expected.data(), expected.size() * sizeof(float)) == 0);
     }
+  }
+}
+
+// What a model is, read from all that describes one. Decimals of a text are rounded, and some facts are computed.
+std::vector<ModelSpec> ReadEverything() {
+  const std::string config_json = R"({"model_type": "recurrent_gemma", "hidden_size": 96, "intermediate_size": 64,
+      "vocab_size": 99, "num_hidden_layers": 3, "num_attention_heads": 3, "rms_norm_eps": 1.1e-06,
+      "rope_theta": 12345.6, "partial_rotary_factor": 0.56250001, "logits_soft_cap": 30.3})";
+  const nlohmann::json metadata = {{"general.architecture", "gemma2"},
+                                   {"gemma2.block_count", 2},
+                                   {"gemma2.embedding_length", 64},
+                                   {"gemma2.feed_forward_length", 64},
+                                   {"gemma2.attention.head_count", 4},
+                                   {"gemma2.attention.scale", 0.3f},
+                                   {"gemma2.attention.layer_norm_rms_epsilon", 1e-6f}};
+  std::vector<ModelSpec> read;
+  const auto from_config = ParseConfigJson(config_json);
+  REQUIRE_MESSAGE(from_config.has_value(), from_config.error().message);
+  read.push_back(from_config->spec);
+  const auto from_gguf = ParseConfigGguf(metadata, {.vocab_size = 99});
+  REQUIRE_MESSAGE(from_gguf.has_value(), from_gguf.error().message);
+  read.push_back(from_gguf->front().spec);
+  const auto from_spec = SpecFromJson<>(kSpecJson);
+  REQUIRE_MESSAGE(from_spec.has_value(), from_spec.error().message);
+  read.push_back(*from_spec);
+  return read;
+}
+
+TEST_CASE("the caller's rounding mode changes nothing of what a model is read as") {
+  const std::vector<ModelSpec> expected = ReadEverything();
+  for (const int mode : {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    REQUIRE(std::fesetround(mode) == 0);
+    const std::vector<ModelSpec> read = ReadEverything();
+    const int mode_afterwards = std::fegetround();
+    REQUIRE(std::fesetround(FE_TONEAREST) == 0);
+    CHECK(mode_afterwards == mode);
+    CHECK(read == expected);
   }
 }
 

@@ -16,7 +16,6 @@
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/base/threads/float_environment.h"
 #include "skald/weights/packing/pack_groups.h"
 #include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
@@ -87,9 +86,8 @@ class RandomParameters {
 }  // namespace internal
 
 // Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
-// types than F32 are the rounded ones of F32. Throws std::bad_alloc.
+// types than F32 are the rounded ones of F32. Rounds as its thread does. Throws std::bad_alloc.
 inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype) {
-  const FloatEnvironment plain(Denormals::kKept);
   internal::RandomParameters random(seed, dtype);
   for (const Parameter& parameter : list.parameters()) std::visit(random, parameter.value);
 }

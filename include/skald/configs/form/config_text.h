@@ -40,9 +40,12 @@ inline bool IsWordCharacter(char c) {
 
 // Returns a name for a struct, as in "Gemma_2_2b_it" for "gemma-2-2b-it".
 inline std::string StructName(std::string_view name) {
-  std::string made;
-  for (const char c : name) made += IsWordCharacter(c) ? c : '_';
-  if (made.empty() || !(IsWordCharacter(made[0]) && made[0] > '9')) made.insert(0, "Model_");
+  const bool is_letter = !name.empty() && IsWordCharacter(name[0]) && name[0] > '9';
+  std::string made = is_letter ? "" : "Model_";
+  for (const char c : name) {
+    if (IsWordCharacter(c)) made += c;
+    if (!IsWordCharacter(c) && !made.ends_with('_')) made += '_';  // two in a row are the compiler's
+  }
   if (made[0] >= 'a') made[0] = static_cast<char>(made[0] - 'a' + 'A');
   return made;
 }

@@ -21,6 +21,7 @@
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_transformer.h"
@@ -180,6 +181,7 @@ inline std::string_view GgufModelType(std::string_view name) {
 inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata,
                                                            const GgufTensorFacts& facts) {
   return NoThrow("the metadata", [&]() -> Result<std::vector<DescribedModel>> {
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     std::optional<Error> error;
     const internal::JsonFields whole(&metadata, nullptr, "", &error);
     const std::string name = whole.String("general.architecture");

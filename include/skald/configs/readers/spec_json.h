@@ -24,6 +24,7 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/float_environment.h"
 #include "skald/configs/form/reflection.h"
 #include "skald/configs/readers/python_json.h"
 #include "skald/layers/layer_spec.h"
@@ -200,6 +201,7 @@ nlohmann::json SpecToJson(const ModelSpec& spec) {
 template <class Types = StandardLayers>
 Result<ModelSpec> SpecFromJson(std::string_view text) {
   return NoThrow("the description of a model", [&]() -> Result<ModelSpec> {
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     nlohmann::json json;
     const internal::JsonGuard guard(json);
     if (!internal::ParsePythonJson(text, json)) {

@@ -94,8 +94,10 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
   const std::filesystem::path folder = path.parent_path();
   if (auto made = MakeFolder(folder, 0777); !made) return made;  // less what umask takes: weights are no secret
   // As large as weights: those of writers that were killed do not stay for ever.
-  (void)RemoveUnfinishedFiles(
-      folder, [](std::string_view name) { return name.ends_with(".packed") || name.ends_with(".packed.verified"); });
+  (void)RemoveUnfinishedFiles(folder, [](std::string_view name) {
+    if (name.ends_with(kRecordSuffix)) name.remove_suffix(kRecordSuffix.size());
+    return name.ends_with(".packed");
+  });
   if (auto written = WritePackedFile(path, list, origin); !written) return written;
   if (const auto file = PackedFile::Open(path)) Remember(**file);
   return {};

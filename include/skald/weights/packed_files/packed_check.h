@@ -17,6 +17,7 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "skald/base/files/fd_io.h"
 #include "skald/base/no_throw.h"
@@ -52,8 +53,11 @@ inline PackedRecord RecordOf(const struct stat& status, uint64_t header_checksum
   return record;
 }
 
+// Of the name of such a file, behind that of the packed file.
+inline constexpr std::string_view kRecordSuffix = ".verified";
+
 inline std::filesystem::path RecordPath(const std::filesystem::path& packed) {
-  return std::filesystem::path(packed) += ".verified";
+  return std::filesystem::path(packed) += kRecordSuffix;
 }
 
 // Remembers that the file, as it was when it was opened, is whole. What keeps that from being written down does not

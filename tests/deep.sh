@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The deep checks, for before a release: what tests/run.sh leaves out because it takes hours.
+#
+# usage: tests/deep.sh [STAGE...]      all of them where none is named
+#
+#   asan       every test under the address and undefined-behaviour sanitizers
+#   tsan       every test under the thread sanitizer
+#   aarch64    the tests for 64-bit Arm, under qemu
+#   fuzz       every fuzz target for a minute (FUZZ_SECONDS), from its corpus on; needs clang
+#   standards  every header as C++20 and C++23, with and without exceptions, by g++ and clang; a model runs without them
+#   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
+#
+# It stops at the first stage that fails. CTEST_ARGUMENTS go to ctest, as in CTEST_ARGUMENTS="-R cache" tests/deep.sh asan
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly stages=(asan tsan aarch64 fuzz standards tidy)
+readonly found=build/deep
+jobs=$(getconf _NPROCESSORS_ONLN)
+read -ra ctest_arguments <<< "${CTEST_ARGUMENTS:-}"
+
+need() {
+  for program in "$@"; do
+    command -v "$program" > /dev/null || { echo "deep.sh: needs $program" >&2; exit 1; }
+  done
+}
+
+# The compilers that there are.
+compilers() {
+  for compiler in g++ clang++; do
+    if command -v "$compiler" > /dev/null; then echo "$compiler"; fi
+  done
+}
+
+# Where Highway is built from, or nothing if the system's is used.
+highway() { [ ! -d build/deps/highway ] || echo -Ibuild/deps/highway; }
+
+# A source that includes every header which can stand alone.
+every_header() {
+  (cd include && find skald -name '*.h' ! -name '*-inl.h' | LC_ALL=C sort | sed 's/.*/#include "&"/')
+}
+
+sanitized() {
+  cmake --preset "$1"
+  cmake --build --preset "$1" --parallel "$jobs"
+  ctest --preset "$1" --parallel "$jobs" "${ctest_arguments[@]}"
+}
+
+asan() { sanitized asan; }
+tsan() { sanitized tsan; }
+aarch64() { tests/aarch64/run.sh "${ctest_arguments[@]}"; }
+
+fuzz() {
+  need clang++
+  cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DSKALD_FUZZ=ON \
+    -DCMAKE_CXX_FLAGS="-march=native -DHWY_COMPILE_ONLY_STATIC" -DSKALD_BUILD_EXAMPLES=OFF -DSKALD_BUILD_BENCHMARKS=OFF
+  for source in tests/fuzz/*_fuzz.cc; do
+    local program name
+    program=$(basename "$source" .cc)
+    name=${program%_fuzz}
+    cmake --build build/fuzz --parallel "$jobs" --target "$program"
+    mkdir -p "$found/$name"
+    echo "== $program"
+    build/fuzz/tests/fuzz/"$program" -max_total_time="${FUZZ_SECONDS:-60}" -print_final_stats=1 \
+      -artifact_prefix="$found/$name-" "$found/$name" "tests/fuzz/corpus/$name"
+  done
+}
+
+standards() {
+  every_header > "$found/every_header.cc"
+  for compiler in $(compilers); do
+    for flags in -std=c++20 -std=c++2b "-std=c++20 -fno-exceptions" "-std=c++2b -fno-exceptions"; do
+      echo "== $compiler $flags: every header"
+      # shellcheck disable=SC2046,SC2086  # words
+      "$compiler" $flags -Wall -Wextra -Werror -fsyntax-only -DHWY_COMPILE_ONLY_STATIC -Iinclude $(highway) \
+        "$found/every_header.cc"
+    done
+    echo "== $compiler -fno-exceptions: a model"
+    # shellcheck disable=SC2046  # words
+    "$compiler" -std=c++2b -fno-exceptions -O1 -march=native -ffp-contract=off -DHWY_COMPILE_ONLY_STATIC -Iinclude \
+      -Iexamples $(highway) examples/09_own_layer.cc tests/consumer/highway.cc -pthread -o "$found/no_exceptions"
+    "$found/no_exceptions"
+  done
+}
+
+tidy() {
+  need clang-tidy-14
+  every_header > "$found/every_header.cc"
+  # shellcheck disable=SC2046  # words
+  clang-tidy-14 --quiet --config-file=.clang-tidy "$found/every_header.cc" -- -std=c++20 -DHWY_COMPILE_ONLY_STATIC \
+    -Iinclude $(highway)
+}
+
+for stage in "$@"; do
+  [[ " ${stages[*]} " == *" $stage "* ]] || { echo "deep.sh: no stage $stage; there are ${stages[*]}" >&2; exit 2; }
+done
+mkdir -p "$found"
+for stage in "${@:-${stages[@]}}"; do
+  echo "=== $stage"
+  "$stage"
+done
+echo "=== all passed: ${*:-${stages[*]}}"
