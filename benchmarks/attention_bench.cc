@@ -76,7 +76,7 @@ class AttentionKernel {
              .unit_end = rows * shape.heads};
   }
 
-  void Run() { shape_.softcap != 0 ? Kernels<>::Attention<T, true>(args_) : Kernels<>::Attention<T, false>(args_); }
+  void Run() { Kernels<>::Attention<T>(args_); }
 
   // Looks at the last number of the last row: softmax attention in double precision.
   bool IsCorrect() const {

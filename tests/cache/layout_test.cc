@@ -22,6 +22,21 @@ TEST_CASE("layers with the same kind of state form one group") {
   CHECK(layout.layers()[5] == LayerSlot{1, 0});
 }
 
+TEST_CASE("a layout has as many groups as there are kinds of state") {
+  constexpr uint32_t kKinds = 12;
+  CacheLayout layout(1);
+  for (uint32_t round = 0; round < 2; ++round) {
+    for (uint32_t kind = 0; kind < kKinds; ++kind) layout.AddLayer({.state_floats = 8 + kind});
+  }
+  REQUIRE(layout.groups().size() == kKinds);
+  REQUIRE(layout.layers().size() == 2 * kKinds);
+  for (uint32_t kind = 0; kind < kKinds; ++kind) {
+    CHECK(layout.groups()[kind].layers == 2);
+    CHECK(layout.groups()[kind].state_floats == 8 + kind);
+    CHECK(layout.layers()[kKinds + kind] == LayerSlot{kind, 1});
+  }
+}
+
 TEST_CASE("fingerprints tell layouts apart") {
   static_assert(LayoutOf<GoldenLlama>().Fingerprint() != LayoutOf<GoldenMistral>().Fingerprint());
   static_assert(LayoutOf<GoldenQwen2>().Fingerprint() != LayoutOf<GoldenQwen3>().Fingerprint());

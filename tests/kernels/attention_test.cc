@@ -76,7 +76,7 @@ struct AttentionTest {
     for (const size_t end : ends) {
       args.unit_begin = args.unit_end;
       args.unit_end = end;
-      softcap != 0.0f ? Kernels<>::Attention<T, true>(args) : Kernels<>::Attention<T, false>(args);
+      Kernels<>::Attention<T>(args);
     }
     return output;
   }
@@ -265,21 +265,21 @@ TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16) {
   append(second, 0, second.positions.size(), 1);
   append(first, kSplit, first.positions.size(), 0);
   std::vector<float> output(queries.size());
-  Kernels<>::Attention<T, false>({.queries = queries.data(),
-                                  .query_stride = kSize,
-                                  .output = output.data(),
-                                  .output_stride = kSize,
-                                  .positions = positions.data(),
-                                  .sequences = sequences.data(),
-                                  .tables = tables,
-                                  .geometry = caches[0].geometry(),
-                                  .rows = positions.size(),
-                                  .heads = 4,
-                                  .window = 0,
-                                  .scale = 0.25f,
-                                  .softcap = 0.0f,
-                                  .unit_begin = 0,
-                                  .unit_end = 4 * positions.size()});
+  Kernels<>::Attention<T>({.queries = queries.data(),
+                           .query_stride = kSize,
+                           .output = output.data(),
+                           .output_stride = kSize,
+                           .positions = positions.data(),
+                           .sequences = sequences.data(),
+                           .tables = tables,
+                           .geometry = caches[0].geometry(),
+                           .rows = positions.size(),
+                           .heads = 4,
+                           .window = 0,
+                           .scale = 0.25f,
+                           .softcap = 0.0f,
+                           .unit_begin = 0,
+                           .unit_end = 4 * positions.size()});
   CHECK(Difference(output, expected, first.tolerance()) == "");
 }
 
@@ -306,21 +306,21 @@ TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf1
   std::vector<float> queries = second.queries;
   queries.insert(queries.end(), first.queries.begin(), first.queries.end());
   std::vector<float> output(queries.size());
-  Kernels<>::Attention<T, false>({.queries = queries.data(),
-                                  .query_stride = 32,
-                                  .output = output.data(),
-                                  .output_stride = 32,
-                                  .positions = positions,
-                                  .sequences = sequences,
-                                  .tables = tables,
-                                  .geometry = caches[0].geometry(),
-                                  .rows = 2,
-                                  .heads = 2,
-                                  .window = 0,
-                                  .scale = 0.25f,
-                                  .softcap = 0.0f,
-                                  .unit_begin = 0,
-                                  .unit_end = 4});
+  Kernels<>::Attention<T>({.queries = queries.data(),
+                           .query_stride = 32,
+                           .output = output.data(),
+                           .output_stride = 32,
+                           .positions = positions,
+                           .sequences = sequences,
+                           .tables = tables,
+                           .geometry = caches[0].geometry(),
+                           .rows = 2,
+                           .heads = 2,
+                           .window = 0,
+                           .scale = 0.25f,
+                           .softcap = 0.0f,
+                           .unit_begin = 0,
+                           .unit_end = 4});
   std::vector<float> expected = second.Run(32);
   const std::vector<float> of_first = first.Run(32);
   expected.resize(32);

@@ -110,7 +110,7 @@ struct FadingMemory {
 struct OwnTypes {
   static constexpr std::string_view kName = "own-types";
   static constexpr int kVocabSize = 120;
-  using Layers = LayerTypes<FadingMemory, Attention, FeedForwardOf<Softsign>, GatedFeedForwardOf<Softsign>>;
+  using Layers = LayerTypes<FadingMemory, Attention, FeedForwardWith<Softsign>, GatedFeedForwardWith<Softsign>>;
 
   static constexpr ModelSpec Spec() {
     const Attention attention = {.heads = 4,
@@ -121,10 +121,10 @@ struct OwnTypes {
                                  .query_pre_scale = 20.0,
                                  .head_norm = MagnitudeNorm()};
     const FadingMemory memory = {.width = 50};
-    const FeedForwardOf<Softsign> feed_forward = {.width = 90, .bias = true};
-    const GatedFeedForwardOf<Softsign> gated = {.width = 70, .activation = {.sharpness = 0.5f}};
+    const FeedForwardWith<Softsign> feed_forward = {.width = 90, .bias = true};
+    const GatedFeedForwardWith<Softsign> gated = {.width = 70, .activation = {.sharpness = 0.5f}};
     ModelSpec spec = {.model_dim = 56, .vocab_size = kVocabSize, .final_norm = MagnitudeNorm()};
-    spec.blocks.push_back({.number = 0, .norm = MagnitudeNorm(), .layers = {memory, attention}});
+    spec.blocks.push_back({.number = 0, .norm = MagnitudeNorm(), .layers = {attention, memory}});
     spec.blocks.push_back({.number = 0, .norm_name = "feed_forward_norm", .layers = {feed_forward}});
     spec.blocks.push_back({.number = 1, .layers = {memory}, .post_norm = MagnitudeNorm()});
     spec.blocks.push_back({.number = 1, .norm = MagnitudeNorm(), .norm_name = "feed_forward_norm", .layers = {gated}});

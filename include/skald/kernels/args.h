@@ -210,7 +210,7 @@ struct AttentionArgs {
   size_t heads;
   size_t window;
   float scale;
-  float softcap;  // read only by the variant with a softcap
+  float softcap;  // 0: none
   size_t unit_begin, unit_end;
 };
 

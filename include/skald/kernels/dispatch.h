@@ -10,9 +10,11 @@
 #define SKALD_KERNELS_DISPATCH_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
+#include "skald/kernels/shared_targets.h"
 
 // clang-format off
 #if defined(HIGHWAY_HWY_FOREACH_TARGET_H_)
@@ -34,6 +36,7 @@ namespace skald {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(PrepareTable, Prepare<T>);
   HWY_DYNAMIC_DISPATCH_T(PrepareTable)(args);
 }
@@ -41,19 +44,28 @@ void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::MatMul(const MatMulArgs<T>& args) {
-  HWY_EXPORT_T(MatMulTable, MatMul<T>);
-  HWY_DYNAMIC_DISPATCH_T(MatMulTable)(args);
+  if constexpr (kIsGrouped<T>) {
+    SKALD_SHARE_BYTE_PRODUCTS
+    HWY_EXPORT_T(GroupMatMulTable, GroupMatMul<T>);
+    HWY_DYNAMIC_DISPATCH_T(GroupMatMulTable)(args);
+  } else {
+    SKALD_SHARE_PRODUCTS
+    HWY_EXPORT_T(MatMulTable, MatMul<T>);
+    HWY_DYNAMIC_DISPATCH_T(MatMulTable)(args);
+  }
 }
 
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::Embed(const EmbedArgs<T>& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(EmbedTable, Embed<T>);
   HWY_DYNAMIC_DISPATCH_T(EmbedTable)(args);
 }
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Norm(const NormArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(NormTable, Norm);
   HWY_DYNAMIC_DISPATCH_T(NormTable)(args);
 }
@@ -66,12 +78,14 @@ void Kernels<kTargets>::LayerNorm(const LayerNormArgs& args) {
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Add(const AddArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(AddTable, AddInto);
   HWY_DYNAMIC_DISPATCH_T(AddTable)(args);
 }
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Gate(const GateArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(GateTable, Gate);
   HWY_DYNAMIC_DISPATCH_T(GateTable)(args);
 }
@@ -84,12 +98,14 @@ void Kernels<kTargets>::Activate(const ActivateArgs& args) {
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Softcap(const SoftcapArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(SoftcapTable, Softcap);
   HWY_DYNAMIC_DISPATCH_T(SoftcapTable)(args);
 }
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Rope(const RopeArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(RopeTable, Rope);
   HWY_DYNAMIC_DISPATCH_T(RopeTable)(args);
 }
@@ -97,6 +113,7 @@ void Kernels<kTargets>::Rope(const RopeArgs& args) {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::StoreKV(const StoreKVArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(StoreKVTable, StoreKV<T>);
   HWY_DYNAMIC_DISPATCH_T(StoreKVTable)(args);
 }
@@ -104,17 +121,20 @@ void Kernels<kTargets>::StoreKV(const StoreKVArgs& args) {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::MoveKV(const MoveKVArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(MoveKVTable, MoveKV<T>);
   HWY_DYNAMIC_DISPATCH_T(MoveKVTable)(args);
 }
 
 template <int64_t kTargets>
-template <class T, bool kSoftcap>
+template <class T>
 void Kernels<kTargets>::Attention(const AttentionArgs& args) {
-  if constexpr (kSoftcap) {
-    HWY_EXPORT_T(AttentionWithSoftcapTable, AttentionWithSoftcap<T>);
-    HWY_DYNAMIC_DISPATCH_T(AttentionWithSoftcapTable)(args);
+  if constexpr (std::is_same_v<T, float>) {
+    SKALD_SHARE_ALL
+    HWY_EXPORT_T(AttentionF32Table, Attention<T>);
+    HWY_DYNAMIC_DISPATCH_T(AttentionF32Table)(args);
   } else {
+    SKALD_SHARE_PRODUCTS
     HWY_EXPORT_T(AttentionTable, Attention<T>);
     HWY_DYNAMIC_DISPATCH_T(AttentionTable)(args);
   }
@@ -122,24 +142,28 @@ void Kernels<kTargets>::Attention(const AttentionArgs& args) {
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Conv(const ConvArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(ConvTable, Conv);
   HWY_DYNAMIC_DISPATCH_T(ConvTable)(args);
 }
 
 template <int64_t kTargets>
 void Kernels<kTargets>::RgLru(const RgLruArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(RgLruTable, RgLru);
   HWY_DYNAMIC_DISPATCH_T(RgLruTable)(args);
 }
 
 template <int64_t kTargets>
 void Kernels<kTargets>::SelectiveScan(const SelectiveScanArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(SelectiveScanTable, SelectiveScan);
   HWY_DYNAMIC_DISPATCH_T(SelectiveScanTable)(args);
 }
 
 template <int64_t kTargets>
 void Kernels<kTargets>::StateSpace(const StateSpaceArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(StateSpaceTable, StateSpace);
   HWY_DYNAMIC_DISPATCH_T(StateSpaceTable)(args);
 }

@@ -27,11 +27,10 @@ SKALD_INSTANTIATE(Q4_0);
 SKALD_INSTANTIATE(Q8A);
 
 #undef SKALD_INSTANTIATE
-#define SKALD_INSTANTIATE(T)                                                     \
-  template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&);            \
-  template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);              \
-  template void Kernels<HWY_TARGETS>::Attention<T, false>(const AttentionArgs&); \
-  template void Kernels<HWY_TARGETS>::Attention<T, true>(const AttentionArgs&)
+#define SKALD_INSTANTIATE(T)                                          \
+  template void Kernels<HWY_TARGETS>::StoreKV<T>(const StoreKVArgs&); \
+  template void Kernels<HWY_TARGETS>::MoveKV<T>(const MoveKVArgs&);   \
+  template void Kernels<HWY_TARGETS>::Attention<T>(const AttentionArgs&)
 
 SKALD_INSTANTIATE(float);
 SKALD_INSTANTIATE(bf16);

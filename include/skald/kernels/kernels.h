@@ -64,7 +64,7 @@ struct Kernels {
   template <class T>
   static void MoveKV(const MoveKVArgs& args);
 
-  template <class T, bool kSoftcap>
+  template <class T>
   static void Attention(const AttentionArgs& args);
 
   static void Conv(const ConvArgs& args);

@@ -19,7 +19,7 @@
 namespace skald {
 
 template <AnyActivation Function>
-struct FeedForwardOf {
+struct FeedForwardWith {
   static constexpr FixedText kFullName = NameWithActivation<Function>("feed-forward");
   static constexpr std::string_view kName = kFullName;
 
@@ -27,7 +27,7 @@ struct FeedForwardOf {
   Function activation = {};
   bool bias = false;  // of both projections
 
-  friend constexpr bool operator==(const FeedForwardOf&, const FeedForwardOf&) = default;
+  friend constexpr bool operator==(const FeedForwardWith&, const FeedForwardWith&) = default;
 
   template <class Self, class Visitor>
   static constexpr void VisitFields(Self& self, Visitor&& visit) {
@@ -68,7 +68,7 @@ struct FeedForwardOf {
   }
 };
 
-using FeedForward = FeedForwardOf<Activation>;
+using FeedForward = FeedForwardWith<Activation>;
 
 }  // namespace skald
 

@@ -21,7 +21,7 @@
 namespace skald {
 
 template <AnyActivation Function>
-struct GatedFeedForwardOf {
+struct GatedFeedForwardWith {
   static constexpr FixedText kFullName = NameWithActivation<Function>("gated feed-forward");
   static constexpr std::string_view kName = kFullName;
 
@@ -29,7 +29,7 @@ struct GatedFeedForwardOf {
   Function activation = {};
   bool bias = false;  // of all three projections
 
-  friend constexpr bool operator==(const GatedFeedForwardOf&, const GatedFeedForwardOf&) = default;
+  friend constexpr bool operator==(const GatedFeedForwardWith&, const GatedFeedForwardWith&) = default;
 
   template <class Self, class Visitor>
   static constexpr void VisitFields(Self& self, Visitor&& visit) {
@@ -78,7 +78,7 @@ struct GatedFeedForwardOf {
   }
 };
 
-using GatedFeedForward = GatedFeedForwardOf<Activation>;
+using GatedFeedForward = GatedFeedForwardWith<Activation>;
 
 }  // namespace skald
 

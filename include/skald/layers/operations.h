@@ -241,7 +241,20 @@ class Operations {
 
   // `visible_tokens` is about how many positions a row sees.
   void Attention(DType type, AttentionArgs args, size_t visible_tokens) {
-    return args.softcap > 0.0f ? Attend<true>(type, args, visible_tokens) : Attend<false>(type, args, visible_tokens);
+    // Query heads that share a kv head stay together, so that its keys and values are read once, unless that would
+    // leave threads idle.
+    const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
+    const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
+    const size_t part_size = (group + parts - 1) / parts, units = groups * group;
+    const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
+    VisitCacheType(type, [&]<class T>() {
+      ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
+        // Backwards: later rows see more, and large pieces are better dealt out first.
+        AttentionArgs part = args;
+        part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
+        Kernels<>::template Attention<T>(part);
+      });
+    });
   }
 
   void Conv(const ConvArgs& args, size_t rows) {
@@ -260,24 +273,6 @@ class Operations {
   }
 
  private:
-  template <bool kSoftcap>
-  void Attend(DType type, AttentionArgs args, size_t visible_tokens) {
-    // Query heads that share a kv head stay together, so that its keys and values are read once, unless that would
-    // leave threads idle.
-    const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
-    const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
-    const size_t part_size = (group + parts - 1) / parts, units = groups * group;
-    const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
-    VisitCacheType(type, [&]<class T>() {
-      ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
-        // Backwards: later rows see more, and large pieces are better dealt out first.
-        AttentionArgs part = args;
-        part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
-        Kernels<>::template Attention<T, kSoftcap>(part);
-      });
-    });
-  }
-
   // Returns the rows as `weights` are multiplied by, until the next call.
   template <class T>
   Prepared<T> PrepareRows(const Matrix& weights, Rows input, size_t rows) {

@@ -26,28 +26,28 @@ inline constexpr size_t kMaxJsonDepth = 8;
 // Reads a text without keeping it, and complains of what is not allowed. (A callback while the parser builds its values
 // would do as well, but there the parser looks at all that an object holds so far whenever something in it ends: a
 // header of 40,000 tensors takes minutes.)
-class JsonWatcher {
+class JsonWatcher final : public JsonEvents {
  public:
   using Json = nlohmann::json;
 
   const std::string& complaint() const { return complaint_; }
 
-  bool start_object(size_t /*elements*/) { return Open(); }
-  bool start_array(size_t /*elements*/) { return Open(); }
-  bool end_object() { return Close(); }
-  bool end_array() { return Close(); }
-  bool key(std::string& name) {
+  bool start_object(size_t /*elements*/) override { return Open(); }
+  bool start_array(size_t /*elements*/) override { return Open(); }
+  bool end_object() override { return Close(); }
+  bool end_array() override { return Close(); }
+  bool key(std::string& name) override {
     if (!names_.back().insert(name).second) complaint_ = Concat({"gives the name ", QuotedName(name), " twice"});
     return complaint_.empty();
   }
-  bool null() { return true; }
-  bool boolean(bool) { return true; }
-  bool number_integer(Json::number_integer_t) { return true; }
-  bool number_unsigned(Json::number_unsigned_t) { return true; }
-  bool number_float(Json::number_float_t, const std::string&) { return true; }
-  bool string(std::string&) { return true; }
-  bool binary(Json::binary_t&) { return true; }
-  bool parse_error(size_t, const std::string&, const Json::exception&) {
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(Json::number_integer_t) override { return true; }
+  bool number_unsigned(Json::number_unsigned_t) override { return true; }
+  bool number_float(Json::number_float_t, const std::string&) override { return true; }
+  bool string(std::string&) override { return true; }
+  bool binary(Json::binary_t&) override { return true; }
+  bool parse_error(size_t, const std::string&, const Json::exception&) override {
     complaint_ = "is not valid JSON";
     return false;
   }
@@ -74,7 +74,7 @@ class JsonWatcher {
 // text.
 inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) {
   JsonWatcher watcher;
-  if (!nlohmann::json::sax_parse(text.begin(), text.end(), &watcher)) return watcher.complaint();
+  if (!ReadJson(text, watcher)) return watcher.complaint();
   return ParseJson(text, root) ? "" : "is not valid JSON";
 }
 

@@ -35,13 +35,21 @@ constexpr std::string_view NameOf(Activation activation) {
   return "unknown";
 }
 
-// A function of a user's own: an object that is called with one element and gives one, with a name that tells it from
-// others. Members that change a number are told by VisitFields, as those of layers are. It must be the same on every
-// machine that shares saved state: std::exp, for one, may differ in the last bit from one C library to the next.
+// A function of a user's own: an object that is called with one element and gives one. It says, as layers do
+// (component.h), its name and the members that change a number:
+//   struct Softsign {
+//     static constexpr std::string_view kName = "softsign";
+//     friend constexpr bool operator==(const Softsign&, const Softsign&) = default;
+//     static constexpr void VisitFields(auto& self, auto&& visit) {}
+//     float operator()(float x) const { return x / (1.0f + std::abs(x)); }
+//   };
+// Its result must be the same on all machines that share saved state: std::exp, for one, may differ in the last bit
+// from one C library to the next.
 template <class F>
 concept OwnActivation = std::copyable<F> && std::equality_comparable<F> && requires(const F& function) {
   { F::kName } -> std::convertible_to<std::string_view>;
   { function(0.0f) } -> std::same_as<float>;
+  F::VisitFields(function, [](std::string_view, const auto&) {});
 };
 
 template <class F>

@@ -160,8 +160,8 @@ HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size
     const T* const first = KeyTile<T>(args, table, kv_head, span_begin + tile * kTile);
     for (size_t k = 0; k < padded / kTile; ++k) keys.tiles[k] = first + k * kTile * kLanes;
     constexpr size_t kPanels = kTile / kLanes;
-    AddProducts<true>(state.query, state.computed_rows, keys, kPanels,
-                      {state.scores.tiles + tile * kPanels * kSumTile, state.scores.panels});
+    AddProducts(/*from_zero=*/true, state.query, state.computed_rows, keys, kPanels,
+                {state.scores.tiles + tile * kPanels * kSumTile, state.scores.panels});
   }
 }
 
@@ -212,12 +212,9 @@ HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     values.tiles[tile] = ValueTile<T>(args, table, kv_head, span_begin + tile * kTile);
   }
-  if (span_begin <= state.visible[0].begin) {
-    AddProducts<true>(state.weights, state.computed_rows, values, state.output.panels, state.output);
-  } else {
-    CorrectOutput(state);
-    AddProducts<false>(state.weights, state.computed_rows, values, state.output.panels, state.output);
-  }
+  const bool is_first_span = span_begin <= state.visible[0].begin;
+  if (!is_first_span) CorrectOutput(state);
+  AddProducts(is_first_span, state.weights, state.computed_rows, values, state.output.panels, state.output);
 }
 
 template <class T, class E>
@@ -334,12 +331,7 @@ void AttendUnits(const AttentionArgs& args, FinishFunction finish_scores) {
 
 template <class T>
 void Attention(const AttentionArgs& args) {
-  AttendUnits<T>(args, &FinishScores<false>);
-}
-
-template <class T>
-void AttentionWithSoftcap(const AttentionArgs& args) {
-  AttendUnits<T>(args, &FinishScores<true>);
+  AttendUnits<T>(args, args.softcap > 0.0f ? &FinishScores<true> : &FinishScores<false>);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -13,6 +13,7 @@
 #endif
 
 #include <cstddef>
+#include <type_traits>
 
 #include "hwy/highway.h"
 #include "skald/base/numbers/packed_layout.h"
@@ -63,22 +64,27 @@ struct PackedTiles {
 };
 
 // Computes kRows rows by kPanels panels. `x` and `sums` are the first row's.
-template <bool kFromZero, size_t kRows, size_t kPanels, class E, class T>
-HWY_INLINE void AddProduct(const E* x, const PackedTiles<T>& weights, size_t panel, float* sums) {
+template <size_t kRows, size_t kPanels, class E, class T>
+HWY_INLINE void AddProduct(bool from_zero, const E* x, const PackedTiles<T>& weights, size_t panel, float* sums) {
   Lanes totals[kRows][kPanels];
-  HWY_UNROLL(16)
-  for (size_t r = 0; r < kRows; ++r) {
+  ClearSums(totals);
+  if (!from_zero) {
     HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) {
-      totals[r][p] = kFromZero ? ZeroLanes() : LoadLanes(sums + p * kSumTile + r * kLanes);
+    for (size_t r = 0; r < kRows; ++r) {
+      HWY_UNROLL(16)
+      for (size_t p = 0; p < kPanels; ++p) totals[r][p] = LoadLanes(sums + p * kSumTile + r * kLanes);
     }
   }
   for (size_t k = weights.begin / kTile; k * kTile < weights.end; ++k) {
     const T* const tile = weights.tiles[k] + panel * weights.panel_stride;
-    const size_t begin = HWY_MAX(weights.begin, k * kTile) - k * kTile;
-    const size_t end = HWY_MIN(weights.end, (k + 1) * kTile) - k * kTile;
-    AddTile(x + k * kOperandTile, kTile, tile, weights.panel_stride, begin, end,
-            kRows == 1 ? tile + kTile * kLanes : nullptr, totals);
+    const T* const ahead = kRows == 1 ? tile + kTile * kLanes : nullptr;
+    if constexpr (std::is_same_v<E, bf16>) {
+      AddTile(x + k * kOperandTile, tile, weights.panel_stride, ahead, totals);
+    } else {
+      const size_t begin = HWY_MAX(weights.begin, k * kTile) - k * kTile;
+      const size_t end = HWY_MIN(weights.end, (k + 1) * kTile) - k * kTile;
+      AddPartOfTile(x + k * kOperandTile, tile, weights.panel_stride, begin, end, ahead, totals);
+    }
   }
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) {
@@ -93,35 +99,36 @@ HWY_INLINE size_t ComputedRows(const E*, size_t rows) {
   return rows == 1 ? 1 : RoundUp(rows, rows <= kFewRows ? kFewRows : kTileRows);
 }
 
-template <bool kFromZero, size_t kRows, size_t kPanels, class E, class T>
-HWY_INLINE void AddPanels(const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels,
-                          const Sums& sums) {
+template <size_t kRows, size_t kPanels, class E, class T>
+HWY_INLINE void AddPanels(bool from_zero, const Operand<E>& x, size_t rows, const PackedTiles<T>& weights,
+                          size_t panels, const Sums& sums) {
   size_t panel = 0;
   for (; panel + kPanels <= panels; panel += kPanels) {
     for (size_t row = 0; row < rows; row += kRows) {
-      AddProduct<kFromZero, kRows, kPanels>(x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
+      AddProduct<kRows, kPanels>(from_zero, x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
     }
   }
   if constexpr (kPanels > 1) {
     for (; panel < panels; ++panel) {
       for (size_t row = 0; row < rows; row += kRows) {
-        AddProduct<kFromZero, kRows, 1>(x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
+        AddProduct<kRows, 1>(from_zero, x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
       }
     }
   }
 }
 
-// sums[row, panel] += x[row, :] . weights[panel, :] for the first `panels` panels of sums; with kFromZero the sums
+// sums[row, panel] += x[row, :] . weights[panel, :] for the first `panels` panels of sums; with from_zero the sums
 // begin at zero. `rows` is from ComputedRows. Terms outside [weights.begin, weights.end) have no influence on products
 // of floats; bfloat16 is multiplied in whole tiles: there x must be zero and the weights finite.
-template <bool kFromZero, class E, class T>
-void AddProducts(const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels, const Sums& sums) {
+template <class E, class T>
+void AddProducts(bool from_zero, const Operand<E>& x, size_t rows, const PackedTiles<T>& weights, size_t panels,
+                 const Sums& sums) {
   if (rows == 1) {
-    AddPanels<kFromZero, 1, kRowPanels>(x, rows, weights, panels, sums);
+    AddPanels<1, kRowPanels>(from_zero, x, rows, weights, panels, sums);
   } else if (rows <= kFewRows) {
-    AddPanels<kFromZero, kFewRows, kFewPanels>(x, rows, weights, panels, sums);
+    AddPanels<kFewRows, kFewPanels>(from_zero, x, rows, weights, panels, sums);
   } else {
-    AddPanels<kFromZero, kTileRows, 1>(x, rows, weights, panels, sums);
+    AddPanels<kTileRows, 1>(from_zero, x, rows, weights, panels, sums);
   }
 }
 
@@ -133,13 +140,14 @@ HWY_INLINE size_t ComputedRows(const bf16*, size_t rows) { return rows; }
 
 // Computes one or two panels of up to 32 rows. With kLower the rows have a lower half, with kRight there is a second
 // panel. Tiles are used at full height: what lies below the last row becomes sums that nobody reads.
-template <bool kFromZero, bool kLower, bool kRight>
-SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panel, const Sums& sums) {
+template <bool kLower, bool kRight>
+SKALD_AMX void AddTiles(bool from_zero, const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panel,
+                        const Sums& sums) {
   const bf16* const lower = x.tiles + kTileOfRows * x.terms;
   float* const upper_sums = sums.tiles + panel * kSumTile;
   float* const lower_sums = upper_sums + sums.panels * kSumTile;
   FinishStores();
-  if constexpr (kFromZero) {
+  if (from_zero) {
     _tile_zero(0);
     if constexpr (kRight) _tile_zero(1);
     if constexpr (kLower) _tile_zero(2);
@@ -171,19 +179,19 @@ SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights
   if constexpr (kLower && kRight) _tile_stored(3, lower_sums + kSumTile, kTileRowBytes);
 }
 
-template <bool kFromZero, bool kLower>
-SKALD_AMX void AddTiles(const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panels, const Sums& sums) {
+template <bool kLower>
+SKALD_AMX void AddTiles(bool from_zero, const Operand<bf16>& x, const PackedTiles<bf16>& weights, size_t panels,
+                        const Sums& sums) {
   size_t panel = 0;
-  for (; panel + 2 <= panels; panel += 2) AddTiles<kFromZero, kLower, true>(x, weights, panel, sums);
-  if (panel < panels) AddTiles<kFromZero, kLower, false>(x, weights, panel, sums);
+  for (; panel + 2 <= panels; panel += 2) AddTiles<kLower, true>(from_zero, x, weights, panel, sums);
+  if (panel < panels) AddTiles<kLower, false>(from_zero, x, weights, panel, sums);
 }
 
 // The same on AMX, after SetTileShapes.
-template <bool kFromZero>
-inline void AddProducts(const Operand<bf16>& x, size_t rows, const PackedTiles<bf16>& weights, size_t panels,
-                        const Sums& sums) {
-  rows > kTileOfRows ? AddTiles<kFromZero, true>(x, weights, panels, sums)
-                     : AddTiles<kFromZero, false>(x, weights, panels, sums);
+inline void AddProducts(bool from_zero, const Operand<bf16>& x, size_t rows, const PackedTiles<bf16>& weights,
+                        size_t panels, const Sums& sums) {
+  rows > kTileOfRows ? AddTiles<true>(from_zero, x, weights, panels, sums)
+                     : AddTiles<false>(from_zero, x, weights, panels, sums);
 }
 
 #endif  // HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX

@@ -35,6 +35,15 @@ inline constexpr bool kUnsignedCodes = true, kPairsOfBytes = false;
 inline constexpr bool kUnsignedCodes = false, kPairsOfBytes = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 #endif
 
+// Unrolls a loop over the codes of a group. SSE2 takes so many instructions for each that only the compiler would
+// notice.
+#undef SKALD_UNROLL_CODES
+#if HWY_TARGET == HWY_SSE2
+#define SKALD_UNROLL_CODES
+#else
+#define SKALD_UNROLL_CODES HWY_UNROLL(16)
+#endif
+
 // By how much the operands are larger than the codes.
 template <class T>
 inline constexpr int32_t kCodeBias = std::is_same_v<T, Q4_0> ? 8

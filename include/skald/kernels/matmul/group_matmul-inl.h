@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sums of products of quantised activations and a group-quantised matrix (arithmetic contract, R2). For each block of
+// Multiplication of quantised activations by a group-quantised matrix (arithmetic contract, R2). For each block of
 // activations: sum = fma(float(dot), scale, sum), and sum = fma(float(sum of codes), offset, sum) for types with an
 // offset, over the groups in order, from zero; then total = fma(sum, scale of the activations, total).
 
@@ -13,12 +13,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/matmul/codes-inl.h"
+#include "skald/kernels/matmul/group_matmul_amx-inl.h"
+#include "skald/kernels/matmul/vector_loops-inl.h"
+#include "skald/kernels/simd/amx_support.h"
 #include "skald/kernels/simd/lanes-inl.h"
 #include "skald/kernels/simd/tile-inl.h"
 
@@ -32,18 +36,10 @@ HWY_INLINE int32_t SumOfCodes(const QuantizedRows& input, const int32_t* sums) {
   return T::kGroup == kActivationSum ? sums[0] : sums[0] + sums[input.height];
 }
 
-// Returns the bytes between number `i` of the packs of kPanels panels and those that memory is asked for meanwhile:
-// some way on in the same panels, or in those that follow them.
-template <class T, size_t kPanels>
-HWY_INLINE size_t PacksAhead(size_t i, size_t packs_per_panel) {
-  constexpr size_t kStep = kPanels * sizeof(T), kAhead = (kBytesAhead + kStep - 1) / kStep;
-  return (i + kAhead < packs_per_panel ? kAhead : kAhead + (kPanels - 1) * packs_per_panel) * sizeof(T);
-}
-
-// Whether memory is asked for what comes next. The single stream of a single row is better left to the processor, but
-// for Q8A, whose codes, scales and offsets are three.
+// Whether memory is asked for what comes next: for Q8A also for a single row, because its codes, scales and offsets are
+// three streams.
 template <class T, size_t kRows>
-inline constexpr bool kAsksAhead = kRows > 1 || !kOneStream || std::is_same_v<T, Q8A>;
+inline constexpr bool kAsksForPacks = kAsksAhead<kRows> || std::is_same_v<T, Q8A>;
 
 // Asks for a part of the lines of one group, of which number `step` is being multiplied: all at once they would hold up
 // the multiplication.
@@ -73,13 +69,14 @@ HWY_INLINE void AddGroup(const QuantizedRows& input, size_t row, size_t k, const
       dots[r][p] = BeginProducts<T>(kCodeBias<T> == 0 ? 0 : SumOfCodes<T>(input, x_sums + r));
     }
   }
-  HWY_UNROLL(16)
+  SKALD_UNROLL_CODES
   for (size_t j = 0; j < T::kGroup / 4; ++j) {
     IntLanes codes[kPanels];
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) {
       const T& pack = packs[p * stride];
-      if constexpr (kAsksAhead<T, kRows>) PrefetchGroup<T>(reinterpret_cast<const std::byte*>(&pack) + ahead, group, j);
+      if constexpr (kAsksForPacks<T, kRows>)
+        PrefetchGroup<T>(reinterpret_cast<const std::byte*>(&pack) + ahead, group, j);
       codes[p] = LoadCodes(pack, group, j);
     }
     HWY_UNROLL(16)
@@ -106,34 +103,50 @@ HWY_INLINE void AddGroup(const QuantizedRows& input, size_t row, size_t k, const
   }
 }
 
-// Adds the terms [k, k_end) of kRows rows and kPanels panels to `sums`, [kRows][kPanels][kLanes], which begin at k = 0.
-// All rows are of one block of the input's; k is a multiple of kActivationBlock.
-template <size_t kRows, size_t kPanels, class T>
-requires kIsGrouped<T> HWY_NOINLINE void SumTile(const MatMulArgs<T>& args, size_t row, size_t panel, size_t k,
-                                                 size_t k_end, float* sums) {
-  const size_t stride = args.padded_k / kGroupPadding;
-  const T* const weights = args.weights + panel * stride;
-  Lanes totals[kRows][kPanels];
-  k == 0 ? ClearSums(totals) : LoadTile(sums, totals);
-  while (k < k_end) {
-    const float* const scales = args.input.ScaleAt(row, k);
-    Lanes block_sums[kRows][kPanels];
-    ClearSums(block_sums);
-    for (const size_t end = HWY_MIN(k + kActivationBlock, k_end); k < end; k += kGroupPadding) {
-      const T* const packs = weights + k / kGroupPadding;
-      const size_t ahead = PacksAhead<T, kPanels>(k / kGroupPadding, stride);
-      for (size_t group = 0; group < T::kGroups; ++group) {
-        AddGroup<T>(args.input, row, k + group * T::kGroup, packs, stride, group, ahead, block_sums);
+// The sums of a tile of rows and panels: a SumFunction for each shape. All rows are of one block of the input's; k is a
+// multiple of kActivationBlock.
+template <class T>
+struct GroupTileSum {
+  template <size_t kRows, size_t kPanels>
+  static void Add(const void* matmul_args, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
+    const auto& args = *static_cast<const MatMulArgs<T>*>(matmul_args);
+    const size_t stride = args.padded_k / kGroupPadding;
+    const T* const weights = args.weights + panel * stride;
+    Lanes totals[kRows][kPanels];
+    k == 0 ? ClearSums(totals) : LoadTile(sums, totals);
+    while (k < k_end) {
+      const float* const scales = args.input.ScaleAt(row, k);
+      Lanes block_sums[kRows][kPanels];
+      ClearSums(block_sums);
+      for (const size_t end = HWY_MIN(k + kActivationBlock, k_end); k < end; k += kGroupPadding) {
+        const T* const packs = weights + k / kGroupPadding;
+        const size_t ahead = BytesAhead<kPanels, sizeof(T)>(k / kGroupPadding * sizeof(T), stride * sizeof(T));
+        for (size_t group = 0; group < T::kGroups; ++group) {
+          AddGroup<T>(args.input, row, k + group * T::kGroup, packs, stride, group, ahead, block_sums);
+        }
+      }
+      HWY_UNROLL(16)
+      for (size_t r = 0; r < kRows; ++r) {
+        const FloatVec scale = hn::Set(FloatTag(), scales[r]);
+        HWY_UNROLL(16)
+        for (size_t p = 0; p < kPanels; ++p) totals[r][p] = MulAdd(scale, block_sums[r][p], totals[r][p]);
       }
     }
-    HWY_UNROLL(16)
-    for (size_t r = 0; r < kRows; ++r) {
-      const FloatVec scale = hn::Set(FloatTag(), scales[r]);
-      HWY_UNROLL(16)
-      for (size_t p = 0; p < kPanels; ++p) totals[r][p] = MulAdd(scale, block_sums[r][p], totals[r][p]);
-    }
+    StoreTile(totals, sums);
   }
-  StoreTile(totals, sums);
+};
+
+template <class T>
+void GroupMatMul(const MatMulArgs<T>& args) {
+  ClearPreparedOutput(args);
+#if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
+  // With fewer rows, vectors are as fast as memory, and AMX is not: tiles that are mostly empty take as long as full
+  // ones, and codes are widened for it.
+  constexpr size_t kRowsForAmx = 9;
+  static_assert(QuantizedRows::Height(kRowsForAmx) == kLanes, "a group of rows is one AMX tile");
+  if (args.rows >= kRowsForAmx && HaveAmx()) return GroupMatMulAmx(args);
+#endif
+  MultiplyOnVectors(VectorProductOf<GroupTileSum<T>>(args));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -270,8 +270,7 @@ void MatMulPanelsAmx(const MatMulArgs<T>& args, size_t row, size_t rows, size_t 
 
 // Outer loop: so many rows that their activations stay in L2.
 template <class T>
-requires kIsGrouped<T>
-void MatMulAmx(const MatMulArgs<T>& args) {
+void GroupMatMulAmx(const MatMulArgs<T>& args) {
   const size_t step = args.gate ? kPanelsAtOnce / 2 : kPanelsAtOnce;
   SetGroupTileShapes(T::kGroup);
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {

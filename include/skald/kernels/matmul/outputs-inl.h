@@ -57,6 +57,19 @@ HWY_INLINE MatMulOutputs OutputsOf(const MatMulArgs<T>& args) {
           .prepared = args.prepared_output};
 }
 
+// Writes zeros behind `rows` rows in the order of PreparedIndex, as far as a matmul reads.
+template <class T>
+HWY_INLINE void ClearTail(T* prepared, size_t rows, size_t padded_k) {
+  hwy::ZeroBytes(prepared + rows * padded_k, PreparedTail(rows) * sizeof(T));
+}
+
+// The same behind a prepared output, in the call that computes its end.
+template <class T>
+HWY_INLINE void ClearPreparedOutput(const MatMulArgs<T>& args) {
+  if (args.prepared_output == nullptr || args.row_end != args.rows || args.panel_begin != 0) return;
+  ClearTail(args.prepared_output, args.rows, args.n / 2);
+}
+
 // Returns sums with their biases; the first of them is number `column` of to.n.
 HWY_INLINE Lanes WithBias(const MatMulOutputs& to, size_t column, const float* sums) {
   const Lanes result = LoadLanes(sums);

@@ -15,6 +15,7 @@
 #include "hwy/highway.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/matmul/outputs-inl.h"
 #include "skald/kernels/matmul/quantize-inl.h"
 #include "skald/kernels/simd/bf16-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
@@ -31,12 +32,6 @@ HWY_INLINE void PrepareTile(const float* input, size_t size, T* output) {
   for (size_t i = 0; i < kTile; i += step) {
     StoreRounded(i < size ? LoadUpTo(input + i, size - i) : hn::Zero(tag), output + i);
   }
-}
-
-// Writes zeros behind `rows` rows in the order of PreparedIndex, as far as a matmul reads.
-template <class T>
-HWY_INLINE void ClearTail(T* prepared, size_t rows, size_t padded_k) {
-  hwy::ZeroBytes(prepared + rows * padded_k, PreparedTail(rows) * sizeof(T));
 }
 
 template <class T>

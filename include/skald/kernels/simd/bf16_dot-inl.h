@@ -47,11 +47,11 @@ HWY_INLINE FloatVec AddDots(WordsVec a, WordsVec b, FloatVec sum) {
   return FloatVec{_mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(a.raw), reinterpret_cast<__m512bh>(b.raw))};
 }
 
-// Adds one tile to `totals`, as AddTile of floats does. Every term is multiplied: those that shall have no influence
-// must be zero in `x`, whose rows are kTile apart, and finite in `weights`.
+// Adds one tile to `totals`, as AddTile of floats does. Terms that shall have no influence must be zero in `x` and
+// finite in `weights`.
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddTile(const bf16* x, size_t /*x_stride*/, const bf16* weights, size_t panel_stride, size_t /*begin*/,
-                        size_t /*end*/, const bf16* ahead, Lanes (&totals)[kRows][kPanels]) {
+HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride, const bf16* ahead,
+                        Lanes (&totals)[kRows][kPanels]) {
   const WordsTag words;
   const PairsTag pairs;
   alignas(kAlignment) uint32_t factors[kRows][kTileWords];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The inner product of everything: one tile of kTile terms for several rows and several panels of a packed matrix,
-// summed as R1 says. Matmul, attention scores and attention outputs all add up through AddTile.
+// summed as R1 says. Matmul, attention scores and attention outputs all add up through AddPartOfTile.
 
 #if defined(SKALD_KERNELS_SIMD_TILE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_SIMD_TILE_INL_TOGGLE
@@ -14,6 +14,7 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/simd/bf16-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
 
@@ -61,33 +62,31 @@ HWY_INLINE void StoreTile(const Lanes (&sums)[kRows][kPanels], float* to) {
   }
 }
 
-// sums[r][p] += x[r * x_stride] * terms[p]: one k.
+// sums[r][p] += x[r * kTile] * terms[p]: one k.
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddTerm(const float* x, size_t x_stride, const Lanes (&terms)[kPanels], Lanes (&sums)[kRows][kPanels]) {
+HWY_INLINE void AddTerm(const float* x, const Lanes (&terms)[kPanels], Lanes (&sums)[kRows][kPanels]) {
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) {
-    const FloatVec factor = hn::Set(FloatTag(), x[r * x_stride]);
+    const FloatVec factor = hn::Set(FloatTag(), x[r * kTile]);
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) sums[r][p] = MulAdd(factor, terms[p], sums[r][p]);
   }
 }
 
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddEven(const float* x, size_t x_stride, const bf16* row, size_t panel_stride,
-                        Lanes (&sums)[kRows][kPanels]) {
+HWY_INLINE void AddEven(const float* x, const bf16* row, size_t panel_stride, Lanes (&sums)[kRows][kPanels]) {
   Lanes terms[kPanels];
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadEven(row + p * panel_stride);
-  AddTerm(x, x_stride, terms, sums);
+  AddTerm(x, terms, sums);
 }
 
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddOdd(const float* x, size_t x_stride, const bf16* row, size_t panel_stride,
-                       Lanes (&sums)[kRows][kPanels]) {
+HWY_INLINE void AddOdd(const float* x, const bf16* row, size_t panel_stride, Lanes (&sums)[kRows][kPanels]) {
   Lanes terms[kPanels];
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadOdd(row + p * panel_stride);
-  AddTerm(x, x_stride, terms, sums);
+  AddTerm(x, terms, sums);
 }
 
 // Whether memory is read in one stream wherever that can be, which AMD's prefetchers follow best.
@@ -98,6 +97,18 @@ inline constexpr bool kOneStream = HWY_TARGET == HWY_AVX3_ZEN4;
 // is the next chunk that comes closer.
 inline constexpr size_t kBytesAhead = kOneStream ? 8192 : 4096;
 
+// Whether memory is asked for what comes next: the single stream of a single row is better left to the processor.
+template <size_t kRows>
+inline constexpr bool kAsksAhead = kRows > 1 || !kOneStream;
+
+// Returns the bytes between position `at` of the first of kPanels panels and what memory is asked for meanwhile: some
+// way on in the same panels, or in those that follow them. A panel has panel_bytes; it is read kStep bytes at a time.
+template <size_t kPanels, size_t kStep>
+HWY_INLINE size_t BytesAhead(size_t at, size_t panel_bytes) {
+  constexpr size_t kAhead = RoundUp(kBytesAhead / kPanels, kStep);
+  return at + kAhead < panel_bytes ? kAhead : kAhead + (kPanels - 1) * panel_bytes;
+}
+
 // Asks for a row of each panel.
 template <size_t kPanels, class T>
 HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
@@ -105,28 +116,27 @@ HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
   for (size_t p = 0; p < kPanels; ++p) hwy::Prefetch(row + p * panel_stride);
 }
 
-// Adds the terms k in [begin, end) of one tile, 0 <= begin <= end <= kTile, to `totals`. `x` holds the kTile
-// factors of the first row (rows x_stride apart) as floats that T can represent; `weights` is the tile in the
-// first panel (panels panel_stride apart). Nothing outside [begin, end) has any influence, be it NaN. If `ahead` is not
-// null, memory is asked for the tile there, bit by bit.
+// Adds the terms k in [begin, end) of one tile, 0 <= begin <= end <= kTile, to `totals`. `x` is [kRows, kTile], floats
+// that T can represent; `weights` is the tile in the first panel (panels panel_stride apart). Nothing outside
+// [begin, end) has any influence, be it NaN. If `ahead` is not null, memory is asked for the tile there, bit by bit.
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddTile(const float* x, size_t x_stride, const bf16* weights, size_t panel_stride, size_t begin,
-                        size_t end, const bf16* ahead, Lanes (&totals)[kRows][kPanels]) {
+HWY_INLINE void AddPartOfTile(const float* x, const bf16* weights, size_t panel_stride, size_t begin, size_t end,
+                              const bf16* ahead, Lanes (&totals)[kRows][kPanels]) {
   // In registers: even, odd and totals. Each 64-byte row of weights is loaded once for all rows of x.
   Lanes even[kRows][kPanels], odd[kRows][kPanels];
   ClearSums(even);
   ClearSums(odd);
   size_t k = begin;
   if (k % 2 == 1 && k < end) {
-    AddOdd(x + k, x_stride, weights + (k - 1) * kLanes, panel_stride, odd);
+    AddOdd(x + k, weights + (k - 1) * kLanes, panel_stride, odd);
     ++k;
   }
   for (; k + 2 <= end; k += 2) {
     if (ahead != nullptr) PrefetchRows<kPanels>(ahead + k * kLanes, panel_stride);
-    AddEven(x + k, x_stride, weights + k * kLanes, panel_stride, even);
-    AddOdd(x + k + 1, x_stride, weights + k * kLanes, panel_stride, odd);
+    AddEven(x + k, weights + k * kLanes, panel_stride, even);
+    AddOdd(x + k + 1, weights + k * kLanes, panel_stride, odd);
   }
-  if (k < end) AddEven(x + k, x_stride, weights + k * kLanes, panel_stride, even);
+  if (k < end) AddEven(x + k, weights + k * kLanes, panel_stride, even);
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) {
     HWY_UNROLL(16)
@@ -135,15 +145,22 @@ HWY_INLINE void AddTile(const float* x, size_t x_stride, const bf16* weights, si
 }
 
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddTile(const float* x, size_t x_stride, const float* weights, size_t panel_stride, size_t begin,
-                        size_t end, const float* ahead, Lanes (&totals)[kRows][kPanels]) {
+HWY_INLINE void AddPartOfTile(const float* x, const float* weights, size_t panel_stride, size_t begin, size_t end,
+                              const float* ahead, Lanes (&totals)[kRows][kPanels]) {
   for (size_t k = begin; k < end; ++k) {
     if (ahead != nullptr) PrefetchRows<kPanels>(ahead + k * kLanes, panel_stride);
     Lanes terms[kPanels];
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadLanes(weights + p * panel_stride + k * kLanes);
-    AddTerm(x + k, x_stride, terms, totals);
+    AddTerm(x + k, terms, totals);
   }
+}
+
+// The same for all terms of the tile.
+template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void AddTile(const float* x, const T* weights, size_t panel_stride, const T* ahead,
+                        Lanes (&totals)[kRows][kPanels]) {
+  AddPartOfTile(x, weights, panel_stride, 0, kTile, ahead, totals);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -56,7 +56,7 @@ struct TensorNames {
   std::string_view body;  // in front of the embedding, the layers and the final norm
   std::string_view head;  // in front of the output head's "weight"
   std::string_view embedding = "embed_tokens.weight";
-  std::string_view final_norm = "norm.weight";
+  std::string_view final_norm = "norm.";  // of the final norm, in front of "weight" and the like
   std::string_view layers = "layers.";
   std::span<const Renaming> renamings = kLlamaNames;  // of names within a layer
 
@@ -67,7 +67,7 @@ struct TensorNames {
   std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
     if (layer) return Concat({body, layers, std::to_string(*layer), ".", Renamed(name)});
     if (name == "embed_tokens.weight") return Concat({body, embedding});
-    if (name == "norm.weight") return Concat({body, final_norm});
+    if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
     return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
   }
 
@@ -90,24 +90,23 @@ inline constexpr std::array kTensorNames = {
     TensorNames{.body = "language_model.model.", .head = "language_model.lm_head."},
     TensorNames{.body = "model.language_model.", .head = "lm_head."},
     // RecurrentGemma.
-    TensorNames{
-        .body = "model.", .head = "lm_head.", .final_norm = "final_norm.weight", .renamings = kRecurrentGemmaNames},
+    TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "final_norm.", .renamings = kRecurrentGemmaNames},
     // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
                 .embedding = "embeddings.weight",
-                .final_norm = "norm_f.weight",
+                .final_norm = "norm_f.",
                 .renamings = kMambaNames},
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
                 .embedding = "embedding.weight",
-                .final_norm = "norm_f.weight",
+                .final_norm = "norm_f.",
                 .renamings = kMambaNames},
     // GGUF (https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py): one language model and nothing else.
     TensorNames{.body = "",
                 .head = "output.",
                 .embedding = "token_embd.weight",
-                .final_norm = "output_norm.weight",
+                .final_norm = "output_norm.",
                 .layers = "blk.",
                 .renamings = kGgufNames,
                 .norms_with_offset = true},

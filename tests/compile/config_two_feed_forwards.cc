@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: A Config must give kFeedForwardDim, for gated feed-forward layers, or kFeedForward, but not both.
+
+#include <string_view>
+
+#include "skald/configs/families/llama.h"
+#include "skald/configs/form/model_config.h"
+
+namespace skald {
+
+struct Mine : LlamaFamily {
+  static constexpr std::string_view kName = "mine";
+  static constexpr int kModelDim = 32, kVocabSize = 100;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+  static constexpr FeedForward kFeedForward = {.width = 48};
+#ifdef SKALD_EXPECT_FAILURE
+  static constexpr int kFeedForwardDim = 48;
+#endif
+};
+
+static_assert(CheckConfig<Mine>());
+
+}  // namespace skald

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// expect: kUnitOffsetNorms is of RMSNorm and would be ignored beside kNorm.
+
+#include <string_view>
+
+#include "skald/configs/families/llama.h"
+#include "skald/configs/form/model_config.h"
+
+namespace skald {
+
+struct Mine : LlamaFamily {
+  static constexpr std::string_view kName = "mine";
+  static constexpr int kModelDim = 32, kVocabSize = 100;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+  static constexpr LayerNorm kNorm = {};
+#ifdef SKALD_EXPECT_FAILURE
+  static constexpr bool kUnitOffsetNorms = true;
+#endif
+};
+
+static_assert(CheckConfig<Mine>());
+
+}  // namespace skald

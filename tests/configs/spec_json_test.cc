@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A ModelSpec that is written as JSON and read again is the same spec, whatever its layers and norms are.
+
+#include "skald/configs/readers/spec_json.h"
+
+#include <string>
+
+#include "doctest/doctest.h"
+#include "skald/configs/published.h"
+#include "tests/support/golden_configs.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace {
+
+template <ModelConfig C>
+void CheckRoundTrip() {
+  CAPTURE(C::kName);
+  const auto read = SpecFromJson<>(SpecToJson<>(SpecOf<C>()).dump());
+  REQUIRE(read);
+  CHECK(*read == SpecOf<C>());
+  CHECK(Fingerprint(*read) == Fingerprint(SpecOf<C>()));
+}
+
+struct PlainLayerNorm : AllBiases {
+  static constexpr LayerNorm kNorm = {.epsilon = 1e-6f, .weight = false, .bias = false};
+  static constexpr FeedForward kFeedForward = {.width = 7, .activation = Activation::kGeluErf};
+};
+
+TEST_CASE("a spec is read as it was written") {
+  CheckRoundTrip<AllFeatures>();
+  CheckRoundTrip<Hybrid>();
+  CheckRoundTrip<SmallMamba2>();
+  CheckRoundTrip<AllBiases>();
+  CheckRoundTrip<PlainLayerNorm>();
+  CheckRoundTrip<Gemma3_27B>();
+}
+
+TEST_CASE("a norm, an activation or a type of layers that is not known is refused by name") {
+  const std::string text = SpecToJson<>(SpecOf<AllBiases>()).dump();
+  const auto error = [&](const std::string& from, const std::string& to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    const auto read = SpecFromJson<>(changed);
+    return read ? "accepted" : read.error().message;
+  };
+  CHECK(error("LayerNorm", "LayerNurm") == "the description of a model lacks 'norm', or it is wrong");
+  CHECK(error("relu2", "unknown") == "the description of a model lacks 'activation', or it is wrong");
+  CHECK(error("\"feed-forward\"", "\"feed-backward\"") == "the description of a model lacks 'type', or it is wrong");
+}
+
+}  // namespace
+}  // namespace skald::testing
