@@ -37,6 +37,16 @@ void Write(const DescribedModel& model, const std::string& name) {
             << "u);\n";
 }
 
+// A short form with a norm and feed-forward layers of other types than usual.
+ModelSpec OtherTypes() {
+  ShortForm form = ShortFormOf<Gemma2_2B>();
+  form.layers.resize(4);
+  form.norm = LayerNorm{.epsilon = 1e-6f, .bias = false};
+  form.feed_forward_dim = 0;
+  form.feed_forward = FeedForward{.width = 100, .activation = Activation::kReluSquared, .bias = true};
+  return Expand(form);
+}
+
 // Blocks of different sizes, one with two layers side by side, and parameters under names of their own.
 ModelSpec Irregular() {
   ModelSpec spec = {.model_dim = 48, .vocab_size = 99, .embedding_scale = EmbeddingScale::kSqrt, .final_softcap = 7.5f};
@@ -56,7 +66,7 @@ ModelSpec Irregular() {
   spec.blocks.push_back({.number = 1, .layers = {RgLru{.width = 48, .blocks = 4, .conv_width = 3}}});
   spec.blocks.push_back({.number = 1,
                          .layers = {GatedFeedForward{.width = 28, .activation = Activation::kGeluErf}},
-                         .post_norm = RmsNorm{},
+                         .post_norm = LayerNorm{},
                          .post_norm_name = "b_norm"});
   return spec;
 }
@@ -75,6 +85,7 @@ int main(int argc, char** argv) {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     Write(OrExit(ParseConfigJson(text), folder.string()), folder.filename().string());
   }
+  Write({"", OtherTypes()}, "other types");
   Write({"", Irregular()}, "2 irregular \"blocks\"");
   return folders.empty() ? 1 : 0;
 }

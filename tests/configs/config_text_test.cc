@@ -88,7 +88,7 @@ TEST_CASE("a layer of a user's own is told by its type and members, if the list 
   REQUIRE(text);
   CHECK(Contains(*text, "OwnLayer{.width = 3,"));
   CHECK(Contains(*text, ".activation = skald::Activation::kGeluErf}"));
-  CheckError(ConfigText({"", OwnModel()}, "x"), ErrorCode::kUnsupported, "a layer of type 'own' has no known text");
+  CheckError(ConfigText({"", OwnModel()}, "x"), ErrorCode::kUnsupported, "cannot name the type of 'own'");
 }
 
 }  // namespace

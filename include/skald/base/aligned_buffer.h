@@ -71,8 +71,8 @@ class AlignedBuffer {
   bool empty() const { return size_ == 0; }
   T& operator[](size_t i) { return data_.get()[i]; }
   const T& operator[](size_t i) const { return data_.get()[i]; }
-  operator std::span<T>() { return {data(), size_}; }
-  operator std::span<const T>() const { return {data(), size_}; }
+  operator std::span<T>() { return {data(), size_}; }              // NOLINT: a span like any other
+  operator std::span<const T>() const { return {data(), size_}; }  // NOLINT: likewise
 
  private:
   // More than there can be where the product is too large for a size_t: `new` refuses that.

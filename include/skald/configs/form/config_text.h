@@ -25,7 +25,6 @@
 #include "skald/configs/form/reflection.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/form/shorten.h"
-#include "skald/layers/feed_forward.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norm.h"
@@ -79,14 +78,6 @@ requires std::is_enum_v<E> std::string Literal(E value) {
   });
   return text;
 }
-template <HasFields T>
-std::string Literal(const T& value);
-inline std::string Literal(const NormSpec& norm);
-template <class T>
-std::string Literal(const std::optional<T>& value) {
-  return value ? Literal(*value) : "std::nullopt";
-}
-
 // Joins expressions with commas.
 class List {
  public:
@@ -105,26 +96,49 @@ class List {
   std::string text_;
 };
 
-template <HasFields T>
-std::string Literal(const T& value) {
-  std::map<std::string_view, std::string> standard;
-  const T by_default;
-  T::VisitFields(by_default, [&](std::string_view name, const auto& member) { standard[name] = Literal(member); });
-  List members;
-  T::VisitFields(value, [&](std::string_view name, const auto& member) {
-    members.AddUnless(standard[name], name, Literal(member));
-  });
-  return std::string(TypeName<T>()) + members.InBraces();
-}
+template <class Layers, class Norms>
+class Expressions;
 
-// Nothing for a norm of none of the types.
-template <Norm... N>
-std::string NormText(NormTypes<N...>, const NormSpec& norm) {
-  std::string text;
-  ((norm.As<N>() != nullptr ? void(text = Literal(*norm.As<N>())) : void()), ...);
-  return text;
-}
-inline std::string Literal(const NormSpec& norm) { return NormText(StandardNorms(), norm); }
+// Expressions that have the value of a part of a model, whose layers and norms are of the types of the lists. What is
+// of another type leaves its name.
+template <Layer... L, Norm... N>
+class Expressions<LayerTypes<L...>, NormTypes<N...>> {
+ public:
+  const std::string& unknown() const { return unknown_; }
+
+  std::string Of(const LayerSpec& layer) { return OfHeld<L...>(layer); }
+  std::string Of(const NormSpec& norm) { return OfHeld<N...>(norm); }
+  template <class T>
+  std::string Of(const std::optional<T>& value) {
+    return value ? Of(*value) : "std::nullopt";
+  }
+  template <class T>
+  std::string Of(const T& value) {
+    if constexpr (HasFields<T>) {
+      std::map<std::string_view, std::string> standard;
+      const T by_default;
+      T::VisitFields(by_default, [&](std::string_view name, const auto& member) { standard[name] = Of(member); });
+      List members;
+      T::VisitFields(value, [&](std::string_view name, const auto& member) {
+        members.AddUnless(standard[name], name, Of(member));
+      });
+      return std::string(TypeName<T>()) + members.InBraces();
+    } else {
+      return Literal(value);
+    }
+  }
+
+ private:
+  template <class... T>
+  std::string OfHeld(const auto& held) {
+    std::string text;
+    ((held.template As<T>() != nullptr ? void(text = Of(*held.template As<T>())) : void()), ...);
+    if (text.empty()) unknown_ = held.name();
+    return text;
+  }
+
+  std::string unknown_;
+};
 
 // The shortest pattern that the layers repeat, to be told as RepeatLayers<count>({...}).
 inline std::string LayersText(const std::vector<LayerKind>& layers) {
@@ -154,15 +168,13 @@ inline std::string Wrapped(const std::string& line, size_t indent) {
   return wrapped + rest + "\n";
 }
 
-// The members of a struct.
+// The lines of a struct.
 class Members {
  public:
+  // A member of a type that needs no header but those of C++, or is an enum.
   template <class T>
   void Add(std::string_view name, const T& value) {
-    std::string type = "auto";  // kLayers is told as an expression
-    if constexpr (std::is_arithmetic_v<T> || HasFields<T> || std::is_enum_v<T>) type = TypeName<T>();
-    if constexpr (std::is_same_v<T, std::string_view>) type = "std::string_view";
-    AddExpression(type, name, Literal(value));
+    AddExpression(std::is_same_v<T, std::string_view> ? "std::string_view" : TypeName<T>(), name, Literal(value));
   }
   // Leaves out what is so by default.
   template <class T>
@@ -170,7 +182,7 @@ class Members {
     if (value != standard) Add(name, value);
   }
   void AddExpression(std::string_view type, std::string_view name, const std::string& value) {
-    text_ += Wrapped("static constexpr " + std::string(type) + " " + std::string(name) + " = " + value + ";", 2);
+    AddLine("static constexpr " + std::string(type) + " " + std::string(name) + " = " + value + ";");
   }
   void AddLine(const std::string& line, size_t indent = 2) { text_ += Wrapped(line, indent); }
 
@@ -180,12 +192,12 @@ class Members {
   std::string text_;
 };
 
-inline void AddAttention(const ShortForm& a, Members& members) {
+inline void AddAttention(const ShortForm& a, auto& expressions, Members& members) {
   members.Add("kHeads", a.heads);
   members.Add("kKVHeads", a.kv_heads);
   members.Add("kHeadDim", a.head_dim);
-  members.Add("kRope", a.rope);
-  if (a.sliding_rope) members.Add("kSlidingRope", *a.sliding_rope);
+  members.AddExpression("skald::RopeSpec", "kRope", expressions.Of(a.rope));
+  if (a.sliding_rope) members.AddExpression("skald::RopeSpec", "kSlidingRope", expressions.Of(*a.sliding_rope));
   members.AddUnless(a.head_dim, "kRotaryDim", a.rotary_dim);
   members.AddUnless(0, "kWindow", a.window);
   members.AddUnless(static_cast<double>(a.head_dim), "kQueryPreScale", a.query_pre_scale);
@@ -223,24 +235,28 @@ inline void AddRecurrence(const ShortForm& a, Members& members) {
   }
 }
 
-inline void AddShortForm(const ShortForm& a, Members& members) {
+inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members) {
   members.Add("kModelDim", a.model_dim);
   members.Add("kVocabSize", a.vocab_size);
   members.AddExpression("auto", "kLayers", LayersText(a.layers));
-  a.norm ? members.AddExpression("auto", "kNorm", Literal(*a.norm)) : members.Add("kNormEpsilon", a.norm_epsilon);
+  if (a.norm) {
+    members.AddExpression("auto", "kNorm", expressions.Of(*a.norm));
+  } else {
+    members.Add("kNormEpsilon", a.norm_epsilon);
+  }
   members.Add("kTiedEmbeddings", a.tied_embeddings);
   members.AddUnless(0.0f, "kFinalSoftcap", a.final_softcap);
   members.AddUnless(false, "kPostNorms", a.post_norms);
   members.AddUnless(false, "kUnitOffsetNorms", a.unit_offset_norms);
   members.AddUnless(false, "kScaleEmbeddings", a.scaled_embeddings);
   members.AddUnless(false, "kRoundEmbeddingScale", a.rounded_embedding_scale);
-  if (a.feed_forward) members.AddExpression("auto", "kFeedForward", Literal(*a.feed_forward->As<FeedForward>()));
   if (a.feed_forward_dim > 0) {
     members.Add("kFeedForwardDim", a.feed_forward_dim);
     members.Add("kActivation", a.activation);
     members.AddUnless(false, "kFeedForwardBias", a.feed_forward_bias);
   }
-  if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, members);
+  if (a.feed_forward) members.AddExpression("auto", "kFeedForward", expressions.Of(*a.feed_forward));
+  if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, expressions, members);
   AddRecurrence(a, members);
 }
 
@@ -259,95 +275,75 @@ inline bool SharedMembersAgree(const ShortForm& a) {
   return agree(conv_widths) && agree(state_dims);
 }
 
-// The layers of types that the list names.
-template <class List>
-struct LayerText;
-
+// Those of the types that the model has.
 template <Layer... L>
-struct LayerText<LayerTypes<L...>> {
-  // Nothing for a layer of none of the types.
-  static std::string Of(const LayerSpec& layer) {
-    std::string text;
-    ((layer.As<L>() != nullptr ? void(text = Literal(*layer.As<L>())) : void()), ...);
-    return text;
-  }
-
-  static std::string TypesIn(const ModelSpec& spec) {
-    std::string types;
-    const auto add = [&]<class One>() {
-      for (const Block& block : spec.blocks) {
-        for (const LayerSpec& layer : block.layers) {
-          if (layer.As<One>() == nullptr) continue;
-          types.append(types.empty() ? "" : ", ").append(TypeName<One>());
-          return;
-        }
+std::string TypesIn(const ModelSpec& spec, LayerTypes<L...>) {
+  std::string types;
+  const auto add = [&]<class One>() {
+    for (const Block& block : spec.blocks) {
+      for (const LayerSpec& layer : block.layers) {
+        if (layer.As<One>() == nullptr) continue;
+        types.append(types.empty() ? "" : ", ").append(TypeName<One>());
+        return;
       }
-    };
-    (add.template operator()<L>(), ...);
-    return "skald::LayerTypes<" + types + ">";
-  }
-};
+    }
+  };
+  (add.template operator()<L>(), ...);
+  return "skald::LayerTypes<" + types + ">";
+}
+
+inline void AddBlock(const Block& block, auto& expressions, Members& members) {
+  const Block standard;
+  List parts, layers;
+  for (const LayerSpec& layer : block.layers) layers.Add("", expressions.Of(layer));
+  parts.Add("number", Literal(block.number));
+  parts.Add("norm", expressions.Of(block.norm));
+  parts.AddUnless(Literal(standard.norm_name), "norm_name", Literal(block.norm_name));
+  parts.Add("layers", layers.InBraces());
+  parts.AddUnless(expressions.Of(standard.post_norm), "post_norm", expressions.Of(block.post_norm));
+  parts.AddUnless(Literal(standard.post_norm_name), "post_norm_name", Literal(block.post_norm_name));
+  members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
+}
 
 template <class Types>
-Result<void> AddLongForm(const ModelSpec& spec, Members& members) {
-  members.AddLine("using Layers = " + LayerText<Types>::TypesIn(spec) + ";");
+void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
+  members.AddLine("using Layers = " + TypesIn(spec, Types()) + ";");
   members.AddLine("static constexpr skald::ModelSpec Spec() {");
-  for (const Block& block : spec.blocks) {
-    if (!Literal(block.norm).empty() && !Literal(block.post_norm).empty()) continue;
-    return Fail(ErrorCode::kUnsupported, "a norm of a block is of a type that has no known text");
-  }
-  if (Literal(spec.final_norm).empty()) {
-    return Fail(ErrorCode::kUnsupported,
-                "a norm of type '" + std::string(spec.final_norm.name()) + "' has no known text");
-  }
   List facts;
   const ModelSpec standard;
   facts.Add("model_dim", Literal(spec.model_dim));
   facts.Add("vocab_size", Literal(spec.vocab_size));
   facts.Add("tied_embeddings", Literal(spec.tied_embeddings));
   facts.AddUnless(Literal(standard.embedding_scale), "embedding_scale", Literal(spec.embedding_scale));
-  facts.Add("final_norm", Literal(spec.final_norm));
+  facts.Add("final_norm", expressions.Of(spec.final_norm));
   facts.AddUnless(Literal(standard.final_softcap), "final_softcap", Literal(spec.final_softcap));
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
-  for (const Block& block : spec.blocks) {
-    List parts, layers;
-    const Block plain;
-    for (const LayerSpec& layer : block.layers) {
-      const std::string text = LayerText<Types>::Of(layer);
-      if (text.empty()) {
-        return Fail(ErrorCode::kUnsupported, "a layer of type '" + std::string(layer.name()) + "' has no known text");
-      }
-      layers.Add("", text);
-    }
-    parts.Add("number", Literal(block.number));
-    parts.Add("norm", Literal(block.norm));
-    parts.AddUnless(Literal(plain.norm_name), "norm_name", Literal(block.norm_name));
-    parts.Add("layers", layers.InBraces());
-    parts.AddUnless(Literal(plain.post_norm), "post_norm", Literal(block.post_norm));
-    parts.AddUnless(Literal(plain.post_norm_name), "post_norm_name", Literal(block.post_norm_name));
-    members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
-  }
+  for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);
   members.AddLine("}");
-  return {};
 }
 
 }  // namespace internal
 
 // Returns a file of C++ with a Config that stands for the model: in the short form where its blocks repeat, else in the
 // long one. `name` becomes its kName and, as far as C++ allows, the struct's; a model_type that is empty is left out.
-// Types lists the types of its layers. Error: kUnsupported for a layer of another type.
-template <class Types = StandardLayers>
+// Types and Norms list the types of its layers and norms. Error: kUnsupported for one of another type.
+template <class Types = StandardLayers, class Norms = StandardNorms>
 Result<std::string> ConfigText(const DescribedModel& model, std::string_view name) {
   return NoThrow("the text of a Config", [&]() -> Result<std::string> {
     internal::Members members;
+    internal::Expressions<Types, Norms> expressions;
     members.Add("kName", name);
     if (!model.model_type.empty()) members.Add("kModelType", model.model_type);
     const std::optional<ShortForm> short_form = Shorten(model.spec);
     if (short_form && internal::SharedMembersAgree(*short_form)) {
-      internal::AddShortForm(*short_form, members);
-    } else if (auto added = internal::AddLongForm<Types>(model.spec, members); !added) {
-      return Failure(added.error());
+      internal::AddShortForm(*short_form, expressions, members);
+    } else {
+      internal::AddLongForm<Types>(model.spec, expressions, members);
+    }
+    if (!expressions.unknown().empty()) {
+      return Fail(ErrorCode::kUnsupported, "the text of a Config cannot name the type of '" + expressions.unknown() +
+                                               "', which is none it knows");
     }
     return "#include <array>\n#include <limits>\n#include <string_view>\n\n"
            "#include \"skald/configs/form/model_config.h\"\n\nstruct " +

@@ -11,7 +11,6 @@
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/layers/attention.h"
-#include "skald/layers/feed_forward.h"
 #include "skald/layers/gated_feed_forward.h"
 #include "skald/layers/layer_spec.h"
 #include "skald/layers/mamba.h"
@@ -44,24 +43,23 @@ inline void TakeAttention(const Attention& layer, ShortForm& a) {
 }
 
 inline void TakeLayer(const LayerSpec& layer, ShortForm& a) {
-  if (const auto* attention = layer.As<Attention>()) TakeAttention(*attention, a);
-  if (const auto* feed_forward = layer.As<GatedFeedForward>()) {
-    a.feed_forward_dim = feed_forward->width;
-    a.activation = feed_forward->activation;
-    a.feed_forward_bias = feed_forward->bias;
-  }
-  if (layer.As<FeedForward>() != nullptr) a.feed_forward = layer;
-  if (const auto* rg_lru = layer.As<RgLru>()) {
+  if (const auto* attention = layer.As<Attention>()) {
+    TakeAttention(*attention, a);
+  } else if (const auto* gated = layer.As<GatedFeedForward>()) {
+    a.feed_forward_dim = gated->width;
+    a.activation = gated->activation;
+    a.feed_forward_bias = gated->bias;
+  } else if (const auto* rg_lru = layer.As<RgLru>()) {
     a.rg_lru = *rg_lru;
     a.layers.push_back(LayerKind::kRgLru);
-  }
-  if (const auto* mamba = layer.As<Mamba>()) {
+  } else if (const auto* mamba = layer.As<Mamba>()) {
     a.mamba = *mamba;
     a.layers.push_back(LayerKind::kMamba);
-  }
-  if (const auto* mamba2 = layer.As<Mamba2>()) {
+  } else if (const auto* mamba2 = layer.As<Mamba2>()) {
     a.mamba2 = *mamba2;
     a.layers.push_back(LayerKind::kMamba2);
+  } else {
+    a.feed_forward = layer;  // else there is no short form
   }
 }
 

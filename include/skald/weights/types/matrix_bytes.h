@@ -35,7 +35,7 @@ class MatrixBytes {
   std::byte* data() { return owned_.data(); }
   size_t size() const { return bytes_.size(); }
   bool empty() const { return bytes_.empty(); }
-  operator std::span<const std::byte>() const { return bytes_; }
+  operator std::span<const std::byte>() const { return bytes_; }  // NOLINT: bytes are a span of bytes
 
  private:
   AlignedBuffer<std::byte> owned_;     // empty where there is an owner
