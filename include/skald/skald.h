@@ -9,6 +9,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/base/version.h"
+#include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/configs/create.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
