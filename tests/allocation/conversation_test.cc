@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
+#include "skald/cache/steps/step.h"
+#include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/model/model.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/small_models.h"
@@ -81,6 +84,22 @@ void FailEachInConversation(const std::string& name, Call call) {
       [](Conversation<C>& scene, const auto&) { return scene.GoOn(); });
 }
 
+// What planner and executor do, but for the way between them.
+template <class C>
+Result<void> ExecuteElsewhere(Conversation<C>& scene, std::span<const int32_t> tokens) {
+  const auto step = Step::Begin(Batch().Add(scene.cache, tokens), 16);
+  if (!step) return Failure(step.error());
+  const auto bytes = StepPlanToBytes(step->plan());
+  if (!bytes) return Failure(bytes.error());
+  const auto pool = CreateBlockPool<C>(kRuntime);
+  if (!pool) return Failure(pool.error());
+  const auto plan = StepPlanFromBytes(*bytes, **pool);
+  if (!plan) return Failure(plan.error());
+  const auto outputs = TheModel<C>().Execute(*plan, tokens, **pool, scene.workspace);
+  if (!outputs) return Failure(outputs.error());
+  return {};
+}
+
 TEST_CASE_TEMPLATE("a conversation survives every allocation that fails", C, SKALD_SMALL_MODELS) {
   const bool recurrent = LayoutOf<C>().has_recurrence();
   FailEachInConversation<C>("Forward of one token", [one = std::vector<int32_t>{1}](Conversation<C>& scene) {
@@ -102,6 +121,12 @@ TEST_CASE_TEMPLATE("a conversation survives every allocation that fails", C, SKA
                              two = RandomTokens<C>(7, 4)](Conversation<C>& scene) {
         return TheModel<C>().Forward(Batch().Add(scene.cache, one).Add(*scene.fork, two, wants), scene.workspace);
       });
+  FailEachInConversation<C>("a plan sent elsewhere", [tokens = RandomTokens<C>(5, 60)](Conversation<C>& scene) {
+    return ExecuteElsewhere(scene, tokens);
+  });
+  FailEachInConversation<C>("Logits", [row = std::vector<float>(C::kModelDim, 0.5f)](Conversation<C>& scene) {
+    return TheModel<C>().Logits(row, scene.workspace);
+  });
   FailEachInConversation<C>("Fork", [](Conversation<C>& scene) { return scene.cache.Fork(); });
   FailEachInConversation<C>("Truncate",
                             [](Conversation<C>& scene) { return scene.cache.Truncate(scene.cache.size()); });

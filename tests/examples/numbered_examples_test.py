@@ -88,6 +88,14 @@ class NumberedExamples(unittest.TestCase):
     def test_own_layer(self):
         self.assertIn("rewound and computed again: the same bits", self.output("09_own_layer"))
 
+    def test_logit_lens(self):
+        text = self.output("10_logit_lens")
+        pieces = re.findall(r"^after \d+ blocks: (.*)$", text, re.MULTILINE)
+        decided, blocks = map(int, re.search(r"decided by block (\d+) of (\d+)", text).groups())
+        self.assertEqual(len(pieces), blocks + 1)
+        self.assertEqual(set(pieces[decided:]), {pieces[-1]})
+        self.assertNotEqual(pieces[decided - 1], pieces[-1])
+
     def start_redis(self):
         """Starts a redis-server that ends with the test, and returns its port."""
         if not shutil.which("redis-server"):

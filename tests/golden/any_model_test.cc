@@ -56,7 +56,7 @@ TEST_CASE("a vocabulary of another size than a Config's is no obstacle") {
   const auto folder = GoldenPath("llama");
   ModelSpec spec = SpecOf<GoldenLlama>();
   spec.vocab_size += 1;
-  const AnyModel model("odd", RandomWeights(spec, 3), StandardLayers::Functions());
+  const AnyModel model("odd", *RandomWeights(spec, 3), StandardLayers::Functions());
   CHECK(Logits(model, {1, 2, spec.vocab_size - 1}).size() == static_cast<size_t>(spec.vocab_size));
 }
 

@@ -13,7 +13,7 @@
 namespace skald::testing {
 namespace {
 
-constexpr ForwardOptions kSmallPasses = {.pass_tokens = 7};
+const ForwardOptions kSmallPasses = {.pass_tokens = 7};
 
 template <class C>
 struct Fixture {

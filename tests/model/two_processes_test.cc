@@ -184,6 +184,8 @@ TEST_CASE("what cannot be executed is refused by name, and a pool without bytes 
     return model.Execute(plan, run, in, workspace);
   };
   refused(execute(step->plan(), std::span(tokens).first(2), *pool), ErrorCode::kInvalidArgument, "for 3 tokens");
+  refused(model.Execute(step->plan(), tokens, *pool, workspace, {.pass_tokens = 2}), ErrorCode::kInvalidArgument,
+          "passes of up to 3 tokens");
   refused(execute(step->plan(), bad, *pool), ErrorCode::kInvalidArgument, "token 2 has the id 300");
   refused(execute(step->plan(), tokens, *other), ErrorCode::kInvalidArgument, "another layout");
   refused(execute(step->plan(), tokens, *ledger), ErrorCode::kFailedPrecondition, "CreateLedgerPool");

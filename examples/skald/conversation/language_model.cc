@@ -101,8 +101,10 @@ Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name
     return Fail(ErrorCode::kUnsupported, "F16 is a type of files, not of weights in memory");
   }
   return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
+    auto weights = RandomWeights(*spec, 1, weight_type);
+    if (!weights) return Failure(weights.error());
     return std::make_unique<LanguageModel>(
-        AnyModel(std::string(name), RandomWeights(*spec, 1, weight_type), StandardLayers::Functions()));
+        AnyModel(std::string(name), std::move(*weights), StandardLayers::Functions()));
   });
 }
 

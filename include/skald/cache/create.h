@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Free factories: caches and pools are made from a layout and a RuntimeConfig, never by a model. Errors:
-// kInvalidArgument, naming the member of RuntimeConfig that cannot work; kResourceExhausted for memory that the system
-// does not have.
+// kInvalidArgument, naming the member of RuntimeConfig that cannot work, or for a layout of no model;
+// kResourceExhausted for memory that the system does not have.
 
 #ifndef SKALD_CACHE_CREATE_H_
 #define SKALD_CACHE_CREATE_H_
@@ -19,11 +19,25 @@
 
 namespace skald {
 
+namespace internal {
+
+// Refuses what no pool can be made for.
+inline Result<void> CheckPoolSettings(const CacheLayout& layout, const RuntimeConfig& runtime) {
+  if (auto valid = CheckRuntimeConfig(runtime); !valid) return valid;
+  for (const CacheGroup& group : layout.groups()) {
+    if (BlockGeometry::Of(group, runtime.block_tokens, runtime.kv_type).block_bytes() > 0) continue;
+    return Fail(ErrorCode::kInvalidArgument, "the cache's layout has a layer that keeps nothing");
+  }
+  return {};
+}
+
+}  // namespace internal
+
 // Returns storage for any number of conversations within runtime.cache_bytes.
 inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& layout,
                                                           const RuntimeConfig& runtime = {}) {
   return NoThrow("CreateBlockPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
-    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    if (auto valid = internal::CheckPoolSettings(layout, runtime); !valid) return Failure(valid.error());
     return std::make_shared<BlockPool>(layout, runtime);
   });
 }
@@ -34,7 +48,7 @@ inline Result<std::shared_ptr<BlockPool>> CreateBlockPool(const CacheLayout& lay
 inline Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& layout,
                                                            const RuntimeConfig& runtime = {}) {
   return NoThrow("CreateLedgerPool", [&]() -> Result<std::shared_ptr<BlockPool>> {
-    if (auto valid = CheckRuntimeConfig(runtime); !valid) return Failure(valid.error());
+    if (auto valid = internal::CheckPoolSettings(layout, runtime); !valid) return Failure(valid.error());
     return std::make_shared<BlockPool>(layout, runtime, /*has_bytes=*/false);
   });
 }

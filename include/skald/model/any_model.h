@@ -73,9 +73,9 @@ class AnyModel {
   // using, a pool without bytes, an executor or observer that threw).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
     return Compute("Forward", workspace, [&]() -> Result<Outputs> {
-      if (auto valid = Check(batch); !valid) return Failure(valid.error());
       auto step = Step::Plan(batch, options.pass_tokens);
       if (!step) return Failure(step.error());
+      if (auto valid = Check(batch); !valid) return Failure(valid.error());
       std::vector<std::span<const int32_t>> tokens;
       for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
       ForwardPass pass(weights_, tables_, step->plan(), std::move(tokens), step->pools(), workspace, options.observer);
@@ -98,16 +98,23 @@ class AnyModel {
   // Carries out a step that was planned elsewhere (Step::Begin, on a pool of the same layout and block size, with or
   // without bytes), and returns its outputs as Forward does: bit for bit the same, whoever planned. `tokens` are those
   // of all its sequences, one after the other. `pool` gets its content from plans alone, each executed once and in the
-  // order in which they were committed; it has the planner's limits and serves no caches of its own, since their blocks
-  // would bear the same numbers. options.pass_tokens is the planner's. Nothing in the plan is trusted. After a failure
-  // the blocks that it writes are unspecified; the planner should not commit the step. Errors: those of CheckStepPlan;
-  // kInvalidArgument (a pool of another layout, tokens that the plan does not fit, token id out of range),
-  // kResourceExhausted and kFailedPrecondition as Forward.
+  // order in which they were committed; it has the planner's limits, and no caches but those that were planned, since
+  // blocks of others would bear the same numbers. Nothing in the plan is trusted; its passes have at most
+  // options.pass_tokens tokens.
+  // After a failure the blocks that it writes are unspecified; the planner should not commit the step. Errors: those of
+  // CheckStepPlan; kInvalidArgument (a pool of another layout, passes that are too large, tokens that the plan does not
+  // fit, token id out of range), kResourceExhausted and kFailedPrecondition as Forward.
   Result<Outputs> Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool, Workspace& workspace,
                           const ForwardOptions& options = {}) const {
     return Compute("Execute", workspace, [&]() -> Result<Outputs> {
       if (auto valid = CheckPool(pool, "the pool"); !valid) return Failure(valid.error());
       if (auto valid = CheckStepPlan(plan, pool); !valid) return Failure(valid.error());
+      if (LargestPass(plan) > options.pass_tokens) {
+        return Fail(ErrorCode::kInvalidArgument, "the step plan has passes of up to " +
+                                                     std::to_string(LargestPass(plan)) + " tokens, expected at most " +
+                                                     std::to_string(options.pass_tokens) +
+                                                     " (ForwardOptions::pass_tokens)");
+      }
       auto runs = SplitTokens(plan, tokens);
       if (!runs) return Failure(runs.error());
       BlockPool* const pools[] = {&pool};
@@ -178,7 +185,6 @@ class AnyModel {
   Result<void> Check(const Batch& batch) const {
     for (size_t i = 0; i < batch.requests().size(); ++i) {
       const StepRequest& request = batch.requests()[i];
-      if (!request.cache->is_valid()) continue;  // Step::Plan says so
       if (auto valid = CheckPool(*request.cache->pool(), "its cache"); !valid) return OfSequence(i, valid);
       if (auto valid = CheckTokens(request.tokens); !valid) return OfSequence(i, valid);
     }

@@ -98,16 +98,6 @@ class ForwardPass {
     return of_sequences;
   }
 
-  static size_t LargestPass(const StepPlan& plan) {
-    size_t most = 0;
-    for (const Pass& pass : plan.passes) {
-      size_t rows = 0;
-      for (const PassSlice& slice : pass) rows += slice.end - slice.begin;
-      most = std::max(most, rows);
-    }
-    return most;
-  }
-
   size_t CountWanted(Want want) const {
     size_t count = 0;
     for (const SequencePlan& sequence : plan_.sequences) {

@@ -38,6 +38,20 @@ namespace skald {
 
 namespace internal {
 
+// Refuses what a Config of these sizes would not compile with, in the same words.
+inline Result<void> CheckSpec(const ModelSpec& spec) {
+  if (const char* const why = WhyImpossible(spec)) return Fail(ErrorCode::kInvalidArgument, why);
+  return {};
+}
+
+inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype) {
+  const FloatEnvironment plain(Denormals::kKept);  // layers compute what their parameters lie around
+  ModelWeights weights(spec);
+  weights.dtype = dtype;
+  FillWithRandom(ParametersOf(weights), seed, dtype);
+  return weights;
+}
+
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options) {
   LoadPlan plan(checkpoint, DetectTensorNames(checkpoint));
@@ -65,7 +79,7 @@ inline Result<void> FillFromPacked(const std::filesystem::path& path, const Para
 }  // namespace internal
 
 // Returns the weights of the model that `spec` describes, packed. The checkpoint is not needed afterwards.
-// Errors name the tensor, what was expected and what was found.
+// Errors name the tensor, what was expected and what was found; kInvalidArgument for a spec that no model can be.
 //
 // Tensors of the language model that the spec does not mention are an error; others (a vision
 // tower) are left alone. With tied embeddings an output head in the checkpoint is accepted only if
@@ -74,6 +88,7 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
                                         const LoadOptions& options = {}) {
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(valid.error());
+    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
     ModelWeights weights(spec);
     weights.dtype = options.dtype;
     if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options); !loaded) {
@@ -90,6 +105,7 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
                                         const LoadOptions& options = {}) {
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(valid.error());
+    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
     ModelWeights weights(spec);
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
@@ -117,18 +133,19 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
   return NoThrow(path.native(), [&] { return LoadWeights(path, SpecOf<C>(), C::kName, options); });
 }
 
-// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32.
-inline ModelWeights RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16) {
-  const FloatEnvironment plain(Denormals::kKept);  // layers compute what their parameters lie around
-  ModelWeights weights(spec);
-  weights.dtype = dtype;
-  FillWithRandom(ParametersOf(weights), seed, dtype);
-  return weights;
+// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. Errors:
+// kInvalidArgument for a spec that no model can be, kResourceExhausted.
+inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16) {
+  return NoThrow("RandomWeights", [&]() -> Result<ModelWeights> {
+    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
+    return internal::MakeRandom(spec, seed, dtype);
+  });
 }
 
+// The same for the Config C, which was checked when it was compiled.
 template <ModelConfig C>
 ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
-  return RandomWeights(SpecOf<C>(), seed, dtype);
+  return internal::MakeRandom(SpecOf<C>(), seed, dtype);
 }
 
 }  // namespace skald

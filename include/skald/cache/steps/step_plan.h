@@ -9,6 +9,7 @@
 #define SKALD_CACHE_STEPS_STEP_PLAN_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -86,6 +87,17 @@ struct StepPlan {
   // In order: the first sequence from its first token to its last, then the next one.
   std::vector<Pass> passes;
 };
+
+// Returns the number of tokens in the largest pass.
+inline size_t LargestPass(const StepPlan& plan) {
+  size_t most = 0;
+  for (const Pass& pass : plan.passes) {
+    size_t tokens = 0;
+    for (const PassSlice& slice : pass) tokens += slice.end - slice.begin;
+    most = std::max(most, tokens);
+  }
+  return most;
+}
 
 // Returns passes of at most `pass_tokens` tokens over sequences of these lengths, in order.
 inline std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequences, uint32_t pass_tokens) {
