@@ -21,7 +21,7 @@ namespace skald {
 class BlockLedger {
  public:
   // `block_bytes[g]` is the size of a block of group g.
-  BlockLedger(const std::vector<uint64_t>& block_bytes, uint64_t limit_bytes) : limit_bytes_(limit_bytes) {
+  BlockLedger(std::vector<uint64_t> block_bytes, uint64_t limit_bytes) : limit_bytes_(limit_bytes) {
     for (const uint64_t bytes : block_bytes) groups_.push_back({bytes, {}, {}});
   }
 
