@@ -22,8 +22,8 @@
 #include "skald/cache/runtime_config.h"
 #include "skald/model/any_model.h"
 #include "skald/model/batch.h"
-#include "skald/model/load.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/load_options.h"
 
 namespace skald::program {
 
