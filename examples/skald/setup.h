@@ -14,9 +14,9 @@
 #include "conversation/session.h"
 #include "options.h"
 #include "skald/base/result.h"
-#include "skald/model/load.h"
 #include "skald/text/chat_template.h"
 #include "skald/text/tokenizer.h"
+#include "skald/weights/load_options.h"
 #include "terminal/progress_bar.h"
 
 namespace skald::program {

@@ -21,9 +21,9 @@
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/model/any_model.h"
-#include "skald/model/load.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/load_options.h"
 
 namespace skald::program {
 
