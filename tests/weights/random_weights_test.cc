@@ -55,7 +55,7 @@ TEST_CASE("Random weights stay what they are") {
   const ModelWeights weights = RandomWeights<TinyFull>(5, DType::kF32);
   CHECK(testing::ElementOf(weights.embedding, 0, 0) == 0x1.3fb12ap-1f);
   CHECK(testing::ElementOf(FeedForwardOf(weights, 1).Of<GatedFeedForward>().down, 5, 9) == -0x1.c24078p-4f);
-  CHECK(FeedForwardOf(weights, 1).post_norm[5] == 0x1.f9a91cp-1f);
+  CHECK(FeedForwardOf(weights, 1).post_norm.Of<RmsNorm>()[5] == 0x1.f9a91cp-1f);
 }
 
 TEST_CASE("Random recurrent layers neither forget at once nor remember for ever") {
