@@ -166,6 +166,46 @@ TEST_CASE_TEMPLATE("planned in one process and executed in another, steps give t
   CHECK(worker.Wait());
 }
 
+// Two steps of two conversations that have been through something, and their tokens.
+template <class C>
+std::vector<std::pair<StepPlan, std::vector<int32_t>>> SomePlans(const std::shared_ptr<BlockPool>& ledger) {
+  KVCache a = *CreateKVCache(ledger);
+  const std::vector<int32_t> prompt = RandomTokens<C>(1, 90), tokens = RandomTokens<C>(2, 8);
+  Step::Begin(Batch().Add(a, prompt), 64)->Commit();
+  KVCache b = *a.Fork();
+  if (!LayoutOf<C>().has_recurrence()) REQUIRE(b.Erase(60, 70));
+  const Batch batch = Batch().Add(a, std::span(tokens).first(3)).Add(b, std::span(tokens).subspan(3));
+  std::vector<std::pair<StepPlan, std::vector<int32_t>>> plans;
+  for (const uint32_t pass_tokens : {4u, 64u}) {
+    auto step = Step::Begin(batch, pass_tokens);
+    REQUIRE(step);
+    plans.push_back({step->plan(), tokens});
+  }
+  return plans;
+}
+
+TEST_CASE_TEMPLATE("a damaged plan is refused, or executed without harm to anything but what is computed", C,
+                   SKALD_SMALL_MODELS) {
+  const Model<C> model(RandomWeights<C>(5));
+  RuntimeConfig runtime = kRuntime;
+  runtime.cache_bytes = 4 << 20;
+  const auto pool = *CreateBlockPool<C>(runtime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  std::mt19937 random(7);
+  size_t executed = 0;
+  for (const auto& [plan, tokens] : SomePlans<C>(*CreateLedgerPool<C>(runtime))) {
+    const std::vector<std::byte> bytes = *StepPlanToBytes(plan);
+    REQUIRE(model.Execute(plan, tokens, *pool, workspace));
+    for (int i = 0; i < 400; ++i) {
+      std::vector<std::byte> damaged = bytes;
+      damaged[random() % damaged.size()] ^= static_cast<std::byte>(1u << random() % 8);
+      const auto read = StepPlanFromBytes(damaged, *pool);
+      if (read && model.Execute(*read, tokens, *pool, workspace)) ++executed;
+    }
+  }
+  CHECK(executed > 0);  // other blocks than those that were meant, other wishes
+}
+
 TEST_CASE("what cannot be executed is refused by name, and a pool without bytes cannot compute") {
   const Model<OneLayer> model(RandomWeights<OneLayer>(1));
   Workspace workspace = *CreateWorkspace({.threads = 1});

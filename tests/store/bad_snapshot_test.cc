@@ -56,6 +56,17 @@ TEST_CASE("no byte of a snapshot can be changed unnoticed") {
   }
 }
 
+TEST_CASE("a pool without bytes is refused: there is nothing to save, and nowhere to load to") {
+  const auto ledger = *CreateLedgerPool<SmallMamba2>(kRuntime);
+  const KVCache cache = *CreateKVCache(ledger);
+  MemoryStore store(kUnlimited);
+  for (const Error& error :
+       {SaveSnapshot(cache, {}, {}, store).error(), LoadSnapshot(Save(Talk(3)), {}, ledger).error()}) {
+    CHECK(error.code == ErrorCode::kFailedPrecondition);
+    CHECK(error.message.find("CreateLedgerPool") != std::string::npos);
+  }
+}
+
 TEST_CASE("no snapshot that is cut short loads") {
   const std::vector<std::byte> bytes = Save(Talk(3));
   auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/create.h"
 #include "skald/configs/form/model_config.h"
@@ -15,17 +16,17 @@ namespace skald {
 
 template <ModelConfig C>
 Result<std::shared_ptr<BlockPool>> CreateBlockPool(const RuntimeConfig& runtime = {}) {
-  return CreateBlockPool(LayoutOf<C>(), runtime);
+  return NoThrow("CreateBlockPool", [&] { return CreateBlockPool(LayoutOf<C>(), runtime); });
 }
 
 template <ModelConfig C>
 Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const RuntimeConfig& runtime = {}) {
-  return CreateLedgerPool(LayoutOf<C>(), runtime);
+  return NoThrow("CreateLedgerPool", [&] { return CreateLedgerPool(LayoutOf<C>(), runtime); });
 }
 
 template <ModelConfig C>
 Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}) {
-  return CreateKVCache(LayoutOf<C>(), runtime);
+  return NoThrow("CreateKVCache", [&] { return CreateKVCache(LayoutOf<C>(), runtime); });
 }
 
 }  // namespace skald

@@ -332,8 +332,10 @@ inline Result<Manifest> ReadManifest(std::span<const std::byte> bytes, const Sta
   manifest.exact_tokens = reader.Get<uint32_t>();
   const size_t tokens = reader.GetCount(sizeof(int32_t));
   if (tokens > max_tokens) {
-    return Fail(ErrorCode::kOutOfRange, "the snapshot holds " + std::to_string(tokens) + " tokens, the pool allows " +
-                                            std::to_string(max_tokens) + " (RuntimeConfig::max_tokens)");
+    return Fail(ErrorCode::kOutOfRange,
+                "the snapshot holds " + std::to_string(tokens) + " tokens, the pool allows " +
+                    std::to_string(max_tokens) + " (RuntimeConfig::max_tokens)",
+                {.needed_tokens = tokens, .available_tokens = max_tokens});
   }
   manifest.tokens = reader.GetElements<int32_t>(tokens);
   TableReader tables(reader, layout);
