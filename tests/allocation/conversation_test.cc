@@ -124,9 +124,10 @@ TEST_CASE_TEMPLATE("a conversation survives every allocation that fails", C, SKA
   FailEachInConversation<C>("a plan sent elsewhere", [tokens = RandomTokens<C>(5, 60)](Conversation<C>& scene) {
     return ExecuteElsewhere(scene, tokens);
   });
-  FailEachInConversation<C>("Logits", [row = std::vector<float>(C::kModelDim, 0.5f)](Conversation<C>& scene) {
-    return TheModel<C>().Logits(row, scene.workspace);
-  });
+  FailEachInConversation<C>(
+      "Logits", [row = std::vector<float>(static_cast<size_t>(SpecOf<C>().model_dim), 0.5f)](Conversation<C>& scene) {
+        return TheModel<C>().Logits(row, scene.workspace);
+      });
   FailEachInConversation<C>("Fork", [](Conversation<C>& scene) { return scene.cache.Fork(); });
   FailEachInConversation<C>("Truncate",
                             [](Conversation<C>& scene) { return scene.cache.Truncate(scene.cache.size()); });

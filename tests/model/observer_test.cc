@@ -22,19 +22,19 @@ TEST_CASE_TEMPLATE("watching changes no bit, and shows each row of each pass bef
                    SKALD_SMALL_MODELS) {
   const Model<C> model(RandomWeights<C>(3));
   const std::vector<int32_t> tokens = RandomTokens<C>(1, 50);
-  const size_t blocks = model.spec().blocks.size();
+  const size_t blocks = model.spec().blocks.size(), model_dim = static_cast<size_t>(model.spec().model_dim);
   std::vector<size_t> rows(blocks + 1, 0);
   size_t next = 0;
   const auto watch = [&](const ResidualStream& stream) {
     CHECK(stream.block == next);
     next = next == blocks ? 0 : next + 1;
-    CHECK(stream.values.size() == stream.rows() * static_cast<size_t>(C::kModelDim));
+    CHECK(stream.values.size() == stream.rows() * model_dim);
     for (size_t i = 0; i < stream.rows(); ++i) {
       const size_t position = rows[stream.block] + i;
       CHECK(stream.positions[i] == position);
       CHECK(stream.tokens[i] == tokens[position]);
       CHECK(stream.sequences[i] == 0);
-      CHECK(stream.row(i).data() == stream.values.data() + i * C::kModelDim);
+      CHECK(stream.row(i).data() == stream.values.data() + i * model_dim);
     }
     rows[stream.block] += stream.rows();
   };
