@@ -12,10 +12,10 @@
 // this). SSE2 to SSE4, EMU128 and SCALAR multiply and add separately: close, but not the same bits. Flush-to-zero
 // is the caller's business.
 //
-// Including this compiles every kernel for every target that the compiler can generate (dispatch.h), but for those whose
-// code would be an older target's (shared_targets.h). A program of many sources can compile the kernels once instead:
-// define SKALD_EXTERN_KERNELS for all of it, and include skald/kernels/instantiate.h in one source. The CMake target
-// skald::kernels does both.
+// Including this compiles every kernel for every target that the compiler can generate (dispatch.h), but for those
+// whose code would be an older target's (shared_targets.h). A program of many sources can compile the kernels once
+// instead: define SKALD_EXTERN_KERNELS for all of it, and include skald/kernels/instantiate.h in one source. The CMake
+// target skald::kernels does both.
 //
 // HWY_DISABLED_TARGETS (on the command line) leaves targets out and makes compiling faster; -march=... with
 // HWY_COMPILE_ONLY_STATIC compiles one target only. Either way all sources of a program must agree.

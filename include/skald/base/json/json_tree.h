@@ -44,8 +44,8 @@ class JsonGuard {
 using JsonEvents = nlohmann::json_sax<nlohmann::json>;
 
 // Reads `text` to its end, or until `events` returns false or it is no JSON. Returns whether it was read to the end.
-// It is json::sax_parse without the readers of five binary formats that come along there, 90 KB of code in every program,
-// and needs two names of nlohmann's that are not public.
+// It is json::sax_parse without the readers of five binary formats that come along there, 90 KB of code in every
+// program, and needs two names of nlohmann's that are not public.
 inline bool ReadJson(std::string_view text, JsonEvents& events) {
   auto adapter = nlohmann::detail::input_adapter(text.begin(), text.end());
   using Parser = nlohmann::detail::parser<nlohmann::json, decltype(adapter)>;
