@@ -30,10 +30,20 @@ class FloatEnvironment {
 
  private:
 #if HWY_ARCH_X86
-  static constexpr uint64_t kContract = 0x9FC0;  // MXCSR: all masked, to nearest, flush to zero, denormals are zero
-  static constexpr uint64_t kPlain = 0x1F80;     // the same, but denormals are numbers
-  static uint64_t Read() { return _mm_getcsr(); }
-  static void Write(uint64_t value) { _mm_setcsr(static_cast<unsigned>(value)); }
+  // MXCSR: all masked, to nearest, flush to zero, denormals are zero. Above it the x87 control word, all masked, to
+  // nearest: the C library rounds decimals by it.
+  static constexpr uint64_t kContract = 0x037F00009FC0;
+  static constexpr uint64_t kPlain = 0x037F00001F80;  // the same, but denormals are numbers
+  static uint64_t Read() {
+    uint16_t x87;
+    asm volatile("fnstcw %0" : "=m"(x87));
+    return uint64_t{x87} << 32 | _mm_getcsr();
+  }
+  static void Write(uint64_t value) {
+    const auto x87 = static_cast<uint16_t>(value >> 32);
+    asm volatile("fldcw %0" ::"m"(x87) : "memory");
+    _mm_setcsr(static_cast<unsigned>(value));
+  }
 #elif HWY_ARCH_ARM_A64
   static constexpr uint64_t kContract = uint64_t{1} << 24;  // FPCR: FZ, and zero for all else
   static constexpr uint64_t kPlain = 0;
