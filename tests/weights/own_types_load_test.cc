@@ -23,7 +23,8 @@ template <ModelConfig C>
 std::vector<NewTensor> TensorsOf() {
   ModelWeights weights{SpecOf<C>()};
   std::vector<NewTensor> tensors;
-  for (const Parameter& parameter : ParametersOf(weights).parameters()) {
+  const ParameterList list = ParametersOf(weights);
+  for (const Parameter& parameter : list.parameters()) {
     const auto add = [&](const std::string& name, const std::vector<uint64_t>& shape) {
       const std::string front = parameter.layer ? "model.layers." + std::to_string(*parameter.layer) + "." : "model.";
       tensors.push_back(TinyTensor((name == "lm_head.weight" ? "" : front) + name, shape));
