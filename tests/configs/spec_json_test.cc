@@ -45,7 +45,7 @@ TEST_CASE("a norm, an activation or a type of layers that is not known is refuse
     const auto read = SpecFromJson<>(changed);
     return read ? "accepted" : read.error().message;
   };
-  CHECK(error("LayerNorm", "LayerNurm") == "the description of a model lacks 'norm', or it is wrong");
+  CHECK(error("LayerNorm", "LayerNurm") == "the description of a model lacks 'head_norm', or it is wrong");
   CHECK(error("relu2", "unknown") == "the description of a model lacks 'activation', or it is wrong");
   CHECK(error("\"feed-forward\"", "\"feed-backward\"") == "the description of a model lacks 'type', or it is wrong");
 }

@@ -126,7 +126,8 @@ struct OwnTypes {
     ModelSpec spec = {.model_dim = 56, .vocab_size = kVocabSize, .final_norm = MagnitudeNorm()};
     spec.blocks.push_back({.number = 0, .norm = MagnitudeNorm(), .layers = {attention, memory}});
     spec.blocks.push_back({.number = 0, .norm_name = "feed_forward_norm", .layers = {feed_forward}});
-    spec.blocks.push_back({.number = 1, .layers = {memory}, .post_norm = MagnitudeNorm()});
+    spec.blocks.push_back(
+        {.number = 1, .layers = {memory}, .post_norm = MagnitudeNorm(), .post_norm_name = "memory_norm"});
     spec.blocks.push_back({.number = 1, .norm = MagnitudeNorm(), .norm_name = "feed_forward_norm", .layers = {gated}});
     return spec;
   }

@@ -91,7 +91,7 @@ TEST_CASE("the types of a user's own are loaded by the names that they give") {
   CHECK(Unpack(weights->blocks[0].Of<FadingMemory>(1).output) == raw("model.layers.0.memory.o_proj.weight"));
   CHECK(weights->blocks[0].Of<Attention>(0).key_norm.Of<MagnitudeNorm>().gain ==
         raw("model.layers.0.self_attn.k_norm.gain"));
-  CHECK(weights->blocks[2].post_norm.Of<MagnitudeNorm>().gain == raw("model.layers.1.post_attention_layernorm.gain"));
+  CHECK(weights->blocks[2].post_norm.Of<MagnitudeNorm>().gain == raw("model.layers.1.memory_norm.gain"));
 }
 
 }  // namespace
