@@ -36,7 +36,7 @@ struct GatedLinearAttention {
   }
 
   // Memory for Run: projections, outputs, state.
-  std::array<size_t, 3> ScratchFloats(size_t rows) const {
+  std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const auto w = static_cast<size_t>(width);
     return {rows * 4 * w, rows * w, w * w};
   }

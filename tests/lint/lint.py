@@ -35,6 +35,7 @@ MAY_INCLUDE = {
 ROOMS = {
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["packed_files", "", "files", "packing", "types"],
+    "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],
     "cache": ["steps", "", "blocks", "form"],

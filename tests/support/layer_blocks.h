@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "skald/layers/gated_feed_forward.h"
+#include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 

@@ -85,7 +85,7 @@ struct FadingMemory {
   }
 
   // Projections, outputs, memory.
-  std::array<size_t, 3> ScratchFloats(size_t rows) const {
+  std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const auto w = static_cast<size_t>(width);
     return {rows * 2 * w, rows * w, w};
   }

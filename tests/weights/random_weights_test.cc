@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/layers/mamba.h"
-#include "skald/layers/mamba2.h"
-#include "skald/layers/rg_lru.h"
+#include "skald/layers/kinds/mamba.h"
+#include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/rg_lru.h"
 #include "skald/model/load.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/support/unpack.h"

@@ -72,6 +72,7 @@ void Kernels<kTargets>::Norm(const NormArgs& args) {
 
 template <int64_t kTargets>
 void Kernels<kTargets>::LayerNorm(const LayerNormArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(LayerNormTable, LayerNorm);
   HWY_DYNAMIC_DISPATCH_T(LayerNormTable)(args);
 }
@@ -92,6 +93,7 @@ void Kernels<kTargets>::Gate(const GateArgs& args) {
 
 template <int64_t kTargets>
 void Kernels<kTargets>::Activate(const ActivateArgs& args) {
+  SKALD_SHARE_ALL
   HWY_EXPORT_T(ActivateTable, Activate);
   HWY_DYNAMIC_DISPATCH_T(ActivateTable)(args);
 }

@@ -17,10 +17,10 @@
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/field_visitor.h"
-#include "skald/layers/layer_spec.h"
-#include "skald/layers/norm.h"
-#include "skald/layers/rms_norm.h"
+#include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/field_visitor.h"
+#include "skald/layers/spec/layer_spec.h"
+#include "skald/layers/spec/norm.h"
 
 namespace skald {
 

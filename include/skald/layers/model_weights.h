@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
-#include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
-#include "skald/layers/norm.h"
+#include "skald/layers/spec/layer_spec.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 

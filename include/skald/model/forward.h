@@ -20,11 +20,11 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/form/layout.h"
 #include "skald/cache/steps/step_plan.h"
-#include "skald/layers/layer_run.h"
-#include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
-#include "skald/layers/operations.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/output_head.h"
 #include "skald/model/rotation.h"
@@ -119,7 +119,7 @@ class ForwardPass {
       Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
     }
     for (const Block& block : spec_.blocks) {
-      for (const LayerSpec& layer : block.layers) layer.Reserve(rows, act_.scratch);
+      for (const LayerSpec& layer : block.layers) layer.Reserve(rows, model_dim(), act_.scratch);
       if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
     }
     for (const Matrix* matrix : tables_.matrices) ReserveMatMul(*matrix, rows, act_.matmul);

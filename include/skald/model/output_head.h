@@ -10,8 +10,8 @@
 #include <span>
 
 #include "skald/layers/model_weights.h"
-#include "skald/layers/norm.h"
-#include "skald/layers/operations.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/model/workspace.h"
 
 namespace skald {

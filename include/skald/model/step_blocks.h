@@ -23,7 +23,7 @@
 #include "skald/cache/steps/step_plan.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/kernels.h"
-#include "skald/layers/operations.h"
+#include "skald/layers/run/operations.h"
 #include "skald/model/rotation.h"
 
 namespace skald {

@@ -14,7 +14,7 @@
 
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan.h"
-#include "skald/layers/layer_run.h"
+#include "skald/layers/run/layer_run.h"
 
 namespace skald {
 

@@ -22,7 +22,7 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/layers/scratch.h"
+#include "skald/layers/run/scratch.h"
 
 namespace skald {
 

@@ -25,9 +25,9 @@
 #include "skald/configs/form/reflection.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/form/shorten.h"
-#include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
-#include "skald/layers/norm.h"
+#include "skald/layers/spec/layer_spec.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/layers/standard_layers.h"
 
 namespace skald {

@@ -33,8 +33,8 @@
 #include "skald/cache/form/layout.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
-#include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/standard_layers.h"
 
 namespace skald {

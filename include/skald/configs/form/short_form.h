@@ -16,15 +16,15 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/configs/form/layer.h"
-#include "skald/layers/attention.h"
-#include "skald/layers/gated_feed_forward.h"
-#include "skald/layers/layer_spec.h"
-#include "skald/layers/mamba.h"
-#include "skald/layers/mamba2.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/kinds/mamba.h"
+#include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/rg_lru.h"
 #include "skald/layers/model_spec.h"
-#include "skald/layers/norm.h"
-#include "skald/layers/rg_lru.h"
-#include "skald/layers/rms_norm.h"
+#include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/layer_spec.h"
+#include "skald/layers/spec/norm.h"
 
 namespace skald {
 

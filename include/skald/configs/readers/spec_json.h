@@ -27,10 +27,10 @@
 #include "skald/base/threads/float_environment.h"
 #include "skald/configs/form/reflection.h"
 #include "skald/configs/readers/python_json.h"
-#include "skald/layers/layer_spec.h"
 #include "skald/layers/model_spec.h"
-#include "skald/layers/norm.h"
-#include "skald/layers/rms_norm.h"
+#include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/layer_spec.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/layers/standard_layers.h"
 
 namespace skald {

@@ -4,8 +4,8 @@
 // it. A type of layers is a struct that says its sizes, its parameters, its state and its arithmetic once; a struct of
 // a user's own is as good as ours.
 
-#ifndef SKALD_LAYERS_LAYER_SPEC_H_
-#define SKALD_LAYERS_LAYER_SPEC_H_
+#ifndef SKALD_LAYERS_SPEC_LAYER_SPEC_H_
+#define SKALD_LAYERS_SPEC_LAYER_SPEC_H_
 
 #include <concepts>
 #include <cstddef>
@@ -13,22 +13,22 @@
 #include <span>
 
 #include "skald/cache/form/layout.h"
-#include "skald/layers/component.h"
-#include "skald/layers/field_visitor.h"
-#include "skald/layers/layer_run.h"
-#include "skald/layers/scratch.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/scratch.h"
+#include "skald/layers/spec/component.h"
+#include "skald/layers/spec/field_visitor.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
 
 template <class L>
-concept SaysScratchFloats = requires(const L& layer, size_t rows) {
-  { layer.ScratchFloats(rows) } -> std::convertible_to<std::span<const size_t>>;
+concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_dim) {
+  { layer.ScratchFloats(rows, model_dim) } -> std::convertible_to<std::span<const size_t>>;
 };
 
 // What a type of layers must say besides what every component does:
 //   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
-//   ScratchFloats(rows)        how many floats of memory Run uses for so many rows: run.scratch[0], [1] and so on
+//   ScratchFloats(rows, model_dim)   how many floats of memory Run uses: run.scratch[0], [1] and so on
 //   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing
 // and, if it keeps state,
 //   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
@@ -53,7 +53,7 @@ struct LayerInterface : ComponentInterface {
   constexpr ~LayerInterface() override {}  // NOLINT: as in HeldComponent
   constexpr virtual const LayerInterface* Clone() const = 0;
   constexpr virtual std::optional<CacheGroup> State() const = 0;
-  virtual void Reserve(size_t rows, Scratch& scratch) const = 0;
+  virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
 
@@ -69,7 +69,9 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
     else
       return std::nullopt;
   }
-  void Reserve(size_t rows, Scratch& scratch) const override { scratch.Grow(component.ScratchFloats(rows)); }
+  void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const override {
+    scratch.Grow(component.ScratchFloats(rows, model_dim));
+  }
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const override {
     component.ListParameters(static_cast<WeightsOf<L>&>(weights).weights, model_dim, list);
   }
@@ -90,7 +92,7 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
   constexpr std::optional<CacheGroup> State() const { return held_->State(); }
 
   // Makes room for what Run needs for so many rows.
-  void Reserve(size_t rows, Scratch& scratch) const { held_->Reserve(rows, scratch); }
+  void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }
 
   // Lists the parameters in `weights`, which MakeWeights made.
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const {
@@ -114,4 +116,4 @@ constexpr LayerFunction LayerFunctionOf() {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_LAYER_SPEC_H_
+#endif  // SKALD_LAYERS_SPEC_LAYER_SPEC_H_

@@ -2,8 +2,8 @@
 //
 // FieldVisitor: how layers, norms and models tell their facts, name by name.
 
-#ifndef SKALD_LAYERS_FIELD_VISITOR_H_
-#define SKALD_LAYERS_FIELD_VISITOR_H_
+#ifndef SKALD_LAYERS_SPEC_FIELD_VISITOR_H_
+#define SKALD_LAYERS_SPEC_FIELD_VISITOR_H_
 
 #include <cstdint>
 #include <optional>
@@ -62,4 +62,4 @@ class FieldVisitor {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_FIELD_VISITOR_H_
+#endif  // SKALD_LAYERS_SPEC_FIELD_VISITOR_H_

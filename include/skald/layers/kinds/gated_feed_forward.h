@@ -3,8 +3,8 @@
 // Gated feed-forward layer (Shazeer 2020, arXiv:2002.05202): down(activation(gate(x)) * up(x)). The activation may be a
 // function of a user's own.
 
-#ifndef SKALD_LAYERS_GATED_FEED_FORWARD_H_
-#define SKALD_LAYERS_GATED_FEED_FORWARD_H_
+#ifndef SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_
+#define SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/layer_run.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -59,7 +59,7 @@ struct GatedFeedForwardWith {
   }
 
   // Both projections; what the gate lets pass.
-  std::array<size_t, 2> ScratchFloats(size_t rows) const {
+  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * 2 * static_cast<size_t>(width), RoundUp(rows, kRowBlock) * static_cast<size_t>(width)};
   }
 
@@ -82,4 +82,4 @@ using GatedFeedForward = GatedFeedForwardWith<Activation>;
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_GATED_FEED_FORWARD_H_
+#endif  // SKALD_LAYERS_KINDS_GATED_FEED_FORWARD_H_

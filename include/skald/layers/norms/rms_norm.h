@@ -2,14 +2,14 @@
 //
 // RMSNorm, Zhang and Sennrich 2019 (arXiv:1910.07467): rows are divided by the root of the mean of their squares.
 
-#ifndef SKALD_LAYERS_RMS_NORM_H_
-#define SKALD_LAYERS_RMS_NORM_H_
+#ifndef SKALD_LAYERS_NORMS_RMS_NORM_H_
+#define SKALD_LAYERS_NORMS_RMS_NORM_H_
 
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
-#include "skald/layers/norm.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -46,4 +46,4 @@ struct RmsNorm {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_RMS_NORM_H_
+#endif  // SKALD_LAYERS_NORMS_RMS_NORM_H_

@@ -3,8 +3,8 @@
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
 // position embedding, over all earlier positions or a window of them.
 
-#ifndef SKALD_LAYERS_ATTENTION_H_
-#define SKALD_LAYERS_ATTENTION_H_
+#ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
+#define SKALD_LAYERS_KINDS_ATTENTION_H_
 
 #include <array>
 #include <cmath>
@@ -17,8 +17,8 @@
 #include "skald/base/numbers/rope.h"
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/layer_run.h"
-#include "skald/layers/norm.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -108,7 +108,7 @@ struct Attention {
   }
 
   // Queries, keys and values; what attention makes of them.
-  std::array<size_t, 2> ScratchFloats(size_t rows) const {
+  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * (query_dim() + 2 * kv_dim()), rows * query_dim()};
   }
 
@@ -181,4 +181,4 @@ struct Attention {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_ATTENTION_H_
+#endif  // SKALD_LAYERS_KINDS_ATTENTION_H_

@@ -2,8 +2,8 @@
 //
 // Mamba, a selective state space, Gu and Dao 2023 (arXiv:2312.00752).
 
-#ifndef SKALD_LAYERS_MAMBA_H_
-#define SKALD_LAYERS_MAMBA_H_
+#ifndef SKALD_LAYERS_KINDS_MAMBA_H_
+#define SKALD_LAYERS_KINDS_MAMBA_H_
 
 #include <array>
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/causal_conv.h"
-#include "skald/layers/layer_run.h"
+#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -80,7 +80,7 @@ struct Mamba {
   }
 
   // Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
-  std::array<size_t, 5> ScratchFloats(size_t rows) const {
+  std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     const size_t w = channels(), selected = static_cast<size_t>(time_step_rank + 2 * state_dim);
     return {rows * 2 * w, rows * w, rows * selected, rows * w, rows * w};
   }
@@ -125,4 +125,4 @@ struct Mamba {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_MAMBA_H_
+#endif  // SKALD_LAYERS_KINDS_MAMBA_H_

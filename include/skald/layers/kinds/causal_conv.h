@@ -3,8 +3,8 @@
 // The causal depthwise convolution in front of a recurrence, a part of the recurrent layers. Its last inputs are state:
 // [taps - 1, channels] floats, oldest first.
 
-#ifndef SKALD_LAYERS_CAUSAL_CONV_H_
-#define SKALD_LAYERS_CAUSAL_CONV_H_
+#ifndef SKALD_LAYERS_KINDS_CAUSAL_CONV_H_
+#define SKALD_LAYERS_KINDS_CAUSAL_CONV_H_
 
 #include <cmath>
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/layers/layer_run.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -85,4 +85,4 @@ struct CausalConv {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_CAUSAL_CONV_H_
+#endif  // SKALD_LAYERS_KINDS_CAUSAL_CONV_H_

@@ -4,16 +4,16 @@
 // norms is a struct that says its options, its parameters and its arithmetic once; a struct of a user's own is as good
 // as ours.
 
-#ifndef SKALD_LAYERS_NORM_H_
-#define SKALD_LAYERS_NORM_H_
+#ifndef SKALD_LAYERS_SPEC_NORM_H_
+#define SKALD_LAYERS_SPEC_NORM_H_
 
 #include <cstddef>
 #include <memory>
 #include <string_view>
 
-#include "skald/layers/component.h"
-#include "skald/layers/field_visitor.h"
-#include "skald/layers/operations.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/spec/component.h"
+#include "skald/layers/spec/field_visitor.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -107,4 +107,4 @@ class NormSpec : public internal::ComponentSpec<internal::NormInterface> {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_NORM_H_
+#endif  // SKALD_LAYERS_SPEC_NORM_H_

@@ -3,8 +3,8 @@
 // Memory for what layers compute on the way to their output. Belongs to one caller of Forward, grows when a pass needs
 // more and is then kept. Nothing in it lives longer than the layer that wrote it.
 
-#ifndef SKALD_LAYERS_SCRATCH_H_
-#define SKALD_LAYERS_SCRATCH_H_
+#ifndef SKALD_LAYERS_RUN_SCRATCH_H_
+#define SKALD_LAYERS_RUN_SCRATCH_H_
 
 #include <cstddef>
 #include <span>
@@ -44,4 +44,4 @@ class Scratch {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_SCRATCH_H_
+#endif  // SKALD_LAYERS_RUN_SCRATCH_H_

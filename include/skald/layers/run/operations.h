@@ -3,8 +3,8 @@
 // Operations: the kernels, each shared among the threads of one caller. Chooses the kernel by the type of the
 // weights or of the cache; knows nothing of models. One per Forward, used by one thread.
 
-#ifndef SKALD_LAYERS_OPERATIONS_H_
-#define SKALD_LAYERS_OPERATIONS_H_
+#ifndef SKALD_LAYERS_RUN_OPERATIONS_H_
+#define SKALD_LAYERS_RUN_OPERATIONS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/kernels/kernels.h"
-#include "skald/layers/scratch.h"
+#include "skald/layers/run/scratch.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -347,4 +347,4 @@ class Operations {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_OPERATIONS_H_
+#endif  // SKALD_LAYERS_RUN_OPERATIONS_H_

@@ -3,8 +3,8 @@
 // Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm behind the
 // gate.
 
-#ifndef SKALD_LAYERS_MAMBA2_H_
-#define SKALD_LAYERS_MAMBA2_H_
+#ifndef SKALD_LAYERS_KINDS_MAMBA2_H_
+#define SKALD_LAYERS_KINDS_MAMBA2_H_
 
 #include <array>
 #include <cstddef>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "skald/cache/form/layout.h"
-#include "skald/layers/causal_conv.h"
-#include "skald/layers/layer_run.h"
-#include "skald/layers/rms_norm.h"
+#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -87,7 +87,7 @@ struct Mamba2 {
   }
 
   // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
-  std::array<size_t, 3> ScratchFloats(size_t rows) const {
+  std::array<size_t, 3> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * projected_dim(), rows * conv().channels, rows * width()};
   }
 
@@ -145,4 +145,4 @@ struct Mamba2 {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_MAMBA2_H_
+#endif  // SKALD_LAYERS_KINDS_MAMBA2_H_

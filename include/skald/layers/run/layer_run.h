@@ -3,8 +3,8 @@
 // LayerRun: all that a layer is given to compute its part of a pass: rows to read and to write, operations, memory, and
 // the state that it keeps in the cache.
 
-#ifndef SKALD_LAYERS_LAYER_RUN_H_
-#define SKALD_LAYERS_LAYER_RUN_H_
+#ifndef SKALD_LAYERS_RUN_LAYER_RUN_H_
+#define SKALD_LAYERS_RUN_LAYER_RUN_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/operations.h"
-#include "skald/layers/scratch.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/scratch.h"
 
 namespace skald {
 
@@ -77,4 +77,4 @@ struct LayerRun {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_LAYER_RUN_H_
+#endif  // SKALD_LAYERS_RUN_LAYER_RUN_H_

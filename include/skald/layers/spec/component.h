@@ -3,15 +3,15 @@
 // Component: a struct that says what one part of a model is, a layer or a norm. What a value that holds a component of
 // any type can do, whichever of the two it is.
 
-#ifndef SKALD_LAYERS_COMPONENT_H_
-#define SKALD_LAYERS_COMPONENT_H_
+#ifndef SKALD_LAYERS_SPEC_COMPONENT_H_
+#define SKALD_LAYERS_SPEC_COMPONENT_H_
 
 #include <concepts>
 #include <memory>
 #include <string_view>
 #include <utility>
 
-#include "skald/layers/field_visitor.h"
+#include "skald/layers/spec/field_visitor.h"
 
 namespace skald {
 
@@ -118,4 +118,4 @@ class ComponentSpec {
 }  // namespace internal
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_COMPONENT_H_
+#endif  // SKALD_LAYERS_SPEC_COMPONENT_H_

@@ -3,8 +3,8 @@
 // Feed-forward layer without a gate (Vaswani et al. 2017, arXiv:1706.03762, section 3.3): down(activation(up(x))). The
 // activation may be a function of a user's own.
 
-#ifndef SKALD_LAYERS_FEED_FORWARD_H_
-#define SKALD_LAYERS_FEED_FORWARD_H_
+#ifndef SKALD_LAYERS_KINDS_FEED_FORWARD_H_
+#define SKALD_LAYERS_KINDS_FEED_FORWARD_H_
 
 #include <array>
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/activation.h"
-#include "skald/layers/layer_run.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -57,7 +57,9 @@ struct FeedForwardWith {
   }
 
   // What lies between the projections.
-  std::array<size_t, 1> ScratchFloats(size_t rows) const { return {rows * static_cast<size_t>(width)}; }
+  std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+    return {rows * static_cast<size_t>(width)};
+  }
 
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
@@ -72,4 +74,4 @@ using FeedForward = FeedForwardWith<Activation>;
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_FEED_FORWARD_H_
+#endif  // SKALD_LAYERS_KINDS_FEED_FORWARD_H_

@@ -3,15 +3,15 @@
 // LayerNorm, Ba, Kiros and Hinton 2016 (arXiv:1607.06450): from rows their mean is taken, and what is left is divided
 // by its standard deviation.
 
-#ifndef SKALD_LAYERS_LAYER_NORM_H_
-#define SKALD_LAYERS_LAYER_NORM_H_
+#ifndef SKALD_LAYERS_NORMS_LAYER_NORM_H_
+#define SKALD_LAYERS_NORMS_LAYER_NORM_H_
 
 #include <cstddef>
 #include <string_view>
 #include <vector>
 
 #include "skald/base/message.h"
-#include "skald/layers/norm.h"
+#include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -53,4 +53,4 @@ struct LayerNorm {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_LAYER_NORM_H_
+#endif  // SKALD_LAYERS_NORMS_LAYER_NORM_H_

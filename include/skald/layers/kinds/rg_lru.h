@@ -3,8 +3,8 @@
 // The recurrent layer of Griffin, De et al. 2024 (arXiv:2402.19427): a real-gated linear recurrent unit over a
 // convolution, multiplied by the GELU of a second projection.
 
-#ifndef SKALD_LAYERS_RG_LRU_H_
-#define SKALD_LAYERS_RG_LRU_H_
+#ifndef SKALD_LAYERS_KINDS_RG_LRU_H_
+#define SKALD_LAYERS_KINDS_RG_LRU_H_
 
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/causal_conv.h"
-#include "skald/layers/layer_run.h"
+#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -81,7 +81,7 @@ struct RgLru {
   }
 
   // Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
-  std::array<size_t, 4> ScratchFloats(size_t rows) const {
+  std::array<size_t, 4> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * 2 * channels(), rows * channels(), rows * 2 * channels(), rows * channels()};
   }
 
@@ -116,4 +116,4 @@ struct RgLru {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_RG_LRU_H_
+#endif  // SKALD_LAYERS_KINDS_RG_LRU_H_
