@@ -85,7 +85,7 @@ void CheckModel(const L& layer, const NormSpec& norm, Reference reference) {
   spec.blocks.push_back({.number = 0, .norm = norm, .layers = {layer}});
   spec.blocks.push_back({.number = 1, .norm = RmsNorm(), .layers = {layer}});
   REQUIRE(WhyImpossible(spec) == nullptr);
-  const AnyModel model("feed-forward", RandomWeights(spec, 5, DType::kF32), LayerTypes<L>::Functions());
+  const AnyModel model("feed-forward", *RandomWeights(spec, 5, DType::kF32), LayerTypes<L>::Functions());
   const std::vector<int32_t> tokens = {7, 49, 0};
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache(LayoutOf(spec));
