@@ -32,6 +32,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
+#include "skald/text/marked_text.h"
 #include "skald/text/sentencepiece_file.h"
 #include "skald/text/special_pieces.h"
 
@@ -71,6 +72,9 @@ class Tokenizer {
   // ParseSpecial::kYes each stretch of text between special pieces is encoded on its own, and so starts with the space
   // that some models put before every text.
   Result<std::vector<int32_t>> Encode(std::string_view text, ParseSpecial parse_special = ParseSpecial::kNo) const;
+
+  // The same for a text of several authors: a special piece is one only where a template wrote all of it.
+  Result<std::vector<int32_t>> Encode(const MarkedText& text) const;
 
   // Returns the text of `ids`. Control pieces leave no trace, bytes that form no character become
   // one U+FFFD each, and the leading space that encoding adds is dropped. An id beyond the
@@ -180,18 +184,28 @@ inline Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
 inline Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, ParseSpecial parse_special) const {
   return NoThrow("encoding a text", [&]() -> Result<std::vector<int32_t>> {
     if (parse_special == ParseSpecial::kNo) return EncodePlain(text);
+    return Encode(MarkedText(text, Author::kTemplate));
+  });
+}
+
+inline Result<std::vector<int32_t>> Tokenizer::Encode(const MarkedText& text) const {
+  return NoThrow("encoding a text", [&]() -> Result<std::vector<int32_t>> {
     std::vector<int32_t> ids;
-    for (std::string_view rest = text; !rest.empty();) {
-      size_t length = 0;  // of the plain text before the next special piece
+    const std::string_view whole = text.text();
+    for (size_t begin = 0; begin < whole.size();) {
+      size_t end = begin;  // of the plain text before the next special piece
       const SpecialPiece* special = nullptr;
-      while (length < rest.size() && !(special = specials_.AtStartOf(rest.substr(length)))) ++length;
-      const Result<std::vector<int32_t>> plain = EncodePlain(rest.substr(0, length));
+      for (; end < whole.size() && special == nullptr; end += special == nullptr) {
+        special = specials_.AtStartOf(whole.substr(end));
+        if (special != nullptr && !text.IsTemplates(end, special->name.size())) special = nullptr;
+      }
+      const Result<std::vector<int32_t>> plain = EncodePlain(whole.substr(begin, end - begin));
       if (!plain) return plain;
       ids.insert(ids.end(), plain->begin(), plain->end());
-      rest.remove_prefix(length);
-      if (!special) break;
+      begin = end;
+      if (special == nullptr) break;
       ids.push_back(special->id);
-      rest.remove_prefix(special->name.size());
+      begin += special->name.size();
     }
     return ids;
   });

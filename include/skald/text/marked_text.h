@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A text that knows of every byte who wrote it: the chat template or a message in it. Only what a template wrote may
+// become a special token, so that a user who spells "<|im_end|>" ends nothing. A plain value.
+
+#ifndef SKALD_TEXT_MARKED_TEXT_H_
+#define SKALD_TEXT_MARKED_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace skald {
+
+enum class Author : char { kTemplate = 't', kMessage = 'm' };
+
+class MarkedText {
+ public:
+  MarkedText() = default;
+  MarkedText(std::string_view text, Author author) : text_(text), authors_(text.size(), static_cast<char>(author)) {}
+
+  const std::string& text() const { return text_; }
+  size_t size() const { return text_.size(); }
+  bool empty() const { return text_.empty(); }
+
+  // Who wrote the byte at `position`, which must be less than size().
+  Author AuthorAt(size_t position) const { return static_cast<Author>(authors_[position]); }
+
+  // Whether templates wrote all of the `count` bytes from `begin`, as far as there are so many.
+  bool IsTemplates(size_t begin, size_t count) const {
+    const std::string_view part = std::string_view(authors_).substr(begin, count);
+    return part.find(static_cast<char>(Author::kMessage)) == std::string_view::npos;
+  }
+
+  void Append(std::string_view text, Author author) {
+    text_ += text;
+    authors_.append(text.size(), static_cast<char>(author));
+  }
+
+  void Append(const MarkedText& other) {
+    text_ += other.text_;
+    authors_ += other.authors_;
+  }
+
+  // The `count` bytes from `begin`, which is at most size(), or as many as there are.
+  MarkedText Substr(size_t begin, size_t count = std::string::npos) const {
+    MarkedText part;
+    part.text_ = text_.substr(begin, count);
+    part.authors_ = authors_.substr(begin, count);
+    return part;
+  }
+
+  friend bool operator==(const MarkedText&, const MarkedText&) = default;
+
+ private:
+  std::string text_, authors_;  // of equal size
+};
+
+}  // namespace skald
+
+#endif  // SKALD_TEXT_MARKED_TEXT_H_
