@@ -14,21 +14,12 @@
 #include "skald/cache/create.h"
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
-#include "skald/model/model.h"
 #include "tests/allocation/fail_each.h"
+#include "tests/allocation/the_model.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace {
-
-constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
-
-template <class C>
-const Model<C>& TheModel() {
-  static const Model<C> model(RandomWeights<C>(3));
-  return model;
-}
 
 // The tokens of a cache, where it can go back to, and the blocks that it holds.
 std::string Describe(const KVCache& cache) {

@@ -13,29 +13,21 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/model/model.h"
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/prompts/edited_prompt.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "tests/allocation/fail_each.h"
+#include "tests/allocation/the_model.h"
 #include "tests/support/small_models.h"
 #include "tests/support/temporary_folder.h"
 
 namespace skald::testing {
 namespace {
 
-constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
 const Identity kIdentity = {.salt = "a tenant with a name that is longer than a short string"};
 const SnapshotNotes kNotes = {.user = std::vector<std::byte>(100, std::byte{7})};
-
-template <class C>
-const Model<C>& TheModel() {
-  static const Model<C> model(RandomWeights<C>(3));
-  return model;
-}
 
 // A conversation, and places to write it to.
 template <class C>

@@ -113,8 +113,10 @@ Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::pat
   return NoThrow(path.native(), [&]() -> Result<void> {
     const auto source = DescribeSource(path);
     if (!source) return Failure(source.error());
+    auto spec = SpecToJson(info.spec);
+    if (!spec) return Failure(spec.error());
     PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, *source, {}};
-    origin.attachments.emplace_back(kSpecAttachment, SpecToJson(info.spec).dump());
+    origin.attachments.emplace_back(kSpecAttachment, std::move(*spec));
     if (auto attached = Attach(info.read_file, origin); !attached) return attached;
     const auto weights = LoadWeights(path, info.spec, info.name, options);
     if (!weights) return Failure(weights.error());

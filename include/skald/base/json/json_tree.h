@@ -19,7 +19,7 @@
 namespace skald::internal {
 
 // Deeper than any text that is read here goes.
-inline constexpr size_t kMostJsonLevels = 100;
+inline constexpr size_t kMaxJsonTreeDepth = 100;
 
 // Empties a value without asking for memory.
 inline void Dismantle(nlohmann::json& value) noexcept {
@@ -89,7 +89,7 @@ class JsonBuilder final : public JsonEvents {
     return true;
   }
   bool Open(Json::value_t type) {
-    if (open_.size() == kMostJsonLevels) return false;
+    if (open_.size() == kMaxJsonTreeDepth) return false;
     Json& place = Place();
     place = type;
     open_.push_back(&place);

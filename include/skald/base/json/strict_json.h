@@ -21,7 +21,7 @@
 namespace skald::internal {
 
 // Deeper than any file that is read here goes.
-inline constexpr size_t kMaxJsonDepth = 8;
+inline constexpr size_t kMaxStrictJsonDepth = 8;
 
 // Reads a text without keeping it, and complains of what is not allowed. (A callback while the parser builds its values
 // would do as well, but there the parser looks at all that an object holds so far whenever something in it ends: a
@@ -54,8 +54,8 @@ class JsonWatcher final : public JsonEvents {
 
  private:
   bool Open() {
-    if (names_.size() == kMaxJsonDepth) {
-      complaint_ = Concat({"nests deeper than ", std::to_string(kMaxJsonDepth), " levels"});
+    if (names_.size() == kMaxStrictJsonDepth) {
+      complaint_ = Concat({"nests deeper than ", std::to_string(kMaxStrictJsonDepth), " levels"});
       return false;
     }
     names_.emplace_back();

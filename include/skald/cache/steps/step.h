@@ -142,8 +142,7 @@ class Step {
     for (size_t earlier = 0; earlier < index; ++earlier) {
       if (requests[earlier].cache != request.cache) continue;
       return Fail(ErrorCode::kInvalidArgument, "its cache is already that of sequence " + std::to_string(earlier) +
-                                                   "; a cache can take one run of "
-                                                   "tokens per step");
+                                                   "; a cache can take one run of tokens per step");
     }
     const KVCache& cache = *request.cache;
     if (request.tokens.size() > cache.max_tokens() - cache.size()) {

@@ -173,27 +173,29 @@ struct LayerJson<LayerTypes<L...>> {
 
 }  // namespace internal
 
-// Returns the spec as JSON. Types lists the types of its layers.
+// Returns the spec as a text in JSON. Types lists the types of its layers.
 template <class Types = StandardLayers>
-nlohmann::json SpecToJson(const ModelSpec& spec) {
-  nlohmann::json json = {{"model_dim", spec.model_dim},
-                         {"vocab_size", spec.vocab_size},
-                         {"tied_embeddings", spec.tied_embeddings},
-                         {"embedding_scale", internal::ToJson(spec.embedding_scale)},
-                         {"final_norm", internal::ToJson(spec.final_norm)},
-                         {"final_softcap", spec.final_softcap},
-                         {"blocks", nlohmann::json::array()}};
-  for (const Block& block : spec.blocks) {
-    nlohmann::json layers = nlohmann::json::array();
-    for (const LayerSpec& layer : block.layers) layers.push_back(internal::LayerJson<Types>::Write(layer));
-    json["blocks"].push_back({{"number", block.number},
-                              {"norm", internal::ToJson(block.norm)},
-                              {"norm_name", std::string(std::string_view(block.norm_name))},
-                              {"layers", layers},
-                              {"post_norm", internal::ToJson(block.post_norm)},
-                              {"post_norm_name", std::string(std::string_view(block.post_norm_name))}});
-  }
-  return json;
+Result<std::string> SpecToJson(const ModelSpec& spec) {
+  return NoThrow("the description of a model", [&]() -> Result<std::string> {
+    nlohmann::json json = {{"model_dim", spec.model_dim},
+                           {"vocab_size", spec.vocab_size},
+                           {"tied_embeddings", spec.tied_embeddings},
+                           {"embedding_scale", internal::ToJson(spec.embedding_scale)},
+                           {"final_norm", internal::ToJson(spec.final_norm)},
+                           {"final_softcap", spec.final_softcap},
+                           {"blocks", nlohmann::json::array()}};
+    for (const Block& block : spec.blocks) {
+      nlohmann::json layers = nlohmann::json::array();
+      for (const LayerSpec& layer : block.layers) layers.push_back(internal::LayerJson<Types>::Write(layer));
+      json["blocks"].push_back({{"number", block.number},
+                                {"norm", internal::ToJson(block.norm)},
+                                {"norm_name", std::string(std::string_view(block.norm_name))},
+                                {"layers", layers},
+                                {"post_norm", internal::ToJson(block.post_norm)},
+                                {"post_norm_name", std::string(std::string_view(block.post_norm_name))}});
+    }
+    return json.dump();
+  });
 }
 
 // Returns the spec that SpecToJson wrote. Errors: kDataLoss for what is no such text, naming the member that is missing

@@ -64,17 +64,9 @@ struct GatedFeedForwardWith {
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
-    float* const gate_up = run.scratch[0];
-    float* const gated = run.scratch[1];
-    if constexpr (OwnActivation<Function>) {
-      run.ops.MatMul(weights.gate_up, run.input, rows, weights.gate_up_bias, {gate_up, 2 * hidden});
-      run.ops.Gate(activation, gate_up, rows, hidden, gated);
-      run.ops.MatMul(weights.down, {gated, hidden}, rows, weights.down_bias, run.output);
-    } else {
-      run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
-                          rows, gate_up, gated, run.output);
-    }
+    const size_t rows = run.rows.size();
+    run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
+                        rows, run.scratch[0], run.scratch[1], run.output);
   }
 };
 

@@ -71,24 +71,18 @@ class Operations {
 
   // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
   // for [rows, gate_up.rows] floats and `gated` for [RoundUp(rows, kRowBlock), down.cols].
-  void FeedForward(Activation gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
+  template <AnyActivation Function>
+  void FeedForward(Function gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
-    const Rows between = {gated, down.cols};
-    if (down.cols % kLanes != 0) {
-      MatMul(gate_up, input, rows, gate_up_bias, {scratch, gate_up.rows});
-      Gate(gate, scratch, rows, down.cols, gated);
-      return MatMul(down, between, rows, down_bias, output);
+    if constexpr (!OwnActivation<Function>) {
+      if (down.cols % kLanes == 0) {
+        return FusedFeedForward(gate, gate_up, gate_up_bias, down, down_bias, input, rows, gated, output);
+      }
     }
-    // What the gate lets pass can go from the registers of one multiplication to the input of the next.
-    const bool fused = (down.dtype == DType::kBF16 || down.dtype == DType::kF16) && down.cols % kTile == 0;
-    bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
-    VisitWeightType(gate_up.dtype, [&]<class T>() {
-      Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias,
-                  {.output = between, .gate = gate, .prepared = prepared});
-    });
-    fused ? Multiply<bf16>(down, prepared, rows, down_bias, {.output = output})
-          : MatMul(down, between, rows, down_bias, output);
+    MatMul(gate_up, input, rows, gate_up_bias, {scratch, gate_up.rows});
+    Gate(gate, scratch, rows, down.cols, gated);
+    MatMul(down, {gated, down.cols}, rows, down_bias, output);
   }
 
   // The same by a block-diagonal matrix, of several outputs for each input: output[rows, blocks * n] where block i
@@ -273,6 +267,22 @@ class Operations {
   }
 
  private:
+  // FeedForward whose gate is applied while the first sums are still in registers.
+  void FusedFeedForward(Activation gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias,
+                        const Matrix& down, const std::vector<float>& down_bias, Rows input, size_t rows, float* gated,
+                        Rows output) {
+    const Rows between = {gated, down.cols};
+    // What the gate lets pass can go from the registers of one multiplication to the input of the next.
+    const bool fused = (down.dtype == DType::kBF16 || down.dtype == DType::kF16) && down.cols % kTile == 0;
+    bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
+    VisitWeightType(gate_up.dtype, [&]<class T>() {
+      Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias,
+                  {.output = between, .gate = gate, .prepared = prepared});
+    });
+    fused ? Multiply<bf16>(down, prepared, rows, down_bias, {.output = output})
+          : MatMul(down, between, rows, down_bias, output);
+  }
+
   // Returns the rows as `weights` are multiplied by, until the next call.
   template <class T>
   Prepared<T> PrepareRows(const Matrix& weights, Rows input, size_t rows) {

@@ -115,12 +115,26 @@ class ChunkFolder {
     return sink->Commit(sync);
   }
 
-  // Succeeds too where there is no such chunk.
-  Result<void> Remove(const ChunkKey& key) const {
-    const std::string file = PathOf(key);
-    if (::unlink(file.c_str()) != 0 && errno != ENOENT) return SystemFailure(file);
-    return {};
-  }
+  // Removes one chunk after another, and takes all memory for it when it is made: were there none left after the first
+  // ones, an error would tell of a folder that has changed.
+  class Remover {
+   public:
+    explicit Remover(const ChunkFolder& folder) : file_(folder.PathOf(ChunkKey{})) {}
+
+    // Succeeds too where there is no such chunk.
+    Result<void> Remove(const ChunkKey& key) {
+      char* const name = file_.data() + file_.size() - ChunkKey::kHexDigits;
+      key.WriteHex(name);
+      std::copy_n(name, kSubfolderDigits, name - 1 - kSubfolderDigits);
+      if (::unlink(file_.c_str()) != 0 && errno != ENOENT) return SystemFailure(file_);
+      return {};
+    }
+
+   private:
+    std::string file_;  // the path of any chunk: all are of one length
+  };
+
+  Result<void> Remove(const ChunkKey& key) const { return Remover(*this).Remove(key); }
 
   // All chunks; foreign files and unfinished ones are none.
   Result<std::vector<ChunkKey>> List() const {
@@ -162,6 +176,7 @@ class ChunkFolder {
   }
 
  private:
+  static constexpr size_t kSubfolderDigits = 2;
   static constexpr timespec kUnchanged = {.tv_sec = 0, .tv_nsec = UTIME_OMIT};
 
   static timespec AccessTime(const FileTime& time) {
@@ -181,7 +196,7 @@ class ChunkFolder {
 
   std::string PathOf(const ChunkKey& key) const {
     const std::string hex = key.ToHex();
-    return (path_ / hex.substr(0, 2) / hex).string();
+    return (path_ / hex.substr(0, kSubfolderDigits) / hex).string();
   }
 
   // Makes the folders that are missing, so that a store whose folder was cleared away goes on.

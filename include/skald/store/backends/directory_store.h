@@ -223,6 +223,7 @@ class DirectoryStore {
   Result<ChunkCount> DropOldest(uint64_t most, uint64_t goal) {
     const auto lock = LockFolder();
     if (!lock) return Failure(lock.error());
+    internal::ChunkFolder::Remover remover(folder_);
     const auto chunks = Look();
     if (!chunks) return Failure(chunks.error());
     ChunkCount dropped;
@@ -231,8 +232,8 @@ class DirectoryStore {
     for (const StoredChunk& chunk : *chunks) {
       if (*found_bytes_ <= goal) return dropped;
       if (pins_.contains(chunk.key)) continue;
-      if (auto removed = folder_.Remove(chunk.key); !removed) {
-        refusal = removed;
+      if (auto removed = remover.Remove(chunk.key); !removed) {
+        refusal = std::move(removed);
         continue;
       }
       *found_bytes_ -= chunk.bytes;

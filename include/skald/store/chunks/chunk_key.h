@@ -49,13 +49,17 @@ struct ChunkKey {
   }
 
   std::string ToHex() const {
-    std::string hex;
-    hex.reserve(kHexDigits);
-    for (const std::byte byte : bytes) {
-      hex += kDigits[std::to_integer<size_t>(byte) / 16];
-      hex += kDigits[std::to_integer<size_t>(byte) % 16];
-    }
+    std::string hex(kHexDigits, '0');
+    WriteHex(hex.data());
     return hex;
+  }
+
+  // Writes the kHexDigits digits without taking memory.
+  void WriteHex(char* hex) const noexcept {
+    for (const std::byte byte : bytes) {
+      *hex++ = kDigits[std::to_integer<size_t>(byte) / 16];
+      *hex++ = kDigits[std::to_integer<size_t>(byte) % 16];
+    }
   }
 
   // The order of the bytes, which is also the order of the texts.

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What conversations of these tests run on: one model of each kind, and caches with everything that a cache can keep.
+
+#ifndef SKALD_TESTS_ALLOCATION_THE_MODEL_H_
+#define SKALD_TESTS_ALLOCATION_THE_MODEL_H_
+
+#include "skald/cache/form/runtime_config.h"
+#include "skald/model/load.h"
+#include "skald/model/model.h"
+
+namespace skald::testing {
+
+inline constexpr RuntimeConfig kRuntime = {
+    .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
+
+template <class C>
+const Model<C>& TheModel() {
+  static const Model<C> model(RandomWeights<C>(3));
+  return model;
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_ALLOCATION_THE_MODEL_H_
