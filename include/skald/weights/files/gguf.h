@@ -238,7 +238,9 @@ class GgufFile {
   GgufFile(MappedFile map, GgufContents contents) : map_(std::move(map)), contents_(std::move(contents)) {
     const nlohmann::json& values = contents_.metadata.values;
     const auto architecture = values.find("general.architecture");
-    is_llama_ = architecture != values.end() && *architecture == "llama";
+    // Not compared as JSON: that would make JSON of the literal, which needs memory, where nothing may be thrown.
+    const auto* const name = architecture == values.end() ? nullptr : architecture->get_ptr<const std::string*>();
+    is_llama_ = name != nullptr && *name == "llama";
   }
 
   static bool IsQueryOrKey(std::string_view name) {
