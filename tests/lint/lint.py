@@ -33,6 +33,7 @@ MAY_INCLUDE = {
 # The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
 # too, but for what kernels share with whoever calls them.
 ROOMS = {
+    "text": ["", "templates", "tokenizers"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["packed_files", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
