@@ -22,8 +22,8 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/chat_template.h"
-#include "skald/text/sentencepiece_writer.h"
 #include "skald/text/tokenizer.h"
+#include "skald/text/tokenizers/sentencepiece/sentencepiece_writer.h"
 #include "skald/weights/files/gguf_metadata.h"
 
 namespace skald {
