@@ -208,6 +208,25 @@ void AddPromptOptions(CLI::App& command, Options& options) {
   });
 }
 
+void AddTokenizeOptions(CLI::App& command, Options& options) {
+  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+      ->type_name("PATH");
+  command.add_option("--tokenizer", options.tokenizer, "Only a tokenizer: tokenizer.json, tokenizer.model, GGUF file")
+      ->type_name("FILE");
+  CLI::Option* const text = command.add_option("TEXT", options.prompt, "Text (default: standard input)")->type_name("");
+  command.add_option("-f,--prompt-file", options.prompt_file, "Text from a file; - is stdin")
+      ->type_name("FILE")
+      ->excludes(text);
+  command.add_option("--token-ids", options.token_ids, "Ids to look up instead of a text: 1,2,3")
+      ->delimiter(',')
+      ->check(Given())
+      ->type_name("ID")
+      ->excludes(text);
+  command.add_flag("--parse-special", options.parse_special, "Names of special tokens in the text are these tokens");
+  command.add_flag("--add-special", options.add_special, "With what goes around a text, such as BOS");
+  command.add_flag("--ids", options.only_ids, "Only the ids, as 'skald generate --token-ids' takes them");
+}
+
 void AddPackOptions(CLI::App& command, Options& options) {
   CLI::Option* const model = command.add_option("MODEL", options.model, "Folder or file with the model")->type_name("");
   CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
@@ -303,6 +322,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->type_name("");
   inspect.add_flag("--config", options.only_config, "Print only the model's Config, as C++ to paste into a program");
   inspect.footer(kInspectFooter);
+  CLI::App& tokenize = *app.add_subcommand("tokenize", "Show the tokens of a text");
+  AddTokenizeOptions(tokenize, options);
+  tokenize.footer(kTokenizeFooter);
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);
   pack.footer(kPackFooter);
@@ -316,7 +338,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models, inspect, pack, bench and store");
+      throw CLI::RequiredError("One of the commands generate, chat, models, inspect, tokenize, pack, bench and store");
     const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
@@ -329,6 +351,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
   if (inspect.parsed()) options.command = Command::kInspect;
+  if (tokenize.parsed()) options.command = Command::kTokenize;
   if (pack.parsed()) options.command = Command::kPack;
   if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;

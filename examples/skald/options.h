@@ -27,7 +27,7 @@ inline constexpr int kExitUsage = 2;
 // More text than any model's context takes: prompts, lines of a chat.
 inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
-enum class Command { kGenerate, kChat, kModels, kInspect, kPack, kBench, kStore };
+enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore };
 
 // What is measured: every combination of these.
 struct BenchOptions {
@@ -73,6 +73,9 @@ struct Options {
   std::filesystem::path packed;        // the file to pack into, or to verify
 
   bool only_config = false;  // inspect: print the Config, and nothing else
+
+  // tokenize: names of special tokens in the text become these tokens; those that go around a text do; no pieces.
+  bool parse_special = false, add_special = false, only_ids = false;
 
   BenchOptions bench;
 
