@@ -33,13 +33,12 @@ MAY_INCLUDE = {
 # The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
 # too, but for what kernels share with whoever calls them.
 ROOMS = {
-    "text": ["", "templates", "tokenizers"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["packed_files", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],
-    "text": ["", "tokenizers"],
+    "text": ["", "templates", "tokenizers"],
     "cache": ["steps", "", "blocks", "form"],
     "base": ["files", "json", "threads", "numbers", ""],
 }

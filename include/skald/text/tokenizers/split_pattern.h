@@ -3,7 +3,8 @@
 // The patterns by which tokenizers split text before they merge bytes: regular expressions as Hugging Face's tokenizers
 // understand them, which means Oniguruma's own syntax on UTF-8 without options. A SplitPattern is immutable, small to
 // copy and safe for concurrent calls. A pattern from a file may be hostile: steps and memory of a search are limited,
-// and what needs more is an error. Source: github.com/kkos/oniguruma, doc/RE and doc/API.
+// and what needs more is an error. Published patterns have scanners of their own (published_patterns.h).
+// Source: github.com/kkos/oniguruma, doc/RE and doc/API.
 
 #ifndef SKALD_TEXT_TOKENIZERS_SPLIT_PATTERN_H_
 #define SKALD_TEXT_TOKENIZERS_SPLIT_PATTERN_H_
@@ -24,6 +25,7 @@
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
 #include "skald/text/tokenizers/byte_range.h"
+#include "skald/text/tokenizers/published_patterns.h"
 #include "skald/text/tokenizers/unicode.h"
 
 namespace skald::internal {
@@ -47,7 +49,8 @@ class SplitPattern {
   SplitPattern() = default;
 
   std::string text_;                    // the pattern, to be named in errors; or the literal
-  std::shared_ptr<const Regex> regex_;  // none for a literal
+  PatternScanner scan_ = nullptr;       // for a published pattern
+  std::shared_ptr<const Regex> regex_;  // for any other; both are null for a literal
 };
 
 // --- Only definitions from here on -----------------------------------------------------------------------------
@@ -64,6 +67,10 @@ inline const OnigUChar* OnigurumaText(std::string_view text) { return reinterpre
 inline OnigSyntaxType* OnigurumaSyntax() { return ONIG_SYNTAX_ONIGURUMA; }
 
 inline Result<SplitPattern> SplitPattern::Compile(std::string_view regex) {
+  SplitPattern pattern;
+  pattern.text_ = regex;
+  pattern.scan_ = FindPublishedPattern(regex);
+  if (pattern.scan_ != nullptr) return pattern;
   static std::mutex mutex;  // compiling is said to be safe for threads, but Hugging Face's binding locks here too
   const std::lock_guard lock(mutex);
   OnigEncoding encoding = ONIG_ENCODING_UTF8;
@@ -79,9 +86,7 @@ inline Result<SplitPattern> SplitPattern::Compile(std::string_view regex) {
   const int code =
       onig_new(&compiled, begin, begin + regex.size(), ONIG_OPTION_NONE, encoding, OnigurumaSyntax(), &info);
   if (code != ONIG_NORMAL) return refuse(code, &info);
-  SplitPattern pattern;
   pattern.regex_ = std::shared_ptr<const Regex>(compiled, [](const Regex* r) { onig_free(const_cast<Regex*>(r)); });
-  pattern.text_ = regex;
   return pattern;
 }
 
@@ -118,7 +123,7 @@ class OnigurumaSearch {
 
  private:
   static constexpr unsigned long kFirstLimit = 4096, kGrowth = 8;
-  static constexpr unsigned long kStepsPerText = 10'000'000, kStepsPerByte = 64;
+  static constexpr unsigned long kStepsPerText = 100'000'000, kStepsPerByte = 64;
   static constexpr unsigned kStackEntries = 1u << 24;  // of about 40 bytes
 
   struct FreeRegion {
@@ -159,6 +164,10 @@ inline void FindLiteral(std::string_view text, std::string_view literal, std::ve
 
 inline Result<void> SplitPattern::FindAll(std::string_view utf8, std::vector<ByteRange>& matches) const {
   matches.clear();
+  if (scan_ != nullptr) {
+    scan_(utf8, matches);
+    return {};
+  }
   if (regex_ == nullptr) {
     FindLiteral(utf8, text_, matches);
     return {};
