@@ -3,7 +3,6 @@
 #include "model_text.h"
 
 #include <filesystem>
-#include <string>
 
 #include "skald/text/gguf_tokenizer.h"
 #include "skald/weights/files/gguf.h"
@@ -21,24 +20,10 @@ Result<Tokenizer> OpenTokenizer(const std::filesystem::path& path) {
   return tokenizer;
 }
 
-// The tokenizer that comes with the model, in the first of the files that there is.
-Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model, const ModelInfo& info) {
-  for (const std::string_view name : {kTokenizerFile, std::string_view("tokenizer.model")}) {
-    const auto bytes = info.read_file(name);
-    if (!bytes && bytes.error().code == ErrorCode::kNotFound) continue;
-    if (!bytes) return Failure(bytes.error());
-    auto tokenizer = Tokenizer::Parse(*bytes);
-    if (!tokenizer) return Annotate(model.string() + ": " + std::string(name), tokenizer);
-    return tokenizer;
-  }
-  return Fail(ErrorCode::kNotFound, model.string() + " has neither tokenizer.json nor tokenizer.model; " +
-                                        "'skald generate --token-ids' runs the model without a tokenizer");
-}
-
 }  // namespace
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
-  auto tokenizer = options.tokenizer ? OpenTokenizer(*options.tokenizer) : ReadTokenizer(options.model, info);
+  auto tokenizer = options.tokenizer ? OpenTokenizer(*options.tokenizer) : info.load_tokenizer();
   if (!tokenizer) return tokenizer;
   const auto path = options.tokenizer.value_or(options.model);
   if (auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size)); !fits)

@@ -24,13 +24,6 @@ namespace skald::program {
 // Finds out which model options.model holds, and checks that the sampler settings fit it.
 Result<ModelInfo> FindModel(const Options& options);
 
-// Loads the tokenizer of the model in options.model and checks that it fits. Errors say what else can be
-// done.
-Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
-
-// Loads the tokenizer that the user names, or that of options.model; no model need be there.
-Result<Tokenizer> LoadTokenizerAlone(const Options& options);
-
 // Returns the chat template that the user names, else the one that the tokenizer or the files that go with the model
 // tell of, else kNone.
 ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "model_text.h"
 #include "setup.h"
 #include "skald/base/files/small_file.h"
 #include "skald/text/chat_template.h"

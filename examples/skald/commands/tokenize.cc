@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "setup.h"
+#include "model_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/printable.h"
 #include "skald/text/tokenizer.h"
