@@ -43,9 +43,9 @@ auto ReadGgufTokenizer(const GgufMetadata& metadata, std::string_view kind, cons
 // `metadata` describe. Errors: kNotFound where there is none; kUnsupported for one of another kind; kDataLoss for
 // values that cannot be right.
 inline Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, "llama",
-                                     R"("llama", the kind with scores; run the model on token ids instead)",
-                                     internal::ScoredPiecesFromGguf);
+  return internal::ReadGgufTokenizer(
+      metadata, "llama", R"("llama", with scores, and "gpt2", with merges; run the model on token ids instead)",
+      internal::ScoredPiecesFromGguf);
 }
 
 // Returns what the byte-level tokenizer that they describe does, step by step. Errors: the same, and kUnsupported for a
@@ -54,13 +54,21 @@ inline Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata)
   return internal::ReadGgufTokenizer(metadata, "gpt2", R"("gpt2", the kind with merges)", internal::BytePairsFromGguf);
 }
 
-// Returns the tokenizer that `metadata` describe. Errors: those of SentencePieceFromGguf, and of Tokenizer::Parse where
-// the pieces make none.
+// Returns the tokenizer that `metadata` describe, of either kind. Errors: those of the two functions above, and those
+// of Tokenizer where the pieces make none.
 inline Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
   return NoThrow("the tokenizer in the metadata", [&]() -> Result<Tokenizer> {
-    const Result<std::string> model = SentencePieceFromGguf(metadata);
-    if (!model) return Failure(model.error());
-    Result<Tokenizer> tokenizer = Tokenizer::Parse(*model);
+    const auto kind = metadata.values.find(std::string(internal::kGgufTokenizer) + "model");
+    const bool is_byte_level = kind != metadata.values.end() && *kind == "gpt2";
+    Result<TokenizerSpec> spec;
+    Result<std::string> model;
+    if (is_byte_level) {
+      spec = TokenizerSpecFromGguf(metadata);
+    } else {
+      model = SentencePieceFromGguf(metadata);
+    }
+    if (!spec || !model) return Failure((spec ? model.error() : spec.error()));
+    Result<Tokenizer> tokenizer = is_byte_level ? Tokenizer::From(*std::move(spec)) : Tokenizer::Parse(*model);
     if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
     return tokenizer;
   });
