@@ -20,8 +20,6 @@
 #include "skald/text/tokenizers/gguf/gguf_byte_pairs.h"
 #include "skald/text/tokenizers/gguf/gguf_pieces.h"
 #include "skald/text/tokenizers/gguf/gguf_sentencepiece.h"
-#include "skald/text/tokenizers/pipeline/pipeline_engine.h"
-#include "skald/text/tokenizers/pipeline/pipeline_file.h"
 #include "skald/text/tokenizers/sentencepiece/sentencepiece_engine.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 #include "skald/weights/files/gguf_metadata.h"
@@ -56,9 +54,9 @@ inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) 
 inline Result<Tokenizer> MakeBytePairTokenizer(const GgufTokenizerReader& reader) {
   Result<TokenizerSpec> spec = BytePairsFromGguf(reader);
   if (!spec) return Failure(spec.error());
-  const auto engine = PipelineEngine::Make(*std::move(spec));
-  if (!engine) return Annotate("the tokenizer in the metadata", engine);
-  return Tokenizer::From(*engine);
+  Result<Tokenizer> tokenizer = Tokenizer::From(*std::move(spec));
+  if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
+  return tokenizer;
 }
 
 }  // namespace internal
