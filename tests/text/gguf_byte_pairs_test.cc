@@ -33,12 +33,16 @@ json SmallMetadata() {
           {"tokenizer.ggml.eos_token_id", 6}};
 }
 
-Result<TokenizerSpec> SpecOf(const json& metadata) {
+// Writes metadata into a file, and calls read(metadata) with what comes back from there.
+template <class Read>
+auto Through(const json& metadata, Read read) {
   const std::string image = testing::GgufImage(testing::GgufValuesOf(metadata), {});
   const auto contents = ParseGguf("file", std::as_bytes(std::span(image)));
   REQUIRE(contents);
-  return TokenizerSpecFromGguf(contents->metadata);
+  return read(contents->metadata);
 }
+
+Result<TokenizerSpec> SpecOf(const json& metadata) { return Through(metadata, TokenizerSpecFromGguf); }
 
 TokenizerSpec With(const char* name, const json& value) {
   json metadata = SmallMetadata();
@@ -95,6 +99,21 @@ TEST_CASE("what goes around a text can be said by name") {
 TEST_CASE("a merge of a piece that begins with a space is read") {
   const TokenizerSpec spec = With("merges", {" a b"});
   CHECK(std::get<token_model::Bpe>(spec.model).merges[0] == " a");
+}
+
+TEST_CASE("a tokenizer of the metadata encodes, parses and decodes") {
+  const Tokenizer tokenizer = Through(SmallMetadata(), TokenizerFromGguf).value();
+  using Ids = std::vector<int32_t>;
+  CHECK(tokenizer.vocab_size() == 9);
+  CHECK(tokenizer.Encode("abba").value() == Ids{2, 1, 0});
+  CHECK(tokenizer.Encode("a<tool><s>b").value() == Ids{0, 4, 1});  // letters that have no piece leave no trace
+  CHECK(tokenizer.Encode("a<tool><s>b", ParseSpecial::kYes).value() == Ids{0, 4, 3, 1});
+  CHECK(tokenizer.Encode("ab", ParseSpecial::kNo, AddSpecial::kYes).value() == Ids{3, 2});
+  CHECK(tokenizer.Decode(Ids{3, 2, 4, 6}).value() == "ab<tool>");
+  CHECK(tokenizer.SpecialId("<|im_end|>") == 6);
+  json metadata = SmallMetadata();
+  metadata["tokenizer.ggml.merges"] = {"a c"};
+  CheckError(Through(metadata, TokenizerFromGguf), ErrorCode::kDataLoss, "the tokenizer in the metadata: ");
 }
 
 TEST_CASE("Metadata that make no byte-level tokenizer are refused by name") {

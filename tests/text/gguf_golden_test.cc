@@ -75,11 +75,15 @@ Ids Encode(const Tokenizer& tokenizer, const json& c, ParseSpecial parse, AddSpe
   return tokenizer.Encode(TextOf(c), parse, add).value();
 }
 
-// What llama.cpp gives, of valid texts; of others what it gives of the text with replacement characters.
-void CheckVectors(const Tokenizer& tokenizer, const json& vectors, bool decodes_alike) {
+// What llama.cpp gives of valid texts, and of others with replacement characters instead. SentencePiece's own library,
+// which is our engine for its models, replaces byte by byte; llama.cpp writes control pieces of its models as nothing
+// or by name, as it likes: there only valid texts are encoded.
+void CheckVectors(const Tokenizer& tokenizer, const json& vectors) {
+  const bool is_sentencepiece = vectors["model"] == "llama";
   for (const json& c : vectors["cases"]) {
     CAPTURE(c["name"].get<std::string>());
     if (c.contains("bytes")) {
+      if (is_sentencepiece) continue;
       CHECK(Encode(tokenizer, c, ParseSpecial::kYes) == c["ids_replaced"].get<Ids>());
       continue;
     }
@@ -87,7 +91,7 @@ void CheckVectors(const Tokenizer& tokenizer, const json& vectors, bool decodes_
     CHECK(Encode(tokenizer, c, ParseSpecial::kYes) == ids);
     CHECK(Encode(tokenizer, c, ParseSpecial::kYes, AddSpecial::kYes) == c["ids_special"].get<Ids>());
     CHECK(Encode(tokenizer, c, ParseSpecial::kNo) == c["ids_plain"].get<Ids>());
-    if (decodes_alike && c.contains("decoded")) {
+    if (!is_sentencepiece && c.contains("decoded")) {
       CHECK(tokenizer.Decode(ids, SkipSpecial::kNo).value() == c["decoded"].get<std::string>());
     }
   }
@@ -104,8 +108,7 @@ TEST_CASE("vocabularies of GGUF files give the reference ids") {
     CAPTURE(packed);
     const std::filesystem::path file = folder.path() / "vocabulary.gguf";
     MustRun("xz -dc " + Quoted(packed) + " > " + Quoted(file));
-    // llama.cpp writes control pieces of SentencePiece vocabularies as nothing or by name, as it likes.
-    CheckVectors(OpenGguf(file), vectors, vectors["model"] == "gpt2");
+    CheckVectors(OpenGguf(file), vectors);
   }
 }
 

@@ -168,9 +168,13 @@ TEST_CASE("Options of the metadata are kept") {
   json metadata = SmallMetadata();
   CHECK(MustEncode(MustRebuild(metadata), "abba") == std::vector<int32_t>{5, 4, 3});
   CHECK(MustRebuild(metadata).bos_id() == 1);
+  CHECK(MustRebuild(metadata).Encode("a", ParseSpecial::kNo, AddSpecial::kYes).value() == std::vector<int32_t>{1, 3});
   metadata["tokenizer.ggml.add_bos_token"] = false;  // then prompts begin without it
   CHECK_FALSE(MustRebuild(metadata).bos_id());
   CHECK_FALSE(MustRebuild(metadata).eos_id());
+  metadata["tokenizer.ggml.eos_token_id"] = 2;
+  metadata["tokenizer.ggml.add_eos_token"] = true;
+  CHECK(MustRebuild(metadata).Encode("a", ParseSpecial::kNo, AddSpecial::kYes).value() == std::vector<int32_t>{3, 2});
 }
 
 TEST_CASE("Metadata without a usable tokenizer are refused by name") {
@@ -186,7 +190,7 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
   };
   CHECK(error_of("pre", "default") == "accepted");
   CHECK(error_of("model", nullptr) == "metadata: tokenizer.ggml.model is missing or null");
-  CHECK(error_of("model", "gpt2").find("tokenizer.ggml.model is \"gpt2\"; what Skald supports is \"llama\"") !=
+  CHECK(error_of("model", "bert").find("tokenizer.ggml.model is \"bert\"; what Skald supports is \"llama\"") !=
         std::string::npos);
   CHECK(error_of("tokens", nullptr) == "metadata: tokenizer.ggml.tokens is missing or null");
   CHECK(error_of("tokens", {2, 1}).find("tokens must be an array of 2 strings, but is an array of 2") !=

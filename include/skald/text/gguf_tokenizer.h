@@ -7,6 +7,8 @@
 #ifndef SKALD_TEXT_GGUF_TOKENIZER_H_
 #define SKALD_TEXT_GGUF_TOKENIZER_H_
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,52 +20,73 @@
 #include "skald/text/tokenizers/gguf/gguf_byte_pairs.h"
 #include "skald/text/tokenizers/gguf/gguf_pieces.h"
 #include "skald/text/tokenizers/gguf/gguf_sentencepiece.h"
+#include "skald/text/tokenizers/sentencepiece/sentencepiece_engine.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 #include "skald/weights/files/gguf_metadata.h"
 
 namespace skald {
 namespace internal {
 
-// Calls read(reader) if the metadata describe a tokenizer of this kind.
+// Calls read(reader) if the metadata describe a tokenizer of one of these kinds.
 template <class Read>
-auto ReadGgufTokenizer(const GgufMetadata& metadata, std::string_view kind, const char* expected, Read read)
-    -> decltype(read(std::declval<const GgufTokenizerReader&>())) {
-  return NoThrow("the metadata", [&]() -> decltype(read(std::declval<const GgufTokenizerReader&>())) {
+auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::string_view> kinds, Read read)
+    -> decltype(read(std::declval<const GgufTokenizerReader&>(), std::string())) {
+  return NoThrow("the metadata", [&]() -> decltype(read(std::declval<const GgufTokenizerReader&>(), std::string())) {
     const GgufTokenizerReader reader(metadata);
-    const std::string found = reader.fields().String("model");
-    if (reader.ok() && found != kind) reader.fields().Unsupported("model", found, expected);
+    const std::string kind = reader.fields().String("model");
+    if (reader.ok() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      reader.fields().Unsupported("model", kind, R"("llama", the kind with scores, and "gpt2", the kind with merges)");
+    }
     if (!reader.ok()) return reader.failure();
-    return read(reader);
+    return read(reader, kind);
   });
+}
+
+inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) {
+  const bool adds_eos = reader.fields().Flag("add_eos_token", false);
+  const Result<std::string> model = ScoredPiecesFromGguf(reader);
+  if (!model) return Failure(model.error());
+  const auto engine = SentencePieceEngine::Parse(*model, {.eos = adds_eos});
+  if (!engine) return Annotate("the tokenizer in the metadata", engine);
+  return Tokenizer::From(*engine);
+}
+
+inline Result<Tokenizer> MakeBytePairTokenizer(const GgufTokenizerReader& reader) {
+  Result<TokenizerSpec> spec = BytePairsFromGguf(reader);
+  if (!spec) return Failure(spec.error());
+  Result<Tokenizer> tokenizer = Tokenizer::From(*std::move(spec));
+  if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
+  return tokenizer;
 }
 
 }  // namespace internal
 
-// Returns the SentencePiece model, as the content of its file, that values of names like "tokenizer.ggml.tokens" in
-// `metadata` describe. Errors: kNotFound where there is none; kUnsupported for one of another kind; kDataLoss for
-// values that cannot be right.
-inline Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, "llama",
-                                     R"("llama", the kind with scores; run the model on token ids instead)",
-                                     internal::ScoredPiecesFromGguf);
-}
-
-// Returns what the byte-level tokenizer that they describe does, step by step. Errors: the same, and kUnsupported for a
-// pre-tokenizer of an unknown name.
-inline Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, "gpt2", R"("gpt2", the kind with merges)", internal::BytePairsFromGguf);
-}
-
-// Returns the tokenizer that `metadata` describe. Errors: those of SentencePieceFromGguf, and of Tokenizer::Parse where
-// the pieces make none.
+// Returns the tokenizer that values of names like "tokenizer.ggml.tokens" in `metadata` describe. Errors: kNotFound
+// where there is none; kUnsupported for one of another kind than "llama" and "gpt2", or with a pre-tokenizer of an
+// unknown name; kDataLoss and those of Tokenizer::Parse for values that cannot be right.
 inline Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
-  return NoThrow("the tokenizer in the metadata", [&]() -> Result<Tokenizer> {
-    const Result<std::string> model = SentencePieceFromGguf(metadata);
-    if (!model) return Failure(model.error());
-    Result<Tokenizer> tokenizer = Tokenizer::Parse(*model);
-    if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
-    return tokenizer;
-  });
+  return internal::ReadGgufTokenizer(
+      metadata, {"llama", "gpt2"}, [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
+        return kind == "llama" ? internal::MakeScoredTokenizer(reader) : internal::MakeBytePairTokenizer(reader);
+      });
+}
+
+// Returns the SentencePiece model, as the content of its file, that `metadata` describe. Errors: the same, and
+// kUnsupported for a byte-level tokenizer.
+inline Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
+  return internal::ReadGgufTokenizer(metadata, {"llama"},
+                                     [](const internal::GgufTokenizerReader& reader, const std::string&) {
+                                       return internal::ScoredPiecesFromGguf(reader);
+                                     });
+}
+
+// Returns what the byte-level tokenizer that `metadata` describe does, step by step. Errors: the same, and kUnsupported
+// for a SentencePiece tokenizer.
+inline Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
+  return internal::ReadGgufTokenizer(metadata, {"gpt2"},
+                                     [](const internal::GgufTokenizerReader& reader, const std::string&) {
+                                       return internal::BytePairsFromGguf(reader);
+                                     });
 }
 
 // Returns the chat template's program in the Jinja language from `metadata`, which must outlive it; empty if there is

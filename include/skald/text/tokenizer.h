@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,11 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/marked_text.h"
-#include "skald/text/tokenizers/sentencepiece/sentencepiece_engine.h"
+#include "skald/text/tokenizers/engine_files.h"
+#include "skald/text/tokenizers/json/tokenizer_config.h"
+#include "skald/text/tokenizers/pipeline/pipeline_engine.h"
 #include "skald/text/tokenizers/tokenizer_engine.h"
+#include "skald/text/tokenizers/tokenizer_spec.h"
 
 namespace skald {
 
@@ -42,11 +46,17 @@ inline constexpr uint64_t kMaxTokenizerFile = uint64_t{256} << 20;
 
 class Tokenizer {
  public:
-  // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes. Errors name the file.
+  // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder its
+  // tokenizer.json, else its tokenizer.model: where a model was given further tokens after its training, as most that
+  // chat were, only the first has them. Which pieces begin and end a text a tokenizer_config.json beside it says.
+  // Errors name the file.
   static Result<Tokenizer> Load(const std::filesystem::path& path);
 
   // Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.
   static Result<Tokenizer> Parse(std::string_view bytes);
+
+  // Makes a tokenizer that does what `spec` says. The error names what in it cannot be.
+  static Result<Tokenizer> From(TokenizerSpec spec);
 
   // Makes a tokenizer of an engine of your own, which must not be null.
   static Tokenizer From(std::shared_ptr<const TokenizerEngine> engine) { return Tokenizer(std::move(engine)); }
@@ -102,6 +112,7 @@ class Tokenizer {
  private:
   explicit Tokenizer(std::shared_ptr<const TokenizerEngine> engine) : engine_(std::move(engine)) {}
 
+  static Result<std::filesystem::path> FileIn(const std::filesystem::path& folder);
   Result<void> CheckId(int32_t id) const;
   Result<std::vector<int32_t>> Surround(Result<std::vector<int32_t>> ids, AddSpecial add_special) const;
 
@@ -135,21 +146,51 @@ inline Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t model_voc
 
 // Implementation.
 
+inline Result<std::filesystem::path> Tokenizer::FileIn(const std::filesystem::path& folder) {
+  for (const char* const name : {"tokenizer.json", "tokenizer.model"}) {
+    std::error_code ignored;
+    if (std::filesystem::exists(folder / name, ignored)) return folder / name;
+  }
+  return Fail(
+      ErrorCode::kInvalidArgument,
+      folder.string() + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
+}
+
 inline Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
-    const Result<std::string> bytes = ReadSmallFile(path, kMaxTokenizerFile);
+    std::error_code ignored;
+    const bool is_folder = std::filesystem::is_directory(path, ignored);
+    const Result<std::filesystem::path> file = is_folder ? FileIn(path) : path;
+    if (!file) return Failure(file.error());
+    const Result<std::string> bytes = ReadSmallFile(*file, kMaxTokenizerFile);
     if (!bytes) {
       return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
     }
-    Result<Tokenizer> tokenizer = Parse(*bytes);
-    if (!tokenizer) return Annotate(path.string(), tokenizer);
-    return tokenizer;
+    const std::filesystem::path beside = file->parent_path() / "tokenizer_config.json";
+    Result<internal::TokenizerConfig> config = internal::TokenizerConfig();
+    if (std::filesystem::exists(beside, ignored)) {
+      const Result<std::string> text = ReadSmallFile(beside, kMaxTokenizerFile);
+      if (!text) return Failure(text.error());
+      config = internal::ReadTokenizerConfig(*text);
+      if (!config) return Annotate(beside.string(), config);
+    }
+    const Result<internal::EnginePointer> engine = internal::ParseEngine(*bytes, *config);
+    if (!engine) return Annotate(file->string(), engine);
+    return Tokenizer(*engine);
   });
 }
 
 inline Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
   return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
-    const auto engine = internal::SentencePieceEngine::Parse(bytes);
+    const Result<internal::EnginePointer> engine = internal::ParseEngine(bytes, {});
+    if (!engine) return Failure(engine.error());
+    return Tokenizer(*engine);
+  });
+}
+
+inline Result<Tokenizer> Tokenizer::From(TokenizerSpec spec) {
+  return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
+    const auto engine = internal::PipelineEngine::Make(std::move(spec));
     if (!engine) return Failure(engine.error());
     return Tokenizer(*engine);
   });

@@ -49,7 +49,7 @@ inline bool NamesControlPiece(std::string_view text) {
   return std::find(std::begin(kNames), std::end(kNames), text) != std::end(kNames);
 }
 
-inline void ReadBytePieces(const GgufTokenizerReader& reader, TokenizerSpec& spec) {
+inline void ReadGgufBytePieces(const GgufTokenizerReader& reader, TokenizerSpec& spec) {
   const size_t count = reader.SizeOf("tokens");
   reader.ReadStrings("tokens", count, [&](size_t i, const std::string& text) {
     // No text has an empty piece, but files fill gaps with them.
@@ -67,7 +67,7 @@ inline void ReadBytePieces(const GgufTokenizerReader& reader, TokenizerSpec& spe
 }
 
 // Left and right of a merge have one space between them; the left one may begin with another.
-inline TextList ReadMerges(const GgufTokenizerReader& reader) {
+inline TextList ReadGgufMerges(const GgufTokenizerReader& reader) {
   TextList merges;
   const size_t count = reader.SizeOf("merges");
   reader.Read("merges", count, "strings of two pieces with a space between them",
@@ -84,7 +84,7 @@ inline TextList ReadMerges(const GgufTokenizerReader& reader) {
 }
 
 // Returns what the name of the pre-tokenizer stands for; notes an error for a name that nobody knows.
-inline const GgufPreTokenizer* ReadPreTokenizer(const GgufTokenizerReader& reader) {
+inline const GgufPreTokenizer* ReadGgufPreTokenizer(const GgufTokenizerReader& reader) {
   const std::string name = reader.fields().String("pre", "default");
   const GgufPreTokenizer* const found = FindGgufPreTokenizer(name);
   if (found == nullptr) reader.fields().Unsupported("pre", name, "one of " + GgufPreTokenizerNames());
@@ -95,7 +95,7 @@ inline const GgufPreTokenizer* ReadPreTokenizer(const GgufTokenizerReader& reade
 // kDataLoss for values that are missing or cannot be right.
 inline Result<TokenizerSpec> BytePairsFromGguf(const GgufTokenizerReader& reader) {
   TokenizerSpec spec;
-  const GgufPreTokenizer* const pre_tokenizer = ReadPreTokenizer(reader);
+  const GgufPreTokenizer* const pre_tokenizer = ReadGgufPreTokenizer(reader);
   if (!reader.ok()) return reader.failure();
   if (pre_tokenizer->normalizes) spec.normalizers.emplace_back(normalizer::Unicode{normalizer::Form::kNfc});
   for (const std::string_view split : pre_tokenizer->splits) {
@@ -105,10 +105,10 @@ inline Result<TokenizerSpec> BytePairsFromGguf(const GgufTokenizerReader& reader
   spec.pre_tokenizers.emplace_back(pre_tokenizer::ByteLevel{.add_prefix_space = false, .use_regex = false});
   spec.decoders.emplace_back(token_decoder::ByteLevel{.added_tokens_verbatim = true});
 
-  ReadBytePieces(reader, spec);
+  ReadGgufBytePieces(reader, spec);
   token_model::Bpe model;
   model.ignore_merges = pre_tokenizer->ignore_merges;
-  model.merges = ReadMerges(reader);
+  model.merges = ReadGgufMerges(reader);
   spec.model = std::move(model);
 
   const size_t count = spec.vocabulary.texts.size();

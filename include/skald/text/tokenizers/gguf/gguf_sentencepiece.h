@@ -33,7 +33,7 @@ inline std::string WithSpaceSymbols(const std::string& text) {
   return replaced;
 }
 
-inline std::vector<NewPiece> ReadScoredPieces(const GgufTokenizerReader& reader) {
+inline std::vector<NewPiece> ReadGgufScoredPieces(const GgufTokenizerReader& reader) {
   std::vector<NewPiece> pieces(reader.SizeOf("tokens"));
   reader.ReadStrings("tokens", pieces.size(), [&](size_t i, const std::string& text) { pieces[i].text = text; });
   reader.Read("scores", pieces.size(), "numbers, one for each token", [&](size_t i, const nlohmann::json& score) {
@@ -55,7 +55,7 @@ inline Result<std::string> ScoredPiecesFromGguf(const GgufTokenizerReader& reade
     return token ? std::optional(static_cast<size_t>(*token)) : std::nullopt;
   };
   NewSentencePieceModel model;
-  model.pieces = ReadScoredPieces(reader);
+  model.pieces = ReadGgufScoredPieces(reader);
   if (reader.fields().Flag("add_bos_token", true)) model.bos = id("bos_token_id");
   model.eos = id("eos_token_id");
   model.unk = id("unknown_token_id");

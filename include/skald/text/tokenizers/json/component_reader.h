@@ -78,7 +78,7 @@ inline size_t ReadCount(const JsonFields& fields, const char* name, int fallback
   return static_cast<size_t>(fields.Integer(name, 0, std::numeric_limits<int>::max(), fallback));
 }
 
-inline std::optional<Normalizer> ReadNormalizer(const JsonFields& fields, std::string_view type) {
+inline std::optional<Normalizer> NormalizerFromJson(const JsonFields& fields, std::string_view type) {
   using normalizer::Form;
   if (type == "NFC") return normalizer::Unicode{Form::kNfc};
   if (type == "NFD") return normalizer::Unicode{Form::kNfd};
@@ -99,7 +99,7 @@ inline std::optional<Normalizer> ReadNormalizer(const JsonFields& fields, std::s
   return bert;
 }
 
-inline std::optional<PreTokenizer> ReadPreTokenizer(const JsonFields& fields, std::string_view type) {
+inline std::optional<PreTokenizer> PreTokenizerFromJson(const JsonFields& fields, std::string_view type) {
   using pre_tokenizer::Behavior;
   if (type == "ByteLevel") {
     return pre_tokenizer::ByteLevel{fields.Flag("add_prefix_space", true), fields.Flag("use_regex", true)};
@@ -125,7 +125,7 @@ inline std::optional<PreTokenizer> ReadPreTokenizer(const JsonFields& fields, st
   return std::nullopt;
 }
 
-inline std::optional<TokenDecoder> ReadDecoder(const JsonFields& fields, std::string_view type) {
+inline std::optional<TokenDecoder> DecoderFromJson(const JsonFields& fields, std::string_view type) {
   if (type == "ByteLevel") return token_decoder::ByteLevel{fields.Flag("added_tokens_verbatim", false)};
   if (type == "ByteFallback") return token_decoder::ByteFallback{};
   if (type == "Metaspace") return token_decoder::Metaspace{fields.String("replacement"), ReadPrependScheme(fields)};
@@ -257,14 +257,14 @@ inline void ReadSmallParts(const JsonFields& root, TokenizerSpec& spec) {
   root.ForEachObject("added_tokens",
                      [&spec](const JsonFields& token) { spec.added_tokens.push_back(ReadAddedToken(token)); });
   if (const auto part = root.Object("normalizer")) {
-    ReadComponents(*part, "normalizers", 0, ReadNormalizer, spec.normalizers);
+    ReadComponents(*part, "normalizers", 0, NormalizerFromJson, spec.normalizers);
   }
   if (const auto part = root.Object("pre_tokenizer")) {
-    ReadComponents(*part, "pretokenizers", 0, ReadPreTokenizer, spec.pre_tokenizers);
+    ReadComponents(*part, "pretokenizers", 0, PreTokenizerFromJson, spec.pre_tokenizers);
   }
   if (const auto part = root.Object("post_processor")) ReadPostProcessor(*part, 0, spec);
   if (const auto part = root.Object("decoder")) {
-    ReadComponents(*part, "decoders", 0, ReadDecoder, spec.decoders);
+    ReadComponents(*part, "decoders", 0, DecoderFromJson, spec.decoders);
   }
 }
 
