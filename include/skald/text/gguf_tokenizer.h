@@ -21,7 +21,6 @@
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/text/chat_template.h"
 #include "skald/text/sentencepiece_writer.h"
 #include "skald/text/tokenizer.h"
 #include "skald/weights/files/gguf_metadata.h"
@@ -159,19 +158,6 @@ inline Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
     if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
     return tokenizer;
   });
-}
-
-// Returns the chat template's program in the Jinja language from `metadata`, which must outlive it; empty if there is
-// none.
-inline std::string_view JinjaFromGguf(const GgufMetadata& metadata) {
-  const auto jinja = metadata.values.find("tokenizer.chat_template");
-  if (jinja == metadata.values.end() || !jinja->is_string()) return {};
-  return jinja->get_ref<const std::string&>();
-}
-
-// Returns the chat template that `metadata` tell of, or kNone.
-inline ChatTemplate ChatTemplateFromGguf(const GgufMetadata& metadata) {
-  return ChatTemplateFromJinja(JinjaFromGguf(metadata));
 }
 
 }  // namespace skald

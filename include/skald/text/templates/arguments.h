@@ -70,8 +70,8 @@ inline Value Run(Machine& machine, const Builtin& builtin, const Value& subject,
 // Finds a function in a table, or returns null.
 template <size_t kCount>
 const Builtin* FindIn(const Builtin (&table)[kCount], std::string_view name) {
-  const auto found = std::find_if(std::begin(table), std::end(table),
-                                  [name](const Builtin& builtin) { return builtin.name == name; });
+  const auto found =
+      std::find_if(std::begin(table), std::end(table), [name](const Builtin& builtin) { return builtin.name == name; });
   return found == std::end(table) ? nullptr : &*found;
 }
 

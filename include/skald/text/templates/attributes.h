@@ -27,7 +27,7 @@ struct Loop : Object {
   size_t index = 0;
   size_t depth = 1;
   std::optional<std::vector<Value>> seen;  // by loop.changed
-  const Statement* statement = nullptr;  // of a recursive loop, with the variables around it
+  const Statement* statement = nullptr;    // of a recursive loop, with the variables around it
   Scope* scope = nullptr;
 };
 

@@ -117,14 +117,22 @@ inline void AppendInCase(int32_t code, Case to, std::string& text) {
     int32_t code;
     std::string_view upper, title;
   };
-  static constexpr Special kSpecials[] = {
-      {0xDF, "SS", "Ss"},           {0x149, "\xCA\xBCN", "\xCA\xBCN"}, {0x1F0, "J\xCC\x8C", "J\xCC\x8C"},
-      {0x587, "\xD4\xB5\xD5\x92", "\xD4\xB5\xD6\x82"},                 {0x1E96, "H\xCC\xB1", "H\xCC\xB1"},
-      {0x1E97, "T\xCC\x88", "T\xCC\x88"},                              {0x1E98, "W\xCC\x8A", "W\xCC\x8A"},
-      {0x1E99, "Y\xCC\x8A", "Y\xCC\x8A"},                              {0x1E9A, "A\xCA\xBE", "A\xCA\xBE"},
-      {0xFB00, "FF", "Ff"},         {0xFB01, "FI", "Fi"},              {0xFB02, "FL", "Fl"},
-      {0xFB03, "FFI", "Ffi"},       {0xFB04, "FFL", "Ffl"},            {0xFB05, "ST", "St"},
-      {0xFB06, "ST", "St"}};
+  static constexpr Special kSpecials[] = {{0xDF, "SS", "Ss"},
+                                          {0x149, "\xCA\xBCN", "\xCA\xBCN"},
+                                          {0x1F0, "J\xCC\x8C", "J\xCC\x8C"},
+                                          {0x587, "\xD4\xB5\xD5\x92", "\xD4\xB5\xD6\x82"},
+                                          {0x1E96, "H\xCC\xB1", "H\xCC\xB1"},
+                                          {0x1E97, "T\xCC\x88", "T\xCC\x88"},
+                                          {0x1E98, "W\xCC\x8A", "W\xCC\x8A"},
+                                          {0x1E99, "Y\xCC\x8A", "Y\xCC\x8A"},
+                                          {0x1E9A, "A\xCA\xBE", "A\xCA\xBE"},
+                                          {0xFB00, "FF", "Ff"},
+                                          {0xFB01, "FI", "Fi"},
+                                          {0xFB02, "FL", "Fl"},
+                                          {0xFB03, "FFI", "Ffi"},
+                                          {0xFB04, "FFL", "Ffl"},
+                                          {0xFB05, "ST", "St"},
+                                          {0xFB06, "ST", "St"}};
   if (to == Case::kLower) {
     if (code == 0x130) {  // a capital I with a dot keeps the dot
       text += "i\xCC\x87";

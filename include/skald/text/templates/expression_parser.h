@@ -174,9 +174,7 @@ class ExpressionParser {
  private:
   using Types = ExpressionType;
 
-  void ComplainAboutDepth() {
-    Complain(Concat({"more than ", std::to_string(kMaxSyntaxDepth), " levels of nesting"}));
-  }
+  void ComplainAboutDepth() { Complain(Concat({"more than ", std::to_string(kMaxSyntaxDepth), " levels of nesting"})); }
 
   bool NextIsOperator(std::string_view name) const {
     const Token& next = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
@@ -247,8 +245,8 @@ class ExpressionParser {
 
   std::optional<Operator> TakeComparison() {
     constexpr std::pair<std::string_view, Operator> kComparisons[] = {
-        {"==", Operator::kEqual}, {"!=", Operator::kNotEqual}, {"<", Operator::kLess},
-        {"<=", Operator::kLessEqual}, {">", Operator::kGreater}, {">=", Operator::kGreaterEqual}};
+        {"==", Operator::kEqual},     {"!=", Operator::kNotEqual}, {"<", Operator::kLess},
+        {"<=", Operator::kLessEqual}, {">", Operator::kGreater},   {">=", Operator::kGreaterEqual}};
     for (const auto& [name, comparison] : kComparisons) {
       if (SkipOperator(name)) return comparison;
     }

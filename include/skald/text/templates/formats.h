@@ -61,9 +61,10 @@ inline std::string FormattedNumber(Machine& machine, const Value& value, const V
   const bool is_float_type = format.type != 0 && std::string_view("fFeEgG%").find(format.type) != std::string::npos;
   std::string text;
   if (value.IsWhole() && !is_float_type) {
-    const unsigned base = format.type == 'x' || format.type == 'X' ? 16 : format.type == 'o' ? 8
-                          : format.type == 'b'                         ? 2
-                                                                       : 10;
+    const unsigned base = format.type == 'x' || format.type == 'X' ? 16
+                          : format.type == 'o'                     ? 8
+                          : format.type == 'b'                     ? 2
+                                                                   : 10;
     text = IntegerText(value.integer(), base);
     if (format.alternate && base != 10) text.insert(text.starts_with('-'), std::string("0") + format.type);
   } else if (format.type == 0 && format.precision < 0) {
@@ -75,7 +76,7 @@ inline std::string FormattedNumber(Machine& machine, const Value& value, const V
     const int precision = std::min(format.precision < 0 ? 6 : format.precision, 150);
     const char low = static_cast<char>(format.type | 0x20);
     char buffer[512];
-    const auto style = low == 'e'                      ? std::chars_format::scientific
+    const auto style = low == 'e'                       ? std::chars_format::scientific
                        : low == 'g' || format.type == 0 ? std::chars_format::general
                                                         : std::chars_format::fixed;
     text.assign(buffer, std::to_chars(buffer, buffer + sizeof(buffer), number, style, precision).ptr);
@@ -103,10 +104,12 @@ inline MarkedText FormatValue(Machine& machine, const Value& value, const ValueF
                            std::string_view(&format.type, 1), "' takes"}));
     }
     MarkedText text = Printed(machine, value);
-    if (format.precision >= 0) text = text.Substr(0, OffsetOfCharacter(text.text(), static_cast<size_t>(format.precision)));
+    if (format.precision >= 0)
+      text = text.Substr(0, OffsetOfCharacter(text.text(), static_cast<size_t>(format.precision)));
     return Padded(machine, text, format, format.align == 0 ? '<' : format.align);
   }
-  if (format.type == 's') return Padded(machine, Printed(machine, value), format, format.align == 0 ? '<' : format.align);
+  if (format.type == 's')
+    return Padded(machine, Printed(machine, value), format, format.align == 0 ? '<' : format.align);
   const MarkedText text(FormattedNumber(machine, value, format), Author::kTemplate);
   return Padded(machine, text, format, format.align == 0 ? '>' : format.align);
 }
@@ -129,7 +132,8 @@ inline MarkedText FormatPercent(Machine& machine, const MarkedText& pattern, con
     if (rest.starts_with('(') && dict != nullptr) {
       const size_t end = std::min(rest.find(')'), rest.size() - 1);
       const Value* const found = FindKey(machine, dict->dict(), rest.substr(1, end - 1));
-      if (found == nullptr) machine.Fail(Concat({"the format names ", QuotedName(rest.substr(1, end - 1)), ", which is not there"}));
+      if (found == nullptr)
+        machine.Fail(Concat({"the format names ", QuotedName(rest.substr(1, end - 1)), ", which is not there"}));
       if (found != nullptr) value = *found;
       has_value = used_name = true;
       rest.remove_prefix(end + 1);
@@ -163,7 +167,12 @@ inline MarkedText FormatPercent(Machine& machine, const MarkedText& pattern, con
     }
     if (!has_value) value = values[used++];
     format.type = type == 'i' || type == 'u' ? 'd' : type;
-    if (type == 'r') value = machine.NewText([&] { Printer p(machine); p.Show(value); return std::move(p).Take(); }());
+    if (type == 'r')
+      value = machine.NewText([&] {
+        Printer p(machine);
+        p.Show(value);
+        return std::move(p).Take();
+      }());
     if (type == 's' || type == 'r') {
       format.type = 's';
       if (format.align == 0) format.align = '>';
@@ -177,7 +186,8 @@ inline MarkedText FormatPercent(Machine& machine, const MarkedText& pattern, con
     out.Append(FormatValue(machine, value, format));
     machine.HasRoom(2 * out.size());
   }
-  if (used < values.size() && !used_name && dict == nullptr) machine.Fail("the format has fewer places than there are values");
+  if (used < values.size() && !used_name && dict == nullptr)
+    machine.Fail("the format has fewer places than there are values");
   return out;
 }
 
@@ -215,7 +225,8 @@ inline ValueFormat ReadFormat(Machine& machine, std::string_view text) {
     format.precision = static_cast<int>(std::min<Integer>(TakeNumber(text), 1 << 20));
   }
   if (!text.empty()) format.type = text[0];
-  if (text.size() > 1 || (format.type != 0 && std::string_view("sdxXobfFeEgG%").find(format.type) == std::string::npos)) {
+  if (text.size() > 1 ||
+      (format.type != 0 && std::string_view("sdxXobfFeEgG%").find(format.type) == std::string::npos)) {
     machine.Fail(Concat({"the format ", QuotedName(text), " has no meaning"}));
   }
   return format;
@@ -286,7 +297,8 @@ class BraceFormatter {
     const bool is_next = name.empty();
     const auto index = is_next ? Integer{next_++} : ReadInteger(name, 10);
     if (index) {
-      if (*index >= 0 && *index < static_cast<Integer>(inputs_.rest.size())) return inputs_.rest[static_cast<size_t>(*index)];
+      if (*index >= 0 && *index < static_cast<Integer>(inputs_.rest.size()))
+        return inputs_.rest[static_cast<size_t>(*index)];
       return machine_.Fail("the format has more places than there are values");
     }
     for (const auto& [known, value] : *inputs_.named) {
@@ -363,7 +375,12 @@ inline std::string FormatTimePart(const WallTime& time, char letter, bool is_sho
     case 'p':
       return time.hour < 12 ? "AM" : "PM";
     case 'j':
-      return std::string(is_short ? 0 : day_of_year < 10 ? 2 : day_of_year < 100 ? 1 : 0, '0') + std::to_string(day_of_year);
+      return std::string(is_short            ? 0
+                         : day_of_year < 10  ? 2
+                         : day_of_year < 100 ? 1
+                                             : 0,
+                         '0') +
+             std::to_string(day_of_year);
     case 'w':
       return std::to_string(Weekday(time));
     case 'u':

@@ -22,14 +22,15 @@ inline Value RangeFunction(Machine& machine, const Value&, const Inputs& inputs)
   const size_t count = inputs.rest.size();
   if (count < 1 || count > 3) return machine.Fail("range takes one to three whole numbers");
   for (const Value& value : inputs.rest) {
-    if (!value.IsWhole()) return machine.Fail(Concat({"range takes whole numbers, not a value of type ", TypeName(value)}));
+    if (!value.IsWhole())
+      return machine.Fail(Concat({"range takes whole numbers, not a value of type ", TypeName(value)}));
   }
   const Integer begin = count == 1 ? 0 : inputs.rest[0].integer();
   const Integer end = inputs.rest[count == 1 ? 0 : 1].integer();
   const Integer step = count == 3 ? inputs.rest[2].integer() : 1;
   if (step == 0) return machine.Fail("the step of range is zero");
   std::vector<Value> items;
-  for (Integer i = begin; (step > 0 ? i < end : i > end) && machine.Step(); ) {
+  for (Integer i = begin; (step > 0 ? i < end : i > end) && machine.Step();) {
     if (static_cast<Integer>(items.size()) == kMaxRange) {
       machine.FailLimit("numbers in a range", static_cast<uint64_t>(kMaxRange));
       return {};

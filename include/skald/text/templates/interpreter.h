@@ -41,8 +41,12 @@ struct Scope : Object {
 class Interpreter {
  public:
   Interpreter(const Program& program, Machine& machine)
-      : program_(program), machine_(machine), scope_(machine.heap().New<Scope>()), loop_name_(program.names.Find("loop")),
-        varargs_name_(program.names.Find("varargs")), kwargs_name_(program.names.Find("kwargs")),
+      : program_(program),
+        machine_(machine),
+        scope_(machine.heap().New<Scope>()),
+        loop_name_(program.names.Find("loop")),
+        varargs_name_(program.names.Find("varargs")),
+        kwargs_name_(program.names.Find("kwargs")),
         caller_name_(program.names.Find("caller")) {
     for (const Builtin& function : kGlobals) {
       if (function.name == "strftime_now" && !machine.now) continue;
@@ -228,7 +232,8 @@ class Interpreter {
     const Value value = Part(expression, 0);
     const bool is_negative = expression.type == ExpressionType::kNegative;
     if (value.IsWhole()) {
-      return is_negative ? WithIntegers(machine_, Operator::kSubtract, 0, value.integer()) : Value::Int(value.integer());
+      return is_negative ? WithIntegers(machine_, Operator::kSubtract, 0, value.integer())
+                         : Value::Int(value.integer());
     }
     if (value.Is(Type::kFloat)) return Value::Float(is_negative ? -value.number() : value.number());
     if (value.Is(Type::kUndefined)) return machine_.Fail(value.WhyUndefined());
@@ -278,7 +283,7 @@ class Interpreter {
   // `subject` stands for what is filtered inside of {% filter %} and {% set %}.
   Value EvaluateFilter(const Expression& expression, const Value* subject) {
     const Expression* const inner = expression.parts[0].get();
-    const Value value = inner == nullptr    ? *subject
+    const Value value = inner == nullptr     ? *subject
                         : subject != nullptr ? EvaluateFilter(*inner, subject)
                                              : Evaluate(*inner);
     const Arguments arguments = EvaluateArguments(expression.call);
@@ -389,7 +394,8 @@ class Interpreter {
     if (macro.uses_caller) scope.Set(caller_name_, has_caller ? caller : machine_.NewUndefined("there is no caller"));
     if (macro.uses_kwargs) scope.Set(kwargs_name_, named);
     const size_t count = std::min(macro.parameters.size(), arguments.positional.size());
-    std::vector<Value> rest(arguments.positional.begin() + static_cast<std::ptrdiff_t>(count), arguments.positional.end());
+    std::vector<Value> rest(arguments.positional.begin() + static_cast<std::ptrdiff_t>(count),
+                            arguments.positional.end());
     if (!rest.empty() && !macro.uses_varargs) {
       machine_.Fail(Concat({"the macro '", macro.name, "' does not take so many arguments"}));
     }
@@ -464,9 +470,8 @@ class Interpreter {
   // {% set x %} and {% filter %}: what the block writes, filtered.
   Flow ExecuteCapture(const Statement& statement) {
     Flow flow = Flow::kNext;
-    const MarkedText text = Captured([&] {
-      flow = InScope(NewScope(scope_), [&] { return Execute(statement.body); });
-    });
+    const MarkedText text =
+        Captured([&] { flow = InScope(NewScope(scope_), [&] { return Execute(statement.body); }); });
     if (flow != Flow::kNext || !machine_.ok()) return flow;
     Value value = machine_.NewText(text);
     if (statement.value != nullptr) value = EvaluateFilter(*statement.value, &value);
@@ -501,7 +506,8 @@ class Interpreter {
     } else {
       const Value space = Lookup(target.name);
       if (!space.Is(Type::kNamespace)) {
-        machine_.Fail(Concat({"'", program_.names.Text(target.name), "' is no namespace, so nothing in it can be set"}));
+        machine_.Fail(
+            Concat({"'", program_.names.Text(target.name), "' is no namespace, so nothing in it can be set"}));
       } else if (machine_.ok()) {
         SetKey(machine_, space.dict(), machine_.NewText(target.attribute), value);
       }

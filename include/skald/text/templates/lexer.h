@@ -23,13 +23,13 @@
 namespace skald::internal::jinja {
 
 enum class TokenType {
-  kData,         // text between tags
-  kPrintBegin,   // {{
-  kPrintEnd,     // }}
-  kBlockBegin,   // {%
-  kBlockEnd,     // %}
+  kData,        // text between tags
+  kPrintBegin,  // {{
+  kPrintEnd,    // }}
+  kBlockBegin,  // {%
+  kBlockEnd,    // %}
   kName,
-  kText,         // a literal, without quotes and escapes
+  kText,  // a literal, without quotes and escapes
   kInteger,
   kFloat,
   kOperator,
@@ -246,8 +246,8 @@ class Lexer {
                         : (text[i] >= '0' && text[i] <= '9') || (c >= 'a' && c <= 'f');
     };
     size_t size = 0;
-    while (is_digit(size) || (size > 0 && text[size - 1] != '_' && text.substr(size).starts_with('_') &&
-                              is_digit(size + 1))) {
+    while (is_digit(size) ||
+           (size > 0 && text[size - 1] != '_' && text.substr(size).starts_with('_') && is_digit(size + 1))) {
       ++size;
     }
     return size;

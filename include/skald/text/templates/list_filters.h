@@ -30,8 +30,7 @@ inline Value ListFilter(Machine& machine, const Value& subject, const Inputs&) {
 inline Value FirstFilter(Machine& machine, const Value& subject, const Inputs&) {
   if (subject.Is(Type::kGenerator)) {
     Sequence& rest = subject.sequence();
-    return rest.next < rest.items.size() ? rest.items[rest.next++]
-                                         : machine.NewUndefined("there is no first item");
+    return rest.next < rest.items.size() ? rest.items[rest.next++] : machine.NewUndefined("there is no first item");
   }
   const std::vector<Value> elements = Elements(machine, subject);
   return elements.empty() ? machine.NewUndefined("there is no first item") : elements.front();
@@ -61,9 +60,8 @@ inline Value JoinFilter(Machine& machine, const Value& subject, const Inputs& in
 
 inline Value ItemsFilter(Machine& machine, const Value& subject, const Inputs&) {
   if (!subject.Is(Type::kUndefined) && !subject.Is(Type::kDict)) return machine.Fail("items needs a dictionary");
-  return machine.NewGenerator(
-      subject.Is(Type::kUndefined) ? std::vector<Value>{} : EntriesOf(machine, subject.dict()),
-      "generator object do_items");
+  return machine.NewGenerator(subject.Is(Type::kUndefined) ? std::vector<Value>{} : EntriesOf(machine, subject.dict()),
+                              "generator object do_items");
 }
 
 // Sorting. Texts are compared in small letters unless asked otherwise.
@@ -97,7 +95,8 @@ inline std::vector<Value> KeysByPaths(Machine& machine, const Value& value, cons
   if (!paths->Is(Type::kText)) return {SortKey(machine, GetPath(machine, value, *paths, nullptr), case_sensitive)};
   std::vector<Value> keys;
   for (MarkedText& path : Split(machine, paths->text(), ",", -1)) {
-    keys.push_back(SortKey(machine, GetPath(machine, value, machine.NewText(std::move(path)), nullptr), case_sensitive));
+    keys.push_back(
+        SortKey(machine, GetPath(machine, value, machine.NewText(std::move(path)), nullptr), case_sensitive));
   }
   return keys;
 }
@@ -186,7 +185,8 @@ inline Value BatchFilter(Machine& machine, const Value& subject, const Inputs& i
   }
   if (!batch.empty()) {
     const bool fills = inputs[1] != nullptr && !inputs[1]->Is(Type::kNone);
-    while (fills && static_cast<Integer>(batch.size()) < count && machine.Step() && machine.HasRoom(batch.size() * sizeof(Value))) {
+    while (fills && static_cast<Integer>(batch.size()) < count && machine.Step() &&
+           machine.HasRoom(batch.size() * sizeof(Value))) {
       batch.push_back(*inputs[1]);
     }
     batches.push_back(machine.NewList(std::move(batch)));
@@ -238,7 +238,12 @@ inline Value GroupByFilter(Machine& machine, const Value& subject, const Inputs&
   return machine.NewList(std::move(groups));
 }
 
-// map, select and the like, which apply another filter or test by its name.
+// map, select and the like, which apply another filter or test by its name. Of anything that counts as false, none
+// included, they make nothing.
+
+inline std::vector<Value> ElementsIfTrue(Machine& machine, const Value& subject) {
+  return IsTrue(subject) ? Elements(machine, subject) : std::vector<Value>();
+}
 
 inline Arguments RestOf(const Inputs& inputs, size_t begin) {
   Arguments arguments;
@@ -257,13 +262,16 @@ inline Value MapFilter(Machine& machine, const Value& subject, const Inputs& inp
   }
   const Builtin* filter = nullptr;
   if (path == nullptr) {
-    if (inputs.rest.empty() || !inputs.rest[0].Is(Type::kText)) return machine.Fail("map needs an attribute or a filter");
+    if (inputs.rest.empty() || !inputs.rest[0].Is(Type::kText))
+      return machine.Fail("map needs an attribute or a filter");
     filter = FindFilter(inputs.rest[0].view());
-    if (filter == nullptr) return machine.Fail(Concat({"there is no filter named ", QuotedName(inputs.rest[0].view())}));
+    if (filter == nullptr)
+      return machine.Fail(Concat({"there is no filter named ", QuotedName(inputs.rest[0].view())}));
   }
-  for (const Value& value : Elements(machine, subject)) {
+  for (const Value& value : ElementsIfTrue(machine, subject)) {
     if (!machine.ok()) return {};
-    mapped.push_back(filter == nullptr ? GetPath(machine, value, *path, fallback) : Run(machine, *filter, value, arguments));
+    mapped.push_back(filter == nullptr ? GetPath(machine, value, *path, fallback)
+                                       : Run(machine, *filter, value, arguments));
   }
   return machine.NewGenerator(std::move(mapped), "generator object sync_do_map");
 }
@@ -278,12 +286,13 @@ Value SelectFilter(Machine& machine, const Value& subject, const Inputs& inputs)
   if (inputs.rest.size() > at_test) {
     const Value& name = inputs.rest[at_test];
     test = name.Is(Type::kText) ? FindTest(name.view()) : nullptr;
-    if (test == nullptr) return machine.Fail(Concat({"there is no test named ", QuotedName(Printed(machine, name).text())}));
+    if (test == nullptr)
+      return machine.Fail(Concat({"there is no test named ", QuotedName(Printed(machine, name).text())}));
   }
   Arguments arguments = RestOf(inputs, at_test + 1);
   arguments.named = *inputs.named;
   std::vector<Value> kept;
-  for (const Value& value : Elements(machine, subject)) {
+  for (const Value& value : ElementsIfTrue(machine, subject)) {
     const Value tested = kByPath ? GetPath(machine, value, inputs.rest[0], nullptr) : value;
     if (!machine.ok()) return {};
     const bool holds = IsTrue(test == nullptr ? tested : Run(machine, *test, tested, arguments));

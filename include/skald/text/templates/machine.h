@@ -112,8 +112,7 @@ class Machine {
 
   Value NewUndefined(std::string_view why) {
     if (!ok()) return {};
-    return Value::Undefined(
-        std::make_shared<const CountedText>(MarkedText(why, Author::kTemplate), &heap_.meter()));
+    return Value::Undefined(std::make_shared<const CountedText>(MarkedText(why, Author::kTemplate), &heap_.meter()));
   }
 
   Value NewSequence(Type type, std::vector<Value> items, std::string_view shown = {}) {

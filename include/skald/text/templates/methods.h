@@ -183,9 +183,9 @@ inline Value ClearList(Machine&, const Value& subject, const Inputs&) {
 }
 
 inline constexpr Builtin kListMethods[] = {
-    {"append", "object", AppendToList}, {"extend", "iterable", ExtendList}, {"insert", "index object", InsertIntoList},
+    {"append", "object", AppendToList}, {"extend", "iterable", ExtendList},  {"insert", "index object", InsertIntoList},
     {"pop", "[index]", PopFromList},    {"remove", "value", RemoveFromList}, {"index", "value", IndexInList},
-    {"count", "value", CountInList},    {"reverse", "", ReverseList},       {"copy", "", CopyList},
+    {"count", "value", CountInList},    {"reverse", "", ReverseList},        {"copy", "", CopyList},
     {"clear", "", ClearList},
 };
 inline constexpr Builtin kTupleMethods[] = {{"index", "value", IndexInList}, {"count", "value", CountInList}};
@@ -198,9 +198,9 @@ inline Value BitLength(Machine&, const Value& subject, const Inputs&) {
 }
 inline constexpr Builtin kIntegerMethods[] = {{"bit_length", "", BitLength}};
 
-inline constexpr Builtin kFloatMethods[] = {
-    {"is_integer", "",
-     [](Machine&, const Value& s, const Inputs&) { return Value::Bool(s.number() == std::floor(s.number())); }}};
+inline constexpr Builtin kFloatMethods[] = {{"is_integer", "", [](Machine&, const Value& s, const Inputs&) {
+                                               return Value::Bool(s.number() == std::floor(s.number()));
+                                             }}};
 
 inline Value NextOfCycler(Machine& machine, const Value& subject, const Inputs&) {
   auto& cycler = static_cast<Cycler&>(*subject.object());

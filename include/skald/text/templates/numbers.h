@@ -36,14 +36,12 @@ inline std::string IntegerText(Integer number, unsigned base = 10) {
 // With so many digits behind the point.
 inline std::string FixedText(double number, int digits) {
   char buffer[512];  // 309 digits before the point
-  const auto end = std::to_chars(buffer, buffer + sizeof(buffer), number, std::chars_format::fixed,
-                                 std::min(digits, 150));
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof(buffer), number, std::chars_format::fixed, std::min(digits, 150));
   return {buffer, end.ptr};
 }
 
-inline std::string NotFiniteText(double number) {
-  return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf";
-}
+inline std::string NotFiniteText(double number) { return std::isnan(number) ? "nan" : number > 0 ? "inf" : "-inf"; }
 
 // The fewest digits that give the number back; with an exponent below 1e-4 and from 1e16 on.
 inline std::string FloatText(double number) {

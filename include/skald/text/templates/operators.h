@@ -84,7 +84,7 @@ inline std::vector<Value> Elements(Machine& machine, const Value& value) {
     if (!machine.HasRoom(whole.size() * (sizeof(Value) + sizeof(CountedText)))) return elements;
     for (size_t at = 0; at < whole.size() && machine.ok();) {
       const size_t size = CharacterSize(whole.substr(at));
-      elements.push_back(machine.NewText(value.text().Substr(at, size), value.is_markup()));
+      elements.push_back(machine.NewText(value.text().Substr(at, size)));
       at += size;
     }
   } else if (value.Is(Type::kDict)) {
@@ -92,7 +92,8 @@ inline std::vector<Value> Elements(Machine& machine, const Value& value) {
     for (const auto& entry : value.dict().entries) elements.push_back(entry.first);
   } else if (IsSequence(value)) {
     Sequence& sequence = value.sequence();
-    if (!machine.Step(sequence.items.size()) || !machine.HasRoom(sequence.items.size() * sizeof(Value))) return elements;
+    if (!machine.Step(sequence.items.size()) || !machine.HasRoom(sequence.items.size() * sizeof(Value)))
+      return elements;
     elements.assign(sequence.items.begin() + static_cast<std::ptrdiff_t>(sequence.next), sequence.items.end());
     if (value.Is(Type::kGenerator)) sequence.next = sequence.items.size();
   } else if (!value.Is(Type::kUndefined)) {
@@ -201,7 +202,10 @@ inline bool IsIn(Machine& machine, const Value& part, const Value& whole) {
     machine.Fail(Concat({"a text contains only texts, not a value of type ", TypeName(part)}));
     return false;
   }
-  if (whole.Is(Type::kDict)) return FindKey(machine, whole.dict(), part) != nullptr;
+  if (whole.Is(Type::kDict)) {
+    if (!IsHashable(part)) machine.Fail(Concat({"a value of type ", TypeName(part), " cannot be a key"}));
+    return FindKey(machine, whole.dict(), part) != nullptr;
+  }
   if (!IsIterable(whole)) {
     machine.Fail(Concat({"'in' looks into texts, lists and dictionaries, not into ", TypeName(whole)}));
     return false;
@@ -222,8 +226,8 @@ inline bool Compare(Machine& machine, Operator comparison, const Value& a, const
     case Operator::kGreater:
       return Less(machine, b, a, ">");
     case Operator::kLessEqual:
-      return Less(machine, a, b, "<=") || (a.Is(Type::kFloat) || b.Is(Type::kFloat) ? Equal(machine, a, b)
-                                                                                   : !Less(machine, b, a, "<="));
+      return Less(machine, a, b, "<=") ||
+             (a.Is(Type::kFloat) || b.Is(Type::kFloat) ? Equal(machine, a, b) : !Less(machine, b, a, "<="));
     case Operator::kGreaterEqual:
       return Compare(machine, Operator::kLessEqual, b, a);
     case Operator::kIn:
@@ -236,8 +240,8 @@ inline bool Compare(Machine& machine, Operator comparison, const Value& a, const
 // Arithmetic.
 
 inline std::string_view OperatorText(Operator operation) {
-  constexpr std::string_view kTexts[] = {"+",  "-", "*",  "/", "//", "%",  "**", "==",
-                                         "!=", "<", "<=", ">", ">=", "in", "not in"};
+  constexpr std::string_view kTexts[] = {
+      "+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
   return kTexts[static_cast<size_t>(operation)];
 }
 
@@ -296,8 +300,8 @@ inline Value WithIntegers(Machine& machine, Operator operation, Integer a, Integ
 }
 
 inline Value WithFloats(Machine& machine, Operator operation, double a, double b) {
-  const bool divides = operation == Operator::kDivide || operation == Operator::kFloorDivide ||
-                       operation == Operator::kModulo;
+  const bool divides =
+      operation == Operator::kDivide || operation == Operator::kFloorDivide || operation == Operator::kModulo;
   if (divides && b == 0) return machine.Fail("division by zero");
   switch (operation) {
     case Operator::kAdd:

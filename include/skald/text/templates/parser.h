@@ -102,16 +102,16 @@ class Parser {
   std::unique_ptr<Statement> ParseStatement(Words ends, std::string_view opened_by) {
     using Parse = std::unique_ptr<Statement> (Parser::*)();
     constexpr std::pair<std::string_view, Parse> kStatements[] = {
-        {"if", &Parser::ParseIf},          {"for", &Parser::ParseFor},
-        {"set", &Parser::ParseSet},        {"macro", &Parser::ParseMacro},
-        {"call", &Parser::ParseCall},      {"filter", &Parser::ParseFilter},
-        {"with", &Parser::ParseWith},      {"generation", &Parser::ParseGeneration},
-        {"break", &Parser::ParseBreak},    {"continue", &Parser::ParseContinue}};
+        {"if", &Parser::ParseIf},       {"for", &Parser::ParseFor},
+        {"set", &Parser::ParseSet},     {"macro", &Parser::ParseMacro},
+        {"call", &Parser::ParseCall},   {"filter", &Parser::ParseFilter},
+        {"with", &Parser::ParseWith},   {"generation", &Parser::ParseGeneration},
+        {"break", &Parser::ParseBreak}, {"continue", &Parser::ParseContinue}};
     for (const auto& [name, parse] : kStatements) {
       if (in_.AtName(name)) return (this->*parse)();
     }
-    const std::string expected = ends.size() == 0 ? "" : Concat({"; {% ", opened_by, " %} needs {% ",
-                                                                *(ends.end() - 1), " %}"});
+    const std::string expected =
+        ends.size() == 0 ? "" : Concat({"; {% ", opened_by, " %} needs {% ", *(ends.end() - 1), " %}"});
     in_.Complain(Concat({"there is no statement ", in_.Shown(), expected}));
     return nullptr;
   }
@@ -194,8 +194,8 @@ class Parser {
     in_.Expect(")");
   }
 
-  // Parses what is called apart from what stands around it, and notes which names it takes from its callers. An inner
-  // macro's names are its own affair.
+  // Parses what is called apart from what stands around it, and notes which names it takes from its callers. What an
+  // inner macro takes, the outer one does too, as in Jinja.
   template <class ParseBody>
   void ParseCallable(Macro& macro, ParseBody parse_body) {
     const NamesUsed outside = std::exchange(in_.names_used, {});
@@ -204,7 +204,9 @@ class Parser {
     macro.uses_varargs = in_.names_used.varargs;
     macro.uses_kwargs = in_.names_used.kwargs;
     macro.uses_caller = in_.names_used.caller;
-    in_.names_used = outside;
+    in_.names_used.varargs |= outside.varargs;
+    in_.names_used.kwargs |= outside.kwargs;
+    in_.names_used.caller |= outside.caller;
     loops_ = loops;
   }
 

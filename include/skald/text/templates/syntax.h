@@ -84,19 +84,19 @@ struct Expression {
 };
 
 enum class StatementType {
-  kText,       // text
-  kPrint,      // value
-  kIf,         // branches
-  kFor,        // target, value, condition, body, other_body; is_recursive
+  kText,   // text
+  kPrint,  // value
+  kIf,     // branches
+  kFor,    // target, value, condition, body, other_body; is_recursive
   kBreak,
   kContinue,
-  kSet,        // target, value
-  kSetBlock,   // target, value (filters, or null), body
-  kMacro,      // macro
-  kCall,       // value, macro
-  kFilter,     // value (filters), body
-  kWith,       // targets and values in branches
-  kScope,      // body, with variables of its own
+  kSet,       // target, value
+  kSetBlock,  // target, value (filters, or null), body
+  kMacro,     // macro
+  kCall,      // value, macro
+  kFilter,    // value (filters), body
+  kWith,      // targets and values in branches
+  kScope,     // body, with variables of its own
 };
 
 struct Statement;

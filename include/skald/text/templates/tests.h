@@ -53,9 +53,11 @@ inline Value IsSame(Machine& machine, const Value& subject, const Inputs& inputs
 inline Value IsEscaped(Machine&, const Value& subject, const Inputs&) { return Value::Bool(subject.is_markup()); }
 
 inline Value IsDivisible(Machine& machine, const Value& subject, Integer divisor) {
-  if (!subject.IsWhole()) return machine.Fail("divisibility is a matter of whole numbers");
-  const Value rest = WithIntegers(machine, Operator::kModulo, subject.integer(), divisor);
-  return Value::Bool(machine.ok() && rest.integer() == 0);
+  if (!subject.IsNumber()) return machine.Fail("divisibility is a matter of numbers");
+  const Value rest = subject.IsWhole()
+                         ? WithIntegers(machine, Operator::kModulo, subject.integer(), divisor)
+                         : WithFloats(machine, Operator::kModulo, subject.number(), static_cast<double>(divisor));
+  return Value::Bool(machine.ok() && rest.number() == 0);
 }
 inline Value IsDivisibleBy(Machine& machine, const Value& subject, const Inputs& inputs) {
   return IsDivisible(machine, subject, IntegerInput(machine, inputs[0], 0));

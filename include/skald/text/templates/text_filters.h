@@ -38,8 +38,8 @@ inline Value CapitalizeFilter(Machine& machine, const Value& subject, const Inpu
 // Unlike the method, begins a word only behind a space, a bracket or a dash.
 inline Value TitleFilter(Machine& machine, const Value& subject, const Inputs&) {
   const auto begins = [](int32_t code) {
-    return IsSpace(code) || (code > 0 && code < 0x80 && std::string_view("-({[<").find(static_cast<char>(code)) !=
-                                                            std::string_view::npos);
+    return IsSpace(code) || (code > 0 && code < 0x80 &&
+                             std::string_view("-({[<").find(static_cast<char>(code)) != std::string_view::npos);
   };
   const Value text = ToText(machine, subject);
   return machine.NewText(ToTitle(machine, text.text(), begins), text.is_markup());
@@ -71,8 +71,8 @@ inline Value CenterFilter(Machine& machine, const Value& subject, const Inputs& 
   return PadText(machine, ToText(machine, subject), padding, '^');
 }
 
-inline Value IndentFilter(Machine& machine, const Value& subject, const Inputs& inputs) {
-  const Value text = ToText(machine, subject);
+inline Value IndentFilter(Machine& machine, const Value& text, const Inputs& inputs) {
+  if (!text.Is(Type::kText)) return machine.Fail("indent needs a text");
   const bool is_text = inputs[0] != nullptr && inputs[0]->Is(Type::kText);
   const MarkedText indent = is_text ? inputs[0]->text() : Spaces(machine, IntegerInput(machine, inputs[0], 4));
   const bool first = FlagInput(inputs[1]), blank = FlagInput(inputs[2]);
@@ -92,8 +92,8 @@ inline Value IndentFilter(Machine& machine, const Value& subject, const Inputs& 
   return machine.NewText(std::move(indented), text.is_markup());
 }
 
-inline Value TruncateFilter(Machine& machine, const Value& subject, const Inputs& inputs) {
-  const Value text = ToText(machine, subject);
+inline Value TruncateFilter(Machine& machine, const Value& text, const Inputs& inputs) {
+  if (!text.Is(Type::kText)) return machine.Fail("truncate needs a text");
   const Integer length = IntegerInput(machine, inputs[0], 255), leeway = IntegerInput(machine, inputs[3], 5);
   const bool cuts_words = FlagInput(inputs[1]);
   const MarkedText end = PrintedInput(machine, inputs[2], "...");
@@ -120,7 +120,8 @@ inline Value WordCountFilter(Machine& machine, const Value& subject, const Input
 }
 
 inline Value FormatFilter(Machine& machine, const Value& subject, const Inputs& inputs) {
-  if (inputs.named->empty()) return machine.NewText(FormatPercent(machine, Printed(machine, subject), inputs.rest, nullptr));
+  if (inputs.named->empty())
+    return machine.NewText(FormatPercent(machine, Printed(machine, subject), inputs.rest, nullptr));
   Value dict = machine.NewDict();
   for (const auto& [name, value] : *inputs.named) machine.Append(dict.dict(), machine.NewText(name), value);
   return machine.NewText(FormatPercent(machine, Printed(machine, subject), {}, &dict));
@@ -129,7 +130,8 @@ inline Value FormatFilter(Machine& machine, const Value& subject, const Inputs& 
 inline void AppendQuoted(const MarkedText& text, std::string_view kept, bool plus_for_space, MarkedText& quoted) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text.text()[i];
-    const bool is_plain = (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || kept.find(c) != kept.npos;
+    const bool is_plain =
+        (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || kept.find(c) != kept.npos;
     const auto byte = static_cast<unsigned char>(c);
     const char hex[] = {'%', "0123456789ABCDEF"[byte >> 4], "0123456789ABCDEF"[byte & 15], 0};
     if (c == ' ' && plus_for_space) {
@@ -147,7 +149,8 @@ inline Value UrlEncodeFilter(Machine& machine, const Value& subject, const Input
     if (machine.Step(text.size()) && machine.HasRoom(6 * text.size())) AppendQuoted(text, "_.-~/", false, quoted);
     return machine.NewText(std::move(quoted));
   }
-  const std::vector<Value> pairs = subject.Is(Type::kDict) ? EntriesOf(machine, subject.dict()) : Elements(machine, subject);
+  const std::vector<Value> pairs =
+      subject.Is(Type::kDict) ? EntriesOf(machine, subject.dict()) : Elements(machine, subject);
   for (const Value& pair : pairs) {
     const std::vector<Value> parts = Elements(machine, pair);
     if (parts.size() != 2) return machine.Fail("urlencode takes a text, a dictionary or pairs");
@@ -194,7 +197,8 @@ inline Value FileSizeFilter(Machine& machine, const Value& subject, const Inputs
   for (; letters.size() > 1 && bytes >= unit * base; letters.remove_prefix(1)) unit *= base;
   const bool is_binary = base == 1024;
   const char letter = is_binary && letters[0] == 'k' ? 'K' : letters[0];
-  return machine.NewText(Concat({FixedText(bytes / unit, 1), " ", std::string_view(&letter, 1), is_binary ? "iB" : "B"}));
+  return machine.NewText(
+      Concat({FixedText(bytes / unit, 1), " ", std::string_view(&letter, 1), is_binary ? "iB" : "B"}));
 }
 
 // Numbers.
@@ -235,7 +239,8 @@ inline Value AbsFilter(Machine& machine, const Value& subject, const Inputs&) {
 inline Value RoundFilter(Machine& machine, const Value& subject, const Inputs& inputs) {
   const Integer precision = std::clamp<Integer>(IntegerInput(machine, inputs[0], 0), -400, 400);
   const MarkedText method = PrintedInput(machine, inputs[1], "common");
-  if (!subject.IsNumber()) return machine.Fail(subject.Is(Type::kUndefined) ? subject.WhyUndefined() : "round needs a number");
+  if (!subject.IsNumber())
+    return machine.Fail(subject.Is(Type::kUndefined) ? subject.WhyUndefined() : "round needs a number");
   const double number = subject.number(), unit = std::pow(10.0, static_cast<double>(precision));
   if (method.text() == "common") {
     // A whole number stays one.
@@ -256,7 +261,8 @@ inline Value ToJsonFilter(Machine& machine, const Value& subject, const Inputs& 
   if (inputs[1] != nullptr && !inputs[1]->Is(Type::kNone)) {
     style.has_lines = true;
     style.item_separator = MarkedText(",", Author::kTemplate);
-    style.indent = inputs[1]->Is(Type::kText) ? inputs[1]->text() : Spaces(machine, IntegerInput(machine, inputs[1], 0));
+    style.indent =
+        inputs[1]->Is(Type::kText) ? inputs[1]->text() : Spaces(machine, IntegerInput(machine, inputs[1], 0));
   }
   if (inputs[2] != nullptr && !inputs[2]->Is(Type::kNone)) {
     const std::vector<Value> separators = Elements(machine, *inputs[2]);

@@ -90,7 +90,8 @@ Value FindText(Machine& machine, const Value& subject, const Inputs& inputs) {
   const size_t size = OffsetOfCharacter(whole.substr(begin), static_cast<size_t>(slice->count));
   const std::string_view part = whole.substr(begin, size);
   const size_t found = kFromRight ? part.rfind(wanted.text()) : Finder(wanted.text()).In(part);
-  if (found != part.npos) return Value::Int(slice->begin + static_cast<Integer>(CountCharacters(part.substr(0, found))));
+  if (found != part.npos)
+    return Value::Int(slice->begin + static_cast<Integer>(CountCharacters(part.substr(0, found))));
   return kMustBeThere ? machine.Fail("the text does not contain the other one") : Value::Int(-1);
 }
 
@@ -100,7 +101,8 @@ inline Value CountText(Machine& machine, const Value& subject, const Inputs& inp
   const Finder finder(wanted.text());
   Integer count = 0;
   if (!machine.StepOver(subject.text().size() + wanted.size())) return {};
-  for (size_t at = finder.In(subject.view()); at != std::string::npos; at = finder.In(subject.view(), at + wanted.size())) {
+  for (size_t at = finder.In(subject.view()); at != std::string::npos;
+       at = finder.In(subject.view(), at + wanted.size())) {
     ++count;
   }
   return Value::Int(count);
@@ -148,12 +150,11 @@ inline Value TitleText(Machine& machine, const Value& subject, const Inputs&) {
 }
 
 inline Value SwapCase(Machine& machine, const Value& subject, const Inputs&) {
-  return machine.NewText(
-      ChangeCharacters(machine, subject.text(),
-                       [](int32_t code, size_t, std::string& becomes) {
-                         AppendInCase(code, IsUpper(code) ? Case::kLower : Case::kUpper, becomes);
-                       }),
-      subject.is_markup());
+  return machine.NewText(ChangeCharacters(machine, subject.text(),
+                                          [](int32_t code, size_t, std::string& becomes) {
+                                            AppendInCase(code, IsUpper(code) ? Case::kLower : Case::kUpper, becomes);
+                                          }),
+                         subject.is_markup());
 }
 
 // Whether all characters are of a class, and there are any.

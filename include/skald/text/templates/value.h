@@ -161,7 +161,7 @@ class Value {
 // A list, tuple, range, view or generator.
 struct Sequence : Object {
   std::vector<Value> items;
-  size_t next = 0;  // of a generator: what was taken from it
+  size_t next = 0;    // of a generator: what was taken from it
   std::string shown;  // how a range or generator is printed, or the name of the class of a view
 };
 

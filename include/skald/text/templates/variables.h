@@ -31,9 +31,9 @@ constexpr bool IsSpecialTokenName(std::string_view name) {
 }
 
 constexpr bool IsWellKnownRole(std::string_view role) {
-  constexpr std::string_view kRoles[] = {"system", "developer", "user",          "assistant",     "model",
-                                         "tool",   "function",  "tool_response", "tool_responses", "ipython",
-                                         "observation"};
+  constexpr std::string_view kRoles[] = {"system",         "developer", "user",       "assistant",
+                                         "model",          "tool",      "function",   "tool_response",
+                                         "tool_responses", "ipython",   "observation"};
   return std::find(std::begin(kRoles), std::end(kRoles), role) != std::end(kRoles);
 }
 
