@@ -53,8 +53,8 @@ ModelCost CostOf(const ModelWeights& weights) {
 }
 
 // What a packed file takes along of the files that go with the weights.
-constexpr const char* kAttachedFiles[] = {"config.json", "tokenizer.model", "tokenizer_config.json",
-                                          "chat_template.jinja"};
+constexpr const char* kAttachedFiles[] = {"config.json",         "tokenizer.model",    "tokenizer_config.json",
+                                          "chat_template.jinja", "chat_template.json", "generation_config.json"};
 
 // Those that there are. A model whose tokenizer is of a kind that Skald does not read still runs on token ids.
 Result<void> Attach(const ReadModelFile& read_file, PackedOrigin& origin) {
