@@ -16,6 +16,7 @@
 #include "skald/configs/identify.h"
 #include "skald/model/load_any.h"
 #include "skald/text/gguf_tokenizer.h"
+#include "skald/text/templates/published.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
 
@@ -83,7 +84,9 @@ Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
 
 // What the metadata of a GGUF file tell, as the files that tell it in a folder.
 Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view name) {
-  if (name == "chat_template.jinja" && !JinjaFromGguf(metadata).empty()) return std::string(JinjaFromGguf(metadata));
+  if (name == "tokenizer_config.json") {
+    if (auto config = TokenizerConfigFromGguf(metadata)) return *std::move(config);
+  }
   if (name == "config.json") {
     const json& values = metadata.values;
     const auto& architecture = values["general.architecture"].get_ref<const std::string&>();

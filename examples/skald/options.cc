@@ -17,6 +17,7 @@
 
 #include "help_footers.h"
 #include "skald/base/version.h"
+#include "skald/text/templates/built_in.h"
 #include "terminal/messages.h"
 
 namespace skald::program {
@@ -56,12 +57,6 @@ DType ParseDType(std::string name) {
   throw CLI::ValidationError("--dtype", "there is no element type " + name);
 }
 
-std::vector<std::string> TemplateNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, chat_template] : kChatTemplateNames) names.emplace_back(name);
-  return names;
-}
-
 const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
                              std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
 
@@ -86,11 +81,9 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option_function<std::string>(
-          "--chat-template",
-          [&options](const std::string& name) { options.chat_template = *ChatTemplateFromName(name); },
-          std::string("How messages become a prompt (default: ") + default_template + ")")
-      ->check(CLI::IsMember(TemplateNames()))
+      .add_option("--chat-template", options.chat_template,
+                  std::string("How messages become a prompt (default: ") + default_template + ")")
+      ->check(CLI::IsMember(BuiltInTemplateNames()))
       ->type_name("NAME")
       ->group(group);
   command

@@ -17,7 +17,6 @@
 #include "skald/cache/form/runtime_config.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/settings.h"
-#include "skald/text/chat_template.h"
 
 namespace skald::program {
 
@@ -47,7 +46,7 @@ struct Options {
 
   std::filesystem::path model = SKALD_DEMO_MODEL;
   std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
-  std::optional<ChatTemplate> chat_template;       // unset: none to generate, guessed to chat
+  std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat
   bool show_progress = false;
 
   // One of three to generate: text, a file with text ("-" is stdin), or ids.

@@ -207,18 +207,6 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
   CheckError(Rebuild(json::object()), ErrorCode::kNotFound, "tokenizer.ggml.model");
 }
 
-TEST_CASE("The chat template is told from the metadata") {
-  const auto told = [](const json& jinja) {
-    return ChatTemplateFromGguf(FileOf(json{{"tokenizer.chat_template", jinja}}).contents.metadata);
-  };
-  CHECK(told("{{ '<|assistant|>' }}") == ChatTemplate::kZephyr);
-  CHECK(told("[INST] <<SYS>>") == ChatTemplate::kLlama2);
-  CHECK(told("[INST] x [/INST]") == ChatTemplate::kMistral);
-  CHECK(told("{{ messages }}") == ChatTemplate::kNone);
-  CHECK(told(3) == ChatTemplate::kNone);
-  CHECK(ChatTemplateFromGguf({}) == ChatTemplate::kNone);
-}
-
 TEST_CASE("What is unknown reads the same all at once and in a stream, whether or not it is named") {
   json spaced = SmallMetadata();
   spaced["tokenizer.ggml.tokens"] = {"\xE2\x96\x81",

@@ -54,7 +54,7 @@ ModelCost CostOf(const ModelWeights& weights) {
 
 // What a packed file takes along of the files that go with the weights.
 constexpr const char* kAttachedFiles[] = {"config.json", "generation_config.json", "tokenizer_config.json",
-                                          "chat_template.jinja"};
+                                          "chat_template.jinja", "chat_template.json"};
 
 // Those that there are, and the tokenizer. A model with one of a kind that Skald does not read still runs on token ids.
 Result<void> Attach(const ModelInfo& info, PackedOrigin& origin) {

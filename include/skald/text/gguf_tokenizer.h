@@ -15,7 +15,6 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/text/chat_template.h"
 #include "skald/text/tokenizer.h"
 #include "skald/text/tokenizers/gguf/gguf_byte_pairs.h"
 #include "skald/text/tokenizers/gguf/gguf_pieces.h"
@@ -87,19 +86,6 @@ inline Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata)
                                      [](const internal::GgufTokenizerReader& reader, const std::string&) {
                                        return internal::BytePairsFromGguf(reader);
                                      });
-}
-
-// Returns the chat template's program in the Jinja language from `metadata`, which must outlive it; empty if there is
-// none.
-inline std::string_view JinjaFromGguf(const GgufMetadata& metadata) {
-  const auto jinja = metadata.values.find("tokenizer.chat_template");
-  if (jinja == metadata.values.end() || !jinja->is_string()) return {};
-  return jinja->get_ref<const std::string&>();
-}
-
-// Returns the chat template that `metadata` tell of, or kNone.
-inline ChatTemplate ChatTemplateFromGguf(const GgufMetadata& metadata) {
-  return ChatTemplateFromJinja(JinjaFromGguf(metadata));
 }
 
 }  // namespace skald
