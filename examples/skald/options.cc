@@ -142,31 +142,46 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
 }
 
 void AddSamplingOptions(CLI::App& command, Options& options) {
-  SamplerSettings& sampler = options.sampler;
   const char* const group = "Sampling";
-  const auto add = [&](const char* name, auto& value, const char* help) {
-    return command.add_option(name, value, help)->check(Given())->capture_default_str()->type_name("X")->group(group);
+  command.add_option("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
+      ->check(Within(1, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("X")
+      ->group(group);
+  const auto add = [&]<class T>(const char* name, T SamplerSettings::*member, const char* help) {
+    const auto choose = [&options, member](const T& value) {
+      options.sampling.push_back([member, value](SamplerSettings& sampler) { sampler.*member = value; });
+    };
+    return command.add_option_function<T>(name, choose, help)->check(Given())->type_name("X")->group(group);
   };
-  add("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")->check(Within(1, kMaxTokens));
-  add("--temperature", sampler.temperature, "Below 1 tamer, above 1 wilder; 0 is greedy");
-  add("--top-k", sampler.top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
-  add("--top-p", sampler.top_p, "Only the most likely tokens, X of all probability");
-  add("--min-p", sampler.min_p, "Only tokens at least X times as likely as the likeliest");
-  add("--repetition-penalty", sampler.repetition_penalty, "Logits of recent tokens are divided by X");
-  add("--presence-penalty", sampler.presence_penalty, "X is taken from logits of recent tokens");
-  add("--frequency-penalty", sampler.frequency_penalty, "The same, for each occurrence");
-  add("--penalty-window", sampler.penalty_window, "How many tokens count as recent")->check(Within(0, kMaxTokens));
+  using Settings = SamplerSettings;
+  add("--temperature", &Settings::temperature, "Below 1 tamer, above 1 wilder; 0 is greedy. The default\nof this and"
+      " of the next four is what the model's\ngeneration_config.json advises, else 0.8, 40, 0.95, 0, 1");
+  add("--top-k", &Settings::top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
+  add("--top-p", &Settings::top_p, "Only the most likely tokens, X of all probability");
+  add("--min-p", &Settings::min_p, "Only tokens at least X times as likely as the likeliest");
+  add("--repetition-penalty", &Settings::repetition_penalty, "Logits of recent tokens are divided by X");
+  add("--presence-penalty", &Settings::presence_penalty, "X is taken from logits of recent tokens (default: 0)");
+  add("--frequency-penalty", &Settings::frequency_penalty, "The same, for each occurrence (default: 0)");
+  add("--penalty-window", &Settings::penalty_window, "How many tokens count as recent (default: 64)")
+      ->check(Within(0, kMaxTokens));
   command
       .add_option_function<std::vector<std::string>>(
           "--logit-bias",
-          [&sampler](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) sampler.logit_bias.push_back(ParseLogitBias(text));
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              options.sampling.push_back(
+                  [bias = ParseLogitBias(text)](SamplerSettings& sampler) { sampler.logit_bias.push_back(bias); });
+            }
           },
           "Added to a token's logit; -inf bans the token. Repeatable")
       ->type_name("ID=VALUE")
       ->type_size(1)
       ->group(group);
-  command.add_option("--seed", options.seed, "Makes a text repeatable (default: a random one)")
+  command.add_option_function<uint64_t>("--seed", [&options](uint64_t seed) {
+            options.seed = seed;
+            options.chose_seed = true;
+          }, "Makes a text repeatable (default: a random one)")
       ->check(Within(0, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->group(group);
@@ -332,7 +347,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
       throw CLI::RequiredError("One of the commands generate, chat, models, inspect, tokenize, pack, bench and store");
-    const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
+    SamplerSettings chosen;
+    for (const SamplerChoice& choose : options.sampling) choose(chosen);
+    const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
     return app.exit(help);
@@ -348,7 +365,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   if (pack.parsed()) options.command = Command::kPack;
   if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;
-  options.sampler.random.seed = options.seed.value_or(std::random_device{}());
+  if (!options.chose_seed) options.seed = std::random_device{}();
   options.show_progress |= isatty(STDERR_FILENO) == 1;
   return options;
 }

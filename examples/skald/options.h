@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -41,6 +42,9 @@ struct BenchOptions {
   std::filesystem::path json;  // empty: none
 };
 
+// Sets one of the sampler's settings.
+using SamplerChoice = std::function<void(SamplerSettings&)>;
+
 struct Options {
   Command command = Command::kGenerate;
 
@@ -60,8 +64,9 @@ struct Options {
   std::optional<std::filesystem::path> session;       // file with the chat to go on with, and to keep it in
 
   size_t max_tokens = 256;
-  SamplerSettings sampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
-  std::optional<uint64_t> seed;  // unset: a random one. In either case it is in `sampler` too
+  std::vector<SamplerChoice> sampling;  // what the user chose, over what the model's publisher advises
+  uint64_t seed = 0;
+  bool chose_seed = false;  // else it is a random one
 
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16

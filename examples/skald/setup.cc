@@ -29,11 +29,7 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
 }  // namespace
 
 Result<ModelInfo> FindModel(const Options& options) {
-  const auto info = IdentifyModel(options.model);
-  if (!info) return info;
-  if (auto valid = ValidateSettings(options.sampler, static_cast<size_t>(info->spec.vocab_size)); !valid)
-    return Failure(valid.error());
-  return info;
+  return IdentifyModel(options.model);
 }
 
 Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {

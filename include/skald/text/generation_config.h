@@ -87,9 +87,10 @@ class GenerationConfigReader {
 // Reads the content of the file. Error: kDataLoss, naming what is wrong.
 inline Result<GenerationConfig> ParseGenerationConfig(std::string_view text) {
   return NoThrow("generation_config.json", [&]() -> Result<GenerationConfig> {
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     nlohmann::json root;
     const internal::JsonGuard guard(root);
-    if (!internal::ParsePythonJson(text, root) || !root.is_object()) {
+    if (!internal::ParseJson(text, root) || !root.is_object()) {
       return Fail(ErrorCode::kDataLoss, "generation_config.json: not valid JSON, expected an object");
     }
     GenerationConfig config;
