@@ -17,7 +17,7 @@ Json Variables() {
   return Json::parse(R"({
     "messages": [{"role": "user", "content": " Hi <b>, \"you\" "}, {"role": "assistant", "content": "Yes"}],
     "data": {"z": 1, "a": [true, null, 2.5, "it's"], "n": {"deep": {"er": "x"}}},
-    "large": 18446744073709551615, "empty": "", "none": null, "word": "Grüße"})");
+    "large": 18446744073709551615, "empty": "", "none": null, "word": "Gr\u00fc\u00dfe"})");
 }
 
 Result<MarkedText> Render(std::string_view source, const TemplateLimits& limits = {}) {

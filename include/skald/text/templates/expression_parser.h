@@ -21,13 +21,10 @@
 
 #include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/text/templates/lexer.h"
 #include "skald/text/templates/syntax.h"
+#include "skald/text/templates/token_cursor.h"
 
 namespace skald::internal::jinja {
-
-// How deep expressions and statements may be inside each other, which bounds recursion. Published ones reach 25.
-inline constexpr size_t kMaxSyntaxDepth = 100;
 
 // Finds a filter or test by name; null if there is none.
 using FindBuiltin = const Builtin* (*)(std::string_view name);
@@ -43,49 +40,11 @@ struct Where {
   std::string_view end_word = {};
 };
 
-// After an error, of which the first one counts, every function returns something harmless, and nothing more is read.
-class ExpressionParser {
+// Works like the cursor that it is: after an error every function returns something harmless.
+class ExpressionParser : public TokenCursor {
  public:
   ExpressionParser(std::vector<Token> tokens, FindBuiltin find_filter, FindBuiltin find_test, Names& names)
-      : tokens_(std::move(tokens)), find_filter_(find_filter), find_test_(find_test), names_(names) {}
-
-  bool ok() const { return !error_; }
-  const std::optional<Error>& error() const { return error_; }
-
-  const Token& Current() const { return tokens_[at_]; }
-  bool At(TokenType type) const { return Current().type == type; }
-  bool AtName(std::string_view name) const { return At(TokenType::kName) && Current().text == name; }
-  bool AtOperator(std::string_view name) const { return At(TokenType::kOperator) && Current().text == name; }
-
-  void Skip() {
-    if (!At(TokenType::kEnd)) ++at_;
-  }
-  bool SkipName(std::string_view name) { return AtName(name) && (Skip(), true); }
-  bool SkipOperator(std::string_view name) { return AtOperator(name) && (Skip(), true); }
-
-  void Complain(std::string_view what) { ComplainAt(Current().at, what); }
-  void ComplainAt(Position at, std::string_view what) {
-    if (error_) return;
-    error_ = SyntaxError(at, what);
-    at_ = tokens_.size() - 1;  // the end, at which every loop stops
-  }
-
-  void Expect(std::string_view name) {
-    if (!SkipOperator(name)) Complain(Concat({"expected '", name, "', but found ", Shown()}));
-  }
-  void Expect(TokenType type, std::string_view shown) {
-    if (!At(type)) return Complain(Concat({"expected ", shown, ", but found ", Shown()}));
-    Skip();
-  }
-  std::string ExpectName(std::string_view what) {
-    std::string name = Current().text;
-    if (!At(TokenType::kName)) Complain(Concat({"expected ", what, ", but found ", Shown()}));
-    Skip();
-    return name;
-  }
-
-  // The present token in an error.
-  std::string Shown() const { return At(TokenType::kEnd) ? "the end of the template" : QuotedName(Current().text); }
+      : TokenCursor(std::move(tokens)), find_filter_(find_filter), find_test_(find_test), names_(names) {}
 
   ExpressionPtr ParseExpression(bool with_condition = true) {
     const Level level(*this);
@@ -149,21 +108,6 @@ class ExpressionParser {
     return call;
   }
 
-  // Counts levels while it lives; false where there are too many.
-  class Level {
-   public:
-    explicit Level(ExpressionParser& parser) : parser_(parser) {
-      if (++parser_.depth_ > kMaxSyntaxDepth) parser_.ComplainAboutDepth();
-    }
-    Level(const Level&) = delete;
-    Level& operator=(const Level&) = delete;
-    ~Level() { --parser_.depth_; }
-    explicit operator bool() const { return parser_.ok(); }
-
-   private:
-    ExpressionParser& parser_;
-  };
-
   Value NewText(std::string_view text) const {
     return Value::Text(std::make_shared<const CountedText>(MarkedText(text, Author::kTemplate), nullptr));
   }
@@ -173,13 +117,6 @@ class ExpressionParser {
 
  private:
   using Types = ExpressionType;
-
-  void ComplainAboutDepth() { Complain(Concat({"more than ", std::to_string(kMaxSyntaxDepth), " levels of nesting"})); }
-
-  bool NextIsOperator(std::string_view name) const {
-    const Token& next = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
-    return next.type == TokenType::kOperator && next.text == name;
-  }
 
   ExpressionPtr New(ExpressionType type) const {
     auto expression = std::make_unique<Expression>();
@@ -251,8 +188,7 @@ class ExpressionParser {
       if (SkipOperator(name)) return comparison;
     }
     if (SkipName("in")) return Operator::kIn;
-    const Token& next = tokens_[std::min(at_ + 1, tokens_.size() - 1)];
-    if (!AtName("not") || next.type != TokenType::kName || next.text != "in") return std::nullopt;
+    if (!AtName("not") || Next().type != TokenType::kName || Next().text != "in") return std::nullopt;
     Skip();
     Skip();
     return Operator::kNotIn;
@@ -580,11 +516,8 @@ class ExpressionParser {
     return target;
   }
 
-  std::vector<Token> tokens_;
   FindBuiltin find_filter_, find_test_;
   Names& names_;
-  size_t at_ = 0, depth_ = 0;
-  std::optional<Error> error_;
 };
 
 }  // namespace skald::internal::jinja

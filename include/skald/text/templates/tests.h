@@ -39,7 +39,8 @@ inline Value IsIterableTest(Machine&, const Value& subject, const Inputs&) {
 }
 
 inline Value IsCallable(Machine&, const Value& subject, const Inputs&) {
-  return Value::Bool(subject.Is(Type::kFunction) || subject.Is(Type::kJoiner) || subject.Is(Type::kLoop));
+  return Value::Bool(subject.Is(Type::kUndefined) || subject.Is(Type::kFunction) || subject.Is(Type::kJoiner) ||
+                     subject.Is(Type::kLoop));
 }
 
 inline Value IsSame(Machine& machine, const Value& subject, const Inputs& inputs) {

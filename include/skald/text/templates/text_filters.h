@@ -93,13 +93,14 @@ inline Value IndentFilter(Machine& machine, const Value& text, const Inputs& inp
 }
 
 inline Value TruncateFilter(Machine& machine, const Value& text, const Inputs& inputs) {
-  if (!text.Is(Type::kText)) return machine.Fail("truncate needs a text");
   const Integer length = IntegerInput(machine, inputs[0], 255), leeway = IntegerInput(machine, inputs[3], 5);
   const bool cuts_words = FlagInput(inputs[1]);
   const MarkedText end = PrintedInput(machine, inputs[2], "...");
   const auto size_of_end = static_cast<Integer>(CountCharacters(end.text()));
   if (length < size_of_end || leeway < 0) return machine.Fail("truncate needs room for what it puts at the end");
-  if (Length(machine, text) <= length + leeway || !machine.ok()) return text;
+  const Integer whole = Length(machine, text);
+  if (whole >= 0 && (whole <= length + leeway || !machine.ok())) return text;  // whatever it is
+  if (!text.Is(Type::kText)) return machine.Fail("truncate needs a text");
   MarkedText begin = text.text().Substr(0, OffsetOfCharacter(text.view(), static_cast<size_t>(length - size_of_end)));
   if (!cuts_words) begin = begin.Substr(0, begin.text().rfind(' '));
   begin.Append(end);
