@@ -70,6 +70,12 @@ LogitBias ParseLogitBias(const std::string& text) {
   throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
 }
 
+std::pair<std::string, std::string> ParseVariable(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != 0 && equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
+  throw CLI::ValidationError("--set", "expected NAME=JSON, got " + text);
+}
+
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
   command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
@@ -155,7 +161,8 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
     return command.add_option_function<T>(name, choose, help)->check(Given())->type_name("X")->group(group);
   };
   using Settings = SamplerSettings;
-  add("--temperature", &Settings::temperature, "Below 1 tamer, above 1 wilder; 0 is greedy. The default\nof this and"
+  add("--temperature", &Settings::temperature,
+      "Below 1 tamer, above 1 wilder; 0 is greedy. The default\nof this and"
       " of the next four is what the model's\ngeneration_config.json advises, else 0.8, 40, 0.95, 0, 1");
   add("--top-k", &Settings::top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
   add("--top-p", &Settings::top_p, "Only the most likely tokens, X of all probability");
@@ -178,10 +185,14 @@ void AddSamplingOptions(CLI::App& command, Options& options) {
       ->type_name("ID=VALUE")
       ->type_size(1)
       ->group(group);
-  command.add_option_function<uint64_t>("--seed", [&options](uint64_t seed) {
+  command
+      .add_option_function<uint64_t>(
+          "--seed",
+          [&options](uint64_t seed) {
             options.seed = seed;
             options.chose_seed = true;
-          }, "Makes a text repeatable (default: a random one)")
+          },
+          "Makes a text repeatable (default: a random one)")
       ->check(Within(0, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->group(group);
@@ -314,6 +325,15 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->group("Prompt");
   chat.add_option("--system", options.system, "What the model is told before the first message")
       ->type_name("TEXT")
+      ->group("Prompt");
+  chat.add_option_function<std::vector<std::string>>(
+          "--set",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) options.variables.push_back(ParseVariable(text));
+          },
+          "A variable of the chat template: enable_thinking=false.\nRepeatable")
+      ->type_name("NAME=JSON")
+      ->type_size(1)
       ->group("Prompt");
   AddModelOptions(chat, "what the model suggests", options);
   chat.footer(kChatFooter);

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -57,8 +58,9 @@ struct Options {
   std::optional<std::string> prompt;
   std::optional<std::filesystem::path> prompt_file;
   std::vector<int32_t> token_ids;
-  bool echo = true;    // the prompt comes first in the output
-  std::string system;  // message before the first one of a chat
+  bool echo = true;                                            // the prompt comes first in the output
+  std::string system;                                          // message before the first one of a chat
+  std::vector<std::pair<std::string, std::string>> variables;  // of the chat template, as JSON
 
   std::optional<std::filesystem::path> prompt_cache;  // folder with prompts computed before
   std::optional<std::filesystem::path> session;       // file with the chat to go on with, and to keep it in

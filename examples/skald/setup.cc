@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -13,7 +12,6 @@
 #include <utility>
 
 #include "conversation/saved_state.h"
-#include "skald/text/templates/published.h"
 #include "terminal/messages.h"
 
 namespace skald::program {
@@ -27,36 +25,6 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
 }
 
 }  // namespace
-
-Result<ModelInfo> FindModel(const Options& options) {
-  return IdentifyModel(options.model);
-}
-
-Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {
-  if (options.chat_template) return BuiltInTemplate(*options.chat_template);
-  auto published = ChatTemplateFromFiles(info.read_file);
-  if (!published) return Annotate(options.model.string(), published);
-  if (*published) return **std::move(published);
-  return BuiltInTemplate(GuessBuiltInTemplate(tokenizer));
-}
-
-bool IsNoTemplate(const ChatTemplate& chat_template) { return chat_template.parts().name == "chat template none"; }
-
-Result<std::vector<int32_t>> FindStopIds(const ModelInfo& info, const Tokenizer& tokenizer,
-                                         const ChatTemplate& chat_template) {
-  return StopIds(tokenizer, chat_template, info.read_file("generation_config.json").value_or(""));
-}
-
-RenderOptions RenderOptionsNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm local{};
-  RenderOptions options;
-  if (localtime_r(&now, &local) != nullptr) {
-    options.now =
-        WallTime{local.tm_year + 1900, local.tm_mon + 1, local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec};
-  }
-  return options;
-}
 
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar) {
   return {.dtype = options.weight_type.value_or(info.weight_type),

@@ -15,29 +15,10 @@
 #include "conversation/session.h"
 #include "options.h"
 #include "skald/base/result.h"
-#include "skald/text/chat.h"
-#include "skald/text/tokenizer.h"
 #include "skald/weights/load_options.h"
 #include "terminal/progress_bar.h"
 
 namespace skald::program {
-
-// Finds out which model options.model holds, and checks that the sampler settings fit it.
-Result<ModelInfo> FindModel(const Options& options);
-
-// Returns the chat template that the user names, else the one that the model publishes, else the built-in one that the
-// pieces of the tokenizer tell of, or "none". Error: the model publishes one that is none.
-Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
-
-// Whether it is the built-in template for models that only continue a text.
-bool IsNoTemplate(const ChatTemplate& chat_template);
-
-// Returns the ids that end the model's turn. Error: the model's generation_config.json is none.
-Result<std::vector<int32_t>> FindStopIds(const ModelInfo& info, const Tokenizer& tokenizer,
-                                         const ChatTemplate& chat_template);
-
-// What a chat's templates may ask for: the time.
-RenderOptions RenderOptionsNow();
 
 // What the options say of loading, with `bar`, which must outlive it, to show progress.
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);

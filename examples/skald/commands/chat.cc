@@ -41,12 +41,12 @@ constexpr const char* kCommands =
 class Conversation {
  public:
   Conversation(const Options& options, const Tokenizer& tokenizer, Session& session, ChatTemplate chat_template,
-               std::vector<int32_t> stop_ids)
+               Sampling sampling)
       : options_(options),
         tokenizer_(tokenizer),
         session_(session),
         template_(std::move(chat_template)),
-        sampling_{options.sampler, std::move(stop_ids), options.max_tokens},
+        sampling_(std::move(sampling)),
         source_(DescribeSource(options.model)) {
     Begin();
   }
@@ -98,8 +98,8 @@ class Conversation {
     if (auto known = IdentifyModelOnce(); !known) return known;
     auto fork = session_.ForkCache();
     if (!fork) return Failure(fork.error());
-    SavedChat saved{std::move(*fork), session_.pending(), turns_, chat_.messages.dump(), questions_, options_.sampler};
-    saved.sampler.random.seed = seed();
+    SavedChat saved{std::move(*fork),      session_.pending(), turns_,
+                    chat_.messages.dump(), questions_,         sampling_.settings};
     if (auto done = SaveChat(file, *owner_, saved); !done) return done;
     Note("saved to " + file.string());
     return {};
@@ -118,7 +118,7 @@ class Conversation {
     chat_.messages = std::move(messages);
     turns_ = std::move(saved->turns);
     questions_ = saved->questions;
-    if (!options_.seed) sampling_.settings.random.seed = saved->sampler.random.seed;
+    if (!options_.chose_seed) sampling_.settings.random.seed = saved->sampler.random.seed;
     file_ = file;
     Note("going on from " + file.string() + ": " + std::to_string(turns_.size()) + " messages, " +
          std::to_string(session_.size()) + " tokens");
@@ -155,6 +155,10 @@ class Conversation {
   void Begin() {
     chat_ = Chat();
     chat_.options = RenderOptionsNow();
+    for (const auto& [name, text] : options_.variables) {
+      const auto value = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+      chat_.variables[name] = value.is_discarded() ? nlohmann::ordered_json(text) : value;  // a bare word is a text
+    }
     if (!options_.system.empty()) chat_.Add(Role::kSystem, options_.system);
   }
 
@@ -339,8 +343,12 @@ Result<void> SaveAtTheEnd(Conversation& chat, LineReader& input, bool terminal) 
 }  // namespace
 
 Result<int> RunChat(const Options& options) {
-  const auto info = FindModel(options);
+  const auto info = IdentifyModel(options.model);
   if (!info) return Failure(info.error());
+  const auto advice = ReadGenerationConfig(*info);
+  if (!advice) return Annotate(options.model.string(), advice);
+  const auto sampler = ChooseSampler(options, *info, *advice);
+  if (!sampler) return Failure(sampler.error());
   const auto tokenizer = LoadTokenizer(options, *info);
   if (!tokenizer) return Failure(tokenizer.error());
   const auto model = LoadWeights(options, *info);
@@ -350,9 +358,10 @@ Result<int> RunChat(const Options& options) {
 
   auto chat_template = ChooseChatTemplate(options, *info, *tokenizer);
   if (!chat_template) return Failure(chat_template.error());
-  auto stop_ids = FindStopIds(*info, *tokenizer, *chat_template);
+  auto stop_ids = StopIds(*tokenizer, *chat_template, *advice);
   if (!stop_ids) return Failure(stop_ids.error());
-  Conversation chat(options, *tokenizer, *session, *chat_template, std::move(*stop_ids));
+  Conversation chat(options, *tokenizer, *session, *chat_template,
+                    {*sampler, std::move(*stop_ids), options.max_tokens});
   const bool terminal = isatty(STDIN_FILENO) == 1;
   if (IsNoTemplate(*chat_template)) {
     Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");

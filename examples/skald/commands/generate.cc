@@ -87,8 +87,12 @@ class TokenPrinter {
 }  // namespace
 
 Result<int> RunGenerate(const Options& options) {
-  const auto info = FindModel(options);
+  const auto info = IdentifyModel(options.model);
   if (!info) return Failure(info.error());
+  const auto advice = ReadGenerationConfig(*info);
+  if (!advice) return Annotate(options.model.string(), advice);
+  const auto sampler = ChooseSampler(options, *info, *advice);
+  if (!sampler) return Failure(sampler.error());
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;
   std::vector<int32_t> stop_ids;
@@ -103,7 +107,7 @@ Result<int> RunGenerate(const Options& options) {
     auto ids = EncodeChat(*tokenizer, *chat_template, Chat(std::vector<Message>{{Role::kUser, *text}}));
     if (!ids) return Failure(ids.error());
     prompt = std::move(*ids);
-    auto stops = FindStopIds(*info, *tokenizer, *chat_template);
+    auto stops = StopIds(*tokenizer, *chat_template, *advice);
     if (!stops) return Failure(stops.error());
     stop_ids = std::move(*stops);
   }
@@ -117,11 +121,11 @@ Result<int> RunGenerate(const Options& options) {
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
   const bool echo = options.echo && IsNoTemplate(*chat_template);
   for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
-  const auto ending = session->Generate(prompt, {options.sampler, stop_ids, options.max_tokens},
+  const auto ending = session->Generate(prompt, {*sampler, stop_ids, options.max_tokens},
                                         [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
   if (!ending) return Failure(ending.error());
-  PrintClosingLine(*info, *session, options.sampler.random.seed, Describe(*ending));
+  PrintClosingLine(*info, *session, options.seed, Describe(*ending));
   return *ending == Ending::kInterrupted ? ExitCodeOfSignal() : 0;
 }
 

@@ -36,11 +36,15 @@ Result<Identity> IdentityOf(const Options& options) {
   const auto weights = CachedDigestOfWeights(options.model);
   if (!weights) return Failure(weights.error());
   identity.weights = *weights;
-  const auto tokenizer = options.tokenizer.value_or(FolderOfModel(options.model) / "tokenizer.model");
-  if (std::error_code ignored; std::filesystem::exists(tokenizer, ignored)) {
+  const std::filesystem::path folder = FolderOfModel(options.model);
+  const auto tokenizers = options.tokenizer ? std::vector{*options.tokenizer}
+                                            : std::vector{folder / "tokenizer.json", folder / "tokenizer.model"};
+  for (const std::filesystem::path& tokenizer : tokenizers) {  // the first that there is, as Tokenizer::Load has it
+    if (std::error_code ignored; !std::filesystem::exists(tokenizer, ignored)) continue;
     const auto digest = DigestOfFile(tokenizer);
     if (!digest) return Failure(digest.error());
     identity.tokenizer = *digest;
+    break;
   }
   return identity;
 }

@@ -22,6 +22,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
+#include "skald/text/generation_config.h"
 #include "skald/text/marked_text.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/text/templates/built_in.h"
@@ -91,12 +92,11 @@ inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const
 inline Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
                                        std::span<const int32_t> cached);
 
-// Returns the ids that end the model's turn: the end of text in `generation_config`, which is the content of the file
-// of that name or empty; the tokenizer's own; those that the template is known by. Stop when one is sampled, and do not
-// feed it to the model: EncodeNextTurn brings it. Errors name the file: kDataLoss for what is no JSON, or an id that
-// the tokenizer does not have.
+// Returns the ids that end the model's turn: those that its publisher names; the tokenizer's own; those that the
+// template is known by. Stop when one is sampled, and do not feed it to the model: EncodeNextTurn brings it. Error:
+// kDataLoss for an id that the tokenizer does not have.
 inline Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                            std::string_view generation_config = {});
+                                            const GenerationConfig& advice = {});
 
 // Returns the name of the built-in template that the special pieces of `tokenizer` tell of, or "none". Llama 2,
 // TinyLlama and the first Mistral models have no pieces of their own for chats, so they cannot be told apart.
@@ -306,7 +306,7 @@ inline Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTem
 }
 
 inline Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                            std::string_view generation_config) {
+                                            const GenerationConfig& advice) {
   return NoThrow("the ids that end a turn", [&]() -> Result<std::vector<int32_t>> {
     std::vector<int32_t> ids;
     const auto add = [&](int32_t id) {
@@ -320,20 +320,13 @@ inline Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const Ch
     for (const std::string& name : names) {
       if (const auto id = tokenizer.SpecialId(name)) add(*id);
     }
-    if (!generation_config.empty()) {
-      const auto config = nlohmann::json::parse(generation_config, nullptr, /*allow_exceptions=*/false);
-      const auto refuse = [](std::string_view what) {
-        return Fail(ErrorCode::kDataLoss, Concat({"generation_config.json: ", what}));
-      };
-      if (!config.is_object()) return refuse("not valid JSON, expected an object");
-      const auto end = config.value("eos_token_id", nlohmann::json());
-      nlohmann::json single = nlohmann::json::array();
-      if (!end.is_null() && !end.is_array()) single.push_back(end);
-      for (const nlohmann::json& id : end.is_array() ? end : single) {
-        const bool is_id = id.is_number_integer() && id >= 0 && id < tokenizer.vocab_size();
-        if (!is_id) return refuse("eos_token_id must be an id of the tokenizer, or a list of them");
-        add(id.get<int32_t>());
+    for (const int32_t id : advice.eos_ids) {
+      if (static_cast<size_t>(id) >= tokenizer.vocab_size()) {
+        return Fail(ErrorCode::kDataLoss, "generation_config.json: eos_token_id " + std::to_string(id) +
+                                              " is beyond the tokenizer's vocabulary of " +
+                                              std::to_string(tokenizer.vocab_size()));
       }
+      add(id);
     }
     if (const auto id = tokenizer.eos_id()) add(*id);
     return ids;
