@@ -26,6 +26,10 @@ Result<Tokenizer> OpenTokenizer(const std::filesystem::path& path) {
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   auto tokenizer = options.tokenizer ? OpenTokenizer(*options.tokenizer) : info.load_tokenizer();
+  if (!tokenizer && tokenizer.error().code == ErrorCode::kNotFound) {
+    return Fail(ErrorCode::kNotFound,
+                tokenizer.error().message + "; 'skald generate --token-ids' runs the model without a tokenizer");
+  }
   if (!tokenizer) return tokenizer;
   const auto path = options.tokenizer.value_or(options.model);
   if (auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size)); !fits)
