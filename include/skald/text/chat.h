@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -127,7 +128,9 @@ inline Result<void> CheckPieces(const Tokenizer& tokenizer, const ChatTemplatePa
 
 inline Result<void> CheckMarks(const ChatTemplateParts& parts, const nlohmann::ordered_json& messages) {
   for (const auto& message : messages) {
-    if (!message.is_object() || message.value("role", nlohmann::ordered_json()) == "assistant") continue;
+    if (!message.is_object()) continue;
+    const auto role = message.find("role");
+    if (role != message.end() && role->is_string() && role->get_ref<const std::string&>() == "assistant") continue;
     const auto content = message.find("content");
     if (content == message.end() || !content->is_string()) continue;
     for (const std::string& mark : parts.marks) {
@@ -152,29 +155,54 @@ inline MarkedText WithPlainMarks(const MarkedText& text, const std::vector<std::
   return plain;
 }
 
-// The variables of a rendering; what is named twice is the caller's.
-inline nlohmann::ordered_json ChatVariables(const Tokenizer& tokenizer, const ChatTemplateParts& parts,
-                                            const Chat& chat) {
-  auto variables = nlohmann::ordered_json::object();
-  const std::pair<const char*, std::optional<int32_t>> pieces[] = {{"bos_token", tokenizer.bos_id()},
-                                                                   {"eos_token", tokenizer.eos_id()},
-                                                                   {"unk_token", tokenizer.unk_id()},
-                                                                   {"pad_token", tokenizer.pad_id()}};
-  for (const auto& [name, id] : pieces) {
-    const auto piece = id ? tokenizer.IdToPiece(*id) : Result<std::string_view>("");
-    if (id && piece) variables[name] = *piece;
+// The variables of a rendering, in an order in which the last one of a name counts, and what they refer to beside the
+// chat and the template.
+class ChatVariables {
+ public:
+  ChatVariables(const Tokenizer& tokenizer, const ChatTemplateParts& parts, const Chat& chat) {
+    const std::optional<int32_t> ids[] = {tokenizer.bos_id(), tokenizer.eos_id(), tokenizer.unk_id(),
+                                          tokenizer.pad_id()};
+    for (size_t i = 0; i < std::size(ids); ++i) {
+      const std::string_view name = jinja::kSpecialTokenNames[i];
+      const auto known = parts.special_tokens.find(name);
+      const auto piece = ids[i] ? tokenizer.IdToPiece(*ids[i]) : Result<std::string_view>("");
+      if (known != parts.special_tokens.end() || !ids[i] || !piece) continue;
+      pieces_[i] = *piece;
+      list_.emplace_back(name, &pieces_[i]);
+    }
+    Add(parts.special_tokens, /*with_null=*/false);
+    list_.emplace_back("messages", &chat.messages);
+    list_.emplace_back("tools", &chat.tools);
+    list_.emplace_back("documents", &chat.documents);
+    add_generation_prompt_ = chat.add_generation_prompt;
+    list_.emplace_back("add_generation_prompt", &add_generation_prompt_);
+    Add(chat.variables, /*with_null=*/true);
   }
-  for (const auto& [name, spelling] : parts.special_tokens.items()) {
-    variables.erase(name);
-    if (!spelling.is_null()) variables[name] = spelling;
+  ChatVariables(const ChatVariables&) = delete;
+  ChatVariables& operator=(const ChatVariables&) = delete;
+
+  const TemplateVariables& list() const { return list_; }
+
+  // The spelling of BOS, or an empty text.
+  std::string_view Bos() const {
+    const auto bos =
+        std::find_if(list_.rbegin(), list_.rend(), [](const auto& variable) { return variable.first == "bos_token"; });
+    if (bos == list_.rend() || !bos->second->is_string()) return {};
+    return bos->second->get_ref<const std::string&>();
   }
-  variables["messages"] = chat.messages;
-  variables["tools"] = chat.tools;
-  variables["documents"] = chat.documents;
-  variables["add_generation_prompt"] = chat.add_generation_prompt;
-  for (const auto& [name, value] : chat.variables.items()) variables[name] = value;
-  return variables;
-}
+
+ private:
+  void Add(const nlohmann::ordered_json& variables, bool with_null) {
+    if (!variables.is_object()) return;
+    for (auto variable = variables.begin(); variable != variables.end(); ++variable) {
+      if (with_null || !variable.value().is_null()) list_.emplace_back(variable.key(), &variable.value());
+    }
+  }
+
+  nlohmann::ordered_json pieces_[4];  // no objects or arrays, which could not be taken apart without memory
+  nlohmann::ordered_json add_generation_prompt_;
+  TemplateVariables list_;
+};
 
 // Ids as text, step by step. Special pieces are no text: they stand between stretches of it.
 class IdsAsText {
@@ -268,16 +296,13 @@ inline Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTempl
     }
     if (Result<void> valid = internal::CheckPieces(tokenizer, parts); !valid) return Failure(valid.error());
     if (Result<void> valid = internal::CheckMarks(parts, chat.messages); !valid) return Failure(valid.error());
-    const auto variables = internal::ChatVariables(tokenizer, parts, chat);
-    const bool has_tools = !chat.tools.is_null();
-    Result<MarkedText> text = chat_template.Render(variables, chat.options,
-                                                   !chat.template_name.empty() ? chat.template_name
-                                                   : has_tools                 ? "tool_use"
-                                                                               : "");
+    const internal::ChatVariables variables(tokenizer, parts, chat);
+    const std::string_view name = chat.template_name;
+    Result<MarkedText> text =
+        chat_template.Render(variables.list(), chat.options, name.empty() && !chat.tools.is_null() ? "tool_use" : name);
     if (text && !parts.marks.empty()) text = internal::WithPlainMarks(*text, parts.marks);
-    const auto bos = variables.find("bos_token");
-    if (!text || !parts.adds_bos || bos == variables.end() || !bos->is_string()) return text;
-    const auto& spelling = bos->get_ref<const std::string&>();
+    const std::string_view spelling = variables.Bos();
+    if (!text || !parts.adds_bos || spelling.empty()) return text;
     if (text->text().starts_with(spelling) && text->IsTemplates(0, spelling.size())) return text;
     MarkedText with_bos(spelling, Author::kTemplate);
     with_bos.Append(*text);

@@ -30,6 +30,10 @@
 
 namespace skald {
 
+// Variables of a rendering by name. What they refer to must outlive the call. (JSON values cannot be copied, nor taken
+// apart again, where memory runs out, so a rendering does neither.)
+using TemplateVariables = std::vector<std::pair<std::string_view, const nlohmann::ordered_json*>>;
+
 struct RenderOptions {
   std::optional<WallTime> now = {};  // what strftime_now tells; without it templates find no such function
   TemplateLimits limits = {};
@@ -65,6 +69,10 @@ class ChatTemplate {
   // and well-known roles (variables.h). The program is the one named in `named_sources` or else the main one.
   // Errors: kInvalidArgument, with the line, for what the program complains of or cannot do; kOutOfRange for a limit.
   Result<MarkedText> Render(const nlohmann::ordered_json& variables, const RenderOptions& options = {},
+                            std::string_view name = {}) const;
+
+  // The same with variables that do not lie in one object. The last one of a name counts.
+  Result<MarkedText> Render(const TemplateVariables& variables, const RenderOptions& options = {},
                             std::string_view name = {}) const;
 
   const ChatTemplateParts& parts() const { return content_->parts; }
@@ -116,14 +124,27 @@ inline Result<ChatTemplate> ChatTemplate::Make(std::string_view source, ChatTemp
 
 inline Result<MarkedText> ChatTemplate::Render(const nlohmann::ordered_json& variables, const RenderOptions& options,
                                                std::string_view name) const {
+  return NoThrow("the chat template", [&] {
+    TemplateVariables list;
+    if (variables.is_object()) {
+      for (auto variable = variables.begin(); variable != variables.end(); ++variable) {
+        list.emplace_back(variable.key(), &variable.value());
+      }
+    }
+    return Render(list, options, name);
+  });
+}
+
+inline Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variables, const RenderOptions& options,
+                                               std::string_view name) const {
   return NoThrow("the chat template", [&]() -> Result<MarkedText> {
     const internal::jinja::Program* const named = Find(name);
     internal::jinja::Machine machine(options.limits);
     machine.now = options.now;
     internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
     internal::jinja::VariableReader reader(machine);
-    for (const auto& [variable, value] : variables.items()) {
-      interpreter.SetVariable(variable, reader.ReadVariable(variable, value));
+    for (const auto& [variable, value] : variables) {
+      interpreter.SetVariable(variable, reader.ReadVariable(variable, *value));
     }
     MarkedText text = interpreter.Render();
     if (machine.ok()) return text;
