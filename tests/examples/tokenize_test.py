@@ -7,11 +7,10 @@ usage: tokenize_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repo
 
 import json
 import pathlib
-import re
 import shutil
 import unittest
 
-from skald_program import Terminal, TestCase
+from skald_program import TestCase
 
 BYTE_LEVEL = pathlib.Path("tests/text/data/byte_level").resolve()
 TOKENIZER = ("--tokenizer", BYTE_LEVEL / "tokenizer.json")

@@ -40,7 +40,6 @@ ROOMS = {
     "configs": ["", "readers", "families", "form"],
     "text": ["", "templates", "tokenizers"],
     "cache": ["steps", "", "blocks", "form"],
-    "text": ["", "templates"],
     "base": ["files", "json", "threads", "numbers", ""],
 }
 FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/text/marked_text.h"}
