@@ -51,6 +51,14 @@ It prints the metadata, the Config that the model runs with or why there is
 none, and the name, type, shape and size of every tensor; of a packed file also
 what it was packed from. No weights are read.)";
 
+inline constexpr const char* kTokenizeFooter = R"(Examples:
+  skald tokenize --model ~/llama-3.2-1b "Hello, world"
+  skald tokenize --tokenizer tokenizer.json --ids < story.txt
+  skald tokenize --model qwen3-0.6b.gguf --parse-special "<|im_start|>user"
+  skald tokenize --model ~/gemma-2-2b --token-ids 2,4521
+A line for each token: its id, its piece of the text, and whether it is special.
+On a terminal pieces are coloured in turns; NO_COLOR=1 leaves them plain.)";
+
 inline constexpr const char* kPackFooter = R"(Examples:
   skald pack ~/gemma-2-2b-it gemma.packed
   skald pack tinyllama-1.1b-chat.gguf tinyllama.packed

@@ -11,10 +11,12 @@
 #include "known_configs.h"
 #include "skald/base/files/small_file.h"
 #include "skald/cache/form/runtime_config.h"
+#include "skald/configs/form/config_text.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
 #include "skald/model/load_any.h"
 #include "skald/text/gguf_tokenizer.h"
+#include "skald/text/templates/published.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
 
@@ -44,13 +46,14 @@ std::string NameIn(ConfigList<Configs...>, const DescribedModel& model) {
   return name;
 }
 
-Result<ModelInfo> InfoOf(const std::filesystem::path& path, DType weight_type, ReadModelFile read_file) {
+Result<ModelInfo> InfoOf(const std::filesystem::path& path, DType weight_type, ReadModelFile read_file,
+                         std::function<Result<Tokenizer>()> load_tokenizer) {
   auto model = DescribeModel(path);
   if (!model) return Failure(model.error());
   std::string name = NameIn(KnownConfigs{}, *model);
   const uint32_t trained_context = TrainedContext(read_file);
-  return ModelInfo{std::move(model->spec), model->model_type, std::move(name),
-                   trained_context,        weight_type,       std::move(read_file)};
+  return ModelInfo{std::move(model->spec), model->model_type,        std::move(name), trained_context, weight_type,
+                   std::move(read_file),   std::move(load_tokenizer)};
 }
 
 Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
@@ -58,7 +61,7 @@ Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / name;
     return ReadSmallFile(path, kMaxModelFileBytes);
   };
-  return InfoOf(folder, DType::kBF16, read_file);
+  return InfoOf(folder, DType::kBF16, read_file, [folder] { return Tokenizer::Load(folder); });
 }
 
 Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
@@ -70,13 +73,20 @@ Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
     if (!content) return Failure(content.error());
     return std::string(*content);
   };
-  return InfoOf(path, weight_type, read_file);
+  return InfoOf(path, weight_type, read_file, [path, read_file]() -> Result<Tokenizer> {
+    const auto bytes = read_file(kTokenizerFile);
+    if (!bytes) return Failure(bytes.error());
+    auto tokenizer = Tokenizer::Parse(*bytes);
+    if (!tokenizer) return Annotate(path.string(), tokenizer);
+    return tokenizer;
+  });
 }
 
 // What the metadata of a GGUF file tell, as the files that tell it in a folder.
 Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view name) {
-  if (name == "tokenizer.model") return SentencePieceFromGguf(metadata);
-  if (name == "chat_template.jinja" && !JinjaFromGguf(metadata).empty()) return std::string(JinjaFromGguf(metadata));
+  if (name == "tokenizer_config.json") {
+    if (auto config = TokenizerConfigFromGguf(metadata)) return *std::move(config);
+  }
   if (name == "config.json") {
     const json& values = metadata.values;
     const auto& architecture = values["general.architecture"].get_ref<const std::string&>();
@@ -91,10 +101,15 @@ Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
   if (!opened) return Failure(opened.error());
   // The metadata lie in the file, which stays open for them.
   const auto checkpoint = std::make_shared<const Checkpoint>(std::move(*opened));
-  return InfoOf(path, DType::kBF16, [path, checkpoint](std::string_view name) -> Result<std::string> {
+  const auto read_file = [path, checkpoint](std::string_view name) -> Result<std::string> {
     auto content = FileFromGguf(checkpoint->gguf()->metadata(), name);
     if (!content) return Annotate(path.string(), content);
     return content;
+  };
+  return InfoOf(path, DType::kBF16, read_file, [path, checkpoint]() -> Result<Tokenizer> {
+    auto tokenizer = TokenizerFromGguf(checkpoint->gguf()->metadata());
+    if (!tokenizer) return Annotate(path.string(), tokenizer);
+    return tokenizer;
   });
 }
 
@@ -131,6 +146,17 @@ std::optional<std::string> WhyNoConfig(const std::filesystem::path& path) {
   }
   const auto found = FindConfig(KnownConfigs{}, *model);
   return found ? std::nullopt : std::optional(path.string() + ": " + found.error().message);
+}
+
+Result<std::string> ConfigOf(const std::filesystem::path& path) {
+  auto model = DescribeModel(path);
+  if (!model) return Failure(model.error());
+  if (model->model_type == kPackedModelType) model->model_type = {};
+  std::error_code ignored;  // a path that cannot be made absolute names the model as it is
+  const auto whole = std::filesystem::absolute(FolderOfModel(path), ignored).lexically_normal();
+  const auto named = whole.has_filename() ? whole : whole.parent_path();
+  const auto name = std::filesystem::is_directory(named, ignored) ? named.filename() : named.stem();
+  return ConfigText(*model, name.native());
 }
 
 Result<ModelSpec> FindModelByName(std::string_view name) {

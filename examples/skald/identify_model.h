@@ -18,12 +18,16 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
+#include "skald/text/tokenizer.h"
 
 namespace skald::program {
 
 // Returns the content of a small file that goes with the weights, by its name in the folders of Hugging Face. Errors:
 // kNotFound where there is none, kUnsupported or kDataLoss where metadata do not make one.
 using ReadModelFile = std::function<Result<std::string>(std::string_view name)>;
+
+// The name under which packed files keep the model's tokenizer, in the form that opens at once.
+inline constexpr std::string_view kTokenizerFile = "tokenizer.skald";
 
 // What is known of a model before any weights are read.
 struct ModelInfo {
@@ -33,6 +37,7 @@ struct ModelInfo {
   uint32_t trained_context;  // tokens; 0 if no file says
   DType weight_type;         // to load the weights as, unless the user wants others: of a packed file, the only one
   ReadModelFile read_file;
+  std::function<Result<Tokenizer>()> load_tokenizer;  // the one that comes with the model
 };
 
 // Errors: nothing at `path` says what the model is, or it is none that Skald runs.
@@ -43,6 +48,9 @@ std::filesystem::path FolderOfModel(const std::filesystem::path& path);
 
 // Returns what the model at `path` has no known Config for, the nearest one with what differs; nothing if there is one.
 std::optional<std::string> WhyNoConfig(const std::filesystem::path& path);
+
+// Returns the Config of the model at `path` as C++, to paste into a program that is to compile this model alone.
+Result<std::string> ConfigOf(const std::filesystem::path& path);
 
 // Returns the spec of the known Config of this name. Error: there is none.
 Result<ModelSpec> FindModelByName(std::string_view name);

@@ -13,6 +13,7 @@
 #include "commands/inspect.h"
 #include "commands/pack.h"
 #include "commands/store.h"
+#include "commands/tokenize.h"
 #include "identify_model.h"
 #include "options.h"
 #include "skald/base/no_throw.h"
@@ -37,6 +38,8 @@ Result<int> RunCommand(const Options& options) {
       return ListModels();
     case Command::kBench:
       return RunBench(options);
+    case Command::kTokenize:
+      return RunTokenize(options);
     case Command::kPack:
       return RunPack(options);
     case Command::kInspect:

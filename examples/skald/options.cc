@@ -17,6 +17,7 @@
 
 #include "help_footers.h"
 #include "skald/base/version.h"
+#include "skald/text/templates/built_in.h"
 #include "terminal/messages.h"
 
 namespace skald::program {
@@ -56,12 +57,6 @@ DType ParseDType(std::string name) {
   throw CLI::ValidationError("--dtype", "there is no element type " + name);
 }
 
-std::vector<std::string> TemplateNames() {
-  std::vector<std::string> names;
-  for (const auto& [name, chat_template] : kChatTemplateNames) names.emplace_back(name);
-  return names;
-}
-
 const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
                              std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
 
@@ -75,6 +70,12 @@ LogitBias ParseLogitBias(const std::string& text) {
   throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
 }
 
+std::pair<std::string, std::string> ParseVariable(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != 0 && equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
+  throw CLI::ValidationError("--set", "expected NAME=JSON, got " + text);
+}
+
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
   command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
@@ -86,11 +87,9 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option_function<std::string>(
-          "--chat-template",
-          [&options](const std::string& name) { options.chat_template = *ChatTemplateFromName(name); },
-          std::string("How messages become a prompt (default: ") + default_template + ")")
-      ->check(CLI::IsMember(TemplateNames()))
+      .add_option("--chat-template", options.chat_template,
+                  std::string("How messages become a prompt (default: ") + default_template + ")")
+      ->check(CLI::IsMember(BuiltInTemplateNames()))
       ->type_name("NAME")
       ->group(group);
   command
@@ -149,31 +148,51 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
 }
 
 void AddSamplingOptions(CLI::App& command, Options& options) {
-  SamplerSettings& sampler = options.sampler;
   const char* const group = "Sampling";
-  const auto add = [&](const char* name, auto& value, const char* help) {
-    return command.add_option(name, value, help)->check(Given())->capture_default_str()->type_name("X")->group(group);
+  command.add_option("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
+      ->check(Within(1, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("X")
+      ->group(group);
+  const auto add = [&]<class T>(const char* name, T SamplerSettings::*member, const char* help) {
+    const auto choose = [&options, member](const T& value) {
+      options.sampling.push_back([member, value](SamplerSettings& sampler) { sampler.*member = value; });
+    };
+    return command.add_option_function<T>(name, choose, help)->check(Given())->type_name("X")->group(group);
   };
-  add("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")->check(Within(1, kMaxTokens));
-  add("--temperature", sampler.temperature, "Below 1 tamer, above 1 wilder; 0 is greedy");
-  add("--top-k", sampler.top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
-  add("--top-p", sampler.top_p, "Only the most likely tokens, X of all probability");
-  add("--min-p", sampler.min_p, "Only tokens at least X times as likely as the likeliest");
-  add("--repetition-penalty", sampler.repetition_penalty, "Logits of recent tokens are divided by X");
-  add("--presence-penalty", sampler.presence_penalty, "X is taken from logits of recent tokens");
-  add("--frequency-penalty", sampler.frequency_penalty, "The same, for each occurrence");
-  add("--penalty-window", sampler.penalty_window, "How many tokens count as recent")->check(Within(0, kMaxTokens));
+  using Settings = SamplerSettings;
+  add("--temperature", &Settings::temperature,
+      "Below 1 tamer, above 1 wilder; 0 is greedy. The default\nof this and"
+      " of the next four is what the model's\ngeneration_config.json advises, else 0.8, 40, 0.95, 0, 1");
+  add("--top-k", &Settings::top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
+  add("--top-p", &Settings::top_p, "Only the most likely tokens, X of all probability");
+  add("--min-p", &Settings::min_p, "Only tokens at least X times as likely as the likeliest");
+  add("--repetition-penalty", &Settings::repetition_penalty, "Logits of recent tokens are divided by X");
+  add("--presence-penalty", &Settings::presence_penalty, "X is taken from logits of recent tokens (default: 0)");
+  add("--frequency-penalty", &Settings::frequency_penalty, "The same, for each occurrence (default: 0)");
+  add("--penalty-window", &Settings::penalty_window, "How many tokens count as recent (default: 64)")
+      ->check(Within(0, kMaxTokens));
   command
       .add_option_function<std::vector<std::string>>(
           "--logit-bias",
-          [&sampler](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) sampler.logit_bias.push_back(ParseLogitBias(text));
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              options.sampling.push_back(
+                  [bias = ParseLogitBias(text)](SamplerSettings& sampler) { sampler.logit_bias.push_back(bias); });
+            }
           },
           "Added to a token's logit; -inf bans the token. Repeatable")
       ->type_name("ID=VALUE")
       ->type_size(1)
       ->group(group);
-  command.add_option("--seed", options.seed, "Makes a text repeatable (default: a random one)")
+  command
+      .add_option_function<uint64_t>(
+          "--seed",
+          [&options](uint64_t seed) {
+            options.seed = seed;
+            options.chose_seed = true;
+          },
+          "Makes a text repeatable (default: a random one)")
       ->check(Within(0, std::numeric_limits<uint64_t>::max()))
       ->type_name("N")
       ->group(group);
@@ -206,6 +225,25 @@ void AddPromptOptions(CLI::App& command, Options& options) {
       throw CLI::ValidationError("give only one of --prompt, --prompt-file and --token-ids");
     }
   });
+}
+
+void AddTokenizeOptions(CLI::App& command, Options& options) {
+  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+      ->type_name("PATH");
+  command.add_option("--tokenizer", options.tokenizer, "Only a tokenizer: tokenizer.json, tokenizer.model, GGUF file")
+      ->type_name("FILE");
+  CLI::Option* const text = command.add_option("TEXT", options.prompt, "Text (default: standard input)")->type_name("");
+  command.add_option("-f,--prompt-file", options.prompt_file, "Text from a file; - is stdin")
+      ->type_name("FILE")
+      ->excludes(text);
+  command.add_option("--token-ids", options.token_ids, "Ids to look up instead of a text: 1,2,3")
+      ->delimiter(',')
+      ->check(Given())
+      ->type_name("ID")
+      ->excludes(text);
+  command.add_flag("--parse-special", options.parse_special, "Names of special tokens in the text are these tokens");
+  command.add_flag("--add-special", options.add_special, "With what goes around a text, such as BOS");
+  command.add_flag("--ids", options.only_ids, "Only the ids, as 'skald generate --token-ids' takes them");
 }
 
 void AddPackOptions(CLI::App& command, Options& options) {
@@ -288,6 +326,15 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   chat.add_option("--system", options.system, "What the model is told before the first message")
       ->type_name("TEXT")
       ->group("Prompt");
+  chat.add_option_function<std::vector<std::string>>(
+          "--set",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) options.variables.push_back(ParseVariable(text));
+          },
+          "A variable of the chat template: enable_thinking=false.\nRepeatable")
+      ->type_name("NAME=JSON")
+      ->type_size(1)
+      ->group("Prompt");
   AddModelOptions(chat, "what the model suggests", options);
   chat.footer(kChatFooter);
 
@@ -303,6 +350,9 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
       ->type_name("");
   inspect.add_flag("--config", options.only_config, "Print only the model's Config, as C++ to paste into a program");
   inspect.footer(kInspectFooter);
+  CLI::App& tokenize = *app.add_subcommand("tokenize", "Show the tokens of a text");
+  AddTokenizeOptions(tokenize, options);
+  tokenize.footer(kTokenizeFooter);
   CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
   AddPackOptions(pack, options);
   pack.footer(kPackFooter);
@@ -316,8 +366,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models, inspect, pack, bench and store");
-    const auto valid = ValidateSettings(options.sampler, std::numeric_limits<int32_t>::max());
+      throw CLI::RequiredError("One of the commands generate, chat, models, inspect, tokenize, pack, bench and store");
+    SamplerSettings chosen;
+    for (const SamplerChoice& choose : options.sampling) choose(chosen);
+    const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());
     if (!valid) throw CLI::ValidationError(valid.error().message);
   } catch (const CLI::Success& help) {
     return app.exit(help);
@@ -329,10 +381,11 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   if (chat.parsed()) options.command = Command::kChat;
   if (models.parsed()) options.command = Command::kModels;
   if (inspect.parsed()) options.command = Command::kInspect;
+  if (tokenize.parsed()) options.command = Command::kTokenize;
   if (pack.parsed()) options.command = Command::kPack;
   if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;
-  options.sampler.random.seed = options.seed.value_or(std::random_device{}());
+  if (!options.chose_seed) options.seed = std::random_device{}();
   options.show_progress |= isatty(STDERR_FILENO) == 1;
   return options;
 }

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,7 +19,6 @@
 #include "skald/cache/form/runtime_config.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/settings.h"
-#include "skald/text/chat_template.h"
 
 namespace skald::program {
 
@@ -27,7 +28,7 @@ inline constexpr int kExitUsage = 2;
 // More text than any model's context takes: prompts, lines of a chat.
 inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
-enum class Command { kGenerate, kChat, kModels, kInspect, kPack, kBench, kStore };
+enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore };
 
 // What is measured: every combination of these.
 struct BenchOptions {
@@ -42,27 +43,32 @@ struct BenchOptions {
   std::filesystem::path json;  // empty: none
 };
 
+// Sets one of the sampler's settings.
+using SamplerChoice = std::function<void(SamplerSettings&)>;
+
 struct Options {
   Command command = Command::kGenerate;
 
   std::filesystem::path model = SKALD_DEMO_MODEL;
   std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
-  std::optional<ChatTemplate> chat_template;       // unset: none to generate, guessed to chat
+  std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat
   bool show_progress = false;
 
   // One of three to generate: text, a file with text ("-" is stdin), or ids.
   std::optional<std::string> prompt;
   std::optional<std::filesystem::path> prompt_file;
   std::vector<int32_t> token_ids;
-  bool echo = true;    // the prompt comes first in the output
-  std::string system;  // message before the first one of a chat
+  bool echo = true;                                            // the prompt comes first in the output
+  std::string system;                                          // message before the first one of a chat
+  std::vector<std::pair<std::string, std::string>> variables;  // of the chat template, as JSON
 
   std::optional<std::filesystem::path> prompt_cache;  // folder with prompts computed before
   std::optional<std::filesystem::path> session;       // file with the chat to go on with, and to keep it in
 
   size_t max_tokens = 256;
-  SamplerSettings sampler = {.temperature = 0.8f, .top_k = 40, .top_p = 0.95f};
-  std::optional<uint64_t> seed;  // unset: a random one. In either case it is in `sampler` too
+  std::vector<SamplerChoice> sampling;  // what the user chose, over what the model's publisher advises
+  uint64_t seed = 0;
+  bool chose_seed = false;  // else it is a random one
 
   std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
@@ -73,6 +79,9 @@ struct Options {
   std::filesystem::path packed;        // the file to pack into, or to verify
 
   bool only_config = false;  // inspect: print the Config, and nothing else
+
+  // tokenize: names of special tokens in the text become these tokens; those that go around a text do; no pieces.
+  bool parse_special = false, add_special = false, only_ids = false;
 
   BenchOptions bench;
 

@@ -24,49 +24,7 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
   return text.str();
 }
 
-// The tokenizer that comes with the model.
-Result<Tokenizer> ReadTokenizer(const std::filesystem::path& model, const ModelInfo& info) {
-  const auto bytes = info.read_file("tokenizer.model");
-  if (bytes) {
-    auto tokenizer = Tokenizer::Parse(*bytes);
-    if (!tokenizer) return Annotate(model.string() + ": tokenizer.model", tokenizer);
-    return tokenizer;
-  }
-  if (!info.read_file("tokenizer.json")) return Failure(bytes.error());
-  return Fail(bytes.error().code,
-              model.string() + " has no tokenizer.model: only SentencePiece tokenizers can be read, not " +
-                  "tokenizer.json; 'skald generate --token-ids' runs the model without a tokenizer");
-}
-
 }  // namespace
-
-Result<ModelInfo> FindModel(const Options& options) {
-  const auto info = IdentifyModel(options.model);
-  if (!info) return info;
-  if (auto valid = ValidateSettings(options.sampler, static_cast<size_t>(info->spec.vocab_size)); !valid)
-    return Failure(valid.error());
-  return info;
-}
-
-Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
-  auto tokenizer = options.tokenizer ? Tokenizer::Load(*options.tokenizer) : ReadTokenizer(options.model, info);
-  if (!tokenizer) return tokenizer;
-  const auto path = options.tokenizer.value_or(options.model);
-  if (auto fits = CheckVocabulary(*tokenizer, static_cast<size_t>(info.spec.vocab_size)); !fits)
-    return Annotate(path.string(), fits);
-  return tokenizer;
-}
-
-ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {
-  if (options.chat_template) return *options.chat_template;
-  const ChatTemplate guess = GuessChatTemplate(tokenizer);
-  if (guess != ChatTemplate::kNone) return guess;
-  for (const char* name : {"chat_template.jinja", "tokenizer_config.json"}) {
-    const ChatTemplate published = ChatTemplateFromJinja(info.read_file(name).value_or(""));
-    if (published != ChatTemplate::kNone) return published;
-  }
-  return ChatTemplate::kNone;
-}
 
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar) {
   return {.dtype = options.weight_type.value_or(info.weight_type),

@@ -9,28 +9,16 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "conversation/language_model.h"
 #include "conversation/session.h"
 #include "options.h"
 #include "skald/base/result.h"
-#include "skald/text/chat_template.h"
-#include "skald/text/tokenizer.h"
 #include "skald/weights/load_options.h"
 #include "terminal/progress_bar.h"
 
 namespace skald::program {
-
-// Finds out which model options.model holds, and checks that the sampler settings fit it.
-Result<ModelInfo> FindModel(const Options& options);
-
-// Loads the tokenizer of the model in options.model and checks that it fits. Errors say what else can be
-// done.
-Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
-
-// Returns the chat template that the user names, else the one that the tokenizer or the files that go with the model
-// tell of, else kNone.
-ChatTemplate ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
 
 // What the options say of loading, with `bar`, which must outlive it, to show progress.
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);

@@ -10,11 +10,11 @@
 
 #include "doctest/doctest.h"
 #include "skald/sampling/sampler.h"
-#include "skald/text/chat_template.h"
+#include "skald/text/chat.h"
 #include "skald/text/gguf_tokenizer.h"
-#include "skald/text/sentencepiece_writer.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/text/tokenizer.h"
+#include "skald/text/tokenizers/sentencepiece/sentencepiece_writer.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"
@@ -52,10 +52,12 @@ struct WithTokenizer {
   Tokenizer tokenizer = TestTokenizer("gemma_style");
   std::vector<int32_t> ids = MustEncode(tokenizer, kText);
   StreamDecoder decoder{tokenizer};
-  std::vector<Message> messages = {{Role::kSystem, "Be brief, whatever is asked of you."},
-                                   {Role::kUser, "Who was it that went to the mountain?"},
-                                   {Role::kAssistant, "It was a man of many names and few words."},
-                                   {Role::kUser, "And then?"}};
+  std::vector<Message> texts = {{Role::kSystem, "Be brief, whatever is asked of you."},
+                                {Role::kUser, "Who was it that went to the mountain?"},
+                                {Role::kAssistant, "It was a man of many names and few words."},
+                                {Role::kUser, "And then?"}};
+  Chat chat{texts};
+  ChatTemplate chat_template = *BuiltInTemplate("gemma");
 };
 
 template <class Call, class Look>
@@ -93,14 +95,12 @@ TEST_CASE("text is encoded and decoded, or there is an error, whichever allocati
       "Decode", [](WithTokenizer& scene) { return scene.tokenizer.Decode(scene.ids); },
       [](WithTokenizer&, const Result<std::string>& text) { return *text; });
   FailEachWithTokenizer(
-      "EncodeChat",
-      [](WithTokenizer& scene) { return EncodeChat(scene.tokenizer, ChatTemplate::kGemma, scene.messages); }, kIds);
+      "EncodeChat", [](WithTokenizer& scene) { return EncodeChat(scene.tokenizer, scene.chat_template, scene.chat); },
+      kIds);
   FailEachWithTokenizer(
       "EncodeNextTurn",
-      [](WithTokenizer& scene) {
-        return EncodeNextTurn(scene.tokenizer, ChatTemplate::kGemma, "What is it that you want, after all that?");
-      },
-      kIds);
+      [](WithTokenizer& scene) { return EncodeNextTurn(scene.tokenizer, scene.chat_template, scene.chat, scene.ids); },
+      [](const auto&, const auto& next) { return BytesIn(next->ids); });
 }
 
 // A stream of text, at any of its pieces.

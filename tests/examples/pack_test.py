@@ -51,7 +51,7 @@ class Pack(TestCase):
     def test_a_gguf_file_without_a_tokenizer_for_skald_runs_on_token_ids(self):
         self.run_skald("pack", self.write_gguf(**{"tokenizer.ggml.model": "gpt2"}), self.packed)
         self.assertRegex(self.text("--model", self.packed, "--token-ids", "2,300", "-n", 3), r"\A2,300,")
-        self.refused(1, ".*demo.packed: has no tokenizer.model packed into it", "chat", "--model", self.packed)
+        self.refused(1, ".*demo.packed: has no tokenizer.skald packed into it", "chat", "--model", self.packed)
 
     def test_a_gguf_file_with_damaged_metadata_is_not_packed(self):
         damaged = self.write_gguf(**{"tokenizer.ggml.unknown_token_id": 5000})
@@ -67,7 +67,7 @@ class Pack(TestCase):
         self.run_skald("pack", DEMO, self.packed)
         out, _ = self.run_skald("inspect", self.packed)
         self.assertRegex(out, r"\A.*demo.packed: packed, to load as BF16\npacked from:\n  model.safetensors \d+ bytes\n"
-                              r"attached:\n  spec.json \d+ bytes\n  config.json \d+ bytes\n  tokenizer.model \d+ bytes\n")
+                              r"attached:\n  spec.json \d+ bytes\n  tokenizer.skald \d+ bytes\n  config.json \d+ bytes\n")
         self.assertRegex(out, r"\nConfig: demo\ntensors:\n  0 +BF16 +\[2048, 256\] +1048576 bytes\n")
         self.assertRegex(out, r"\n  all +\d+ tensors +\d+ elements +\d+ bytes\n\Z")
 

@@ -20,7 +20,7 @@ class Help(TestCase):
     def test_help_mentions_every_flag(self):
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
         self.assertGreater(len(flags), 20)
-        commands = ([], ["generate"], ["chat"], ["inspect"], ["pack"], ["bench"], ["store"])
+        commands = ([], ["generate"], ["chat"], ["inspect"], ["tokenize"], ["pack"], ["bench"], ["store"])
         helps = [self.run_skald(*command, "--help")[0] for command in commands]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
@@ -35,7 +35,7 @@ class Help(TestCase):
 
 class Mistakes(TestCase):
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, models, inspect, pack, bench and store is required")
+        self.refused(2, "One of the commands generate, chat, models, inspect, tokenize, pack, bench and store is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (
@@ -69,6 +69,7 @@ class Mistakes(TestCase):
                      "--token-ids", "1")
         self.refused(2, ".*--token-ids", "generate", "--token-ids", "1,x")
         self.refused(2, "--token-ids: expected a value", "generate", "--token-ids", "")
+        self.refused(2, "--set: expected NAME=JSON, got =1", "chat", "--set", "=1")
         self.refused(2, "DIR is required", "store")
         self.refused(2, "--shape excludes --model", "bench", "--shape", "demo", "--model", DEMO)
         self.refused(2, "--dtype: there is no element type Q9", "bench", "--dtype", "q9")
@@ -111,9 +112,9 @@ class Mistakes(TestCase):
                      OTHER_TOKENIZER)
         self.refused(1, ".*gemma needs the piece <start_of_turn>", "generate", "--chat-template", "gemma")
         (model / "tokenizer.model").unlink()
-        self.refused(1, ".*tokenizer.model: No such file or directory", "chat", "--model", model)
+        self.refused(1, ".*neither a tokenizer.json nor a SentencePiece model tokenizer.model.*--token-ids", "chat", "--model", model)
         (model / "tokenizer.json").write_text("{}")
-        self.refused(1, ".*only SentencePiece tokenizers.*--token-ids", "chat", "--model", model)
+        self.refused(1, ".*tokenizer.json: model is missing", "chat", "--model", model)
 
     def test_prompts_that_do_not_fit(self):
         model = self.copy_of_demo()

@@ -38,10 +38,11 @@ ROOMS = {
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],
+    "text": ["", "templates", "tokenizers"],
     "cache": ["steps", "", "blocks", "form"],
     "base": ["files", "json", "threads", "numbers", ""],
 }
-FOR_ALL_ROOMS = {"skald/kernels/args.h"}
+FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/text/marked_text.h"}
 
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
 # ordinary C++ and free for all.

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/sentencepiece_file.h"
 #include "skald/text/stream_decoder.h"
+#include "skald/text/tokenizers/sentencepiece/sentencepiece_file.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"
@@ -168,9 +168,13 @@ TEST_CASE("Options of the metadata are kept") {
   json metadata = SmallMetadata();
   CHECK(MustEncode(MustRebuild(metadata), "abba") == std::vector<int32_t>{5, 4, 3});
   CHECK(MustRebuild(metadata).bos_id() == 1);
+  CHECK(MustRebuild(metadata).Encode("a", ParseSpecial::kNo, AddSpecial::kYes).value() == std::vector<int32_t>{1, 3});
   metadata["tokenizer.ggml.add_bos_token"] = false;  // then prompts begin without it
   CHECK_FALSE(MustRebuild(metadata).bos_id());
   CHECK_FALSE(MustRebuild(metadata).eos_id());
+  metadata["tokenizer.ggml.eos_token_id"] = 2;
+  metadata["tokenizer.ggml.add_eos_token"] = true;
+  CHECK(MustRebuild(metadata).Encode("a", ParseSpecial::kNo, AddSpecial::kYes).value() == std::vector<int32_t>{3, 2});
 }
 
 TEST_CASE("Metadata without a usable tokenizer are refused by name") {
@@ -186,7 +190,7 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
   };
   CHECK(error_of("pre", "default") == "accepted");
   CHECK(error_of("model", nullptr) == "metadata: tokenizer.ggml.model is missing or null");
-  CHECK(error_of("model", "gpt2").find("tokenizer.ggml.model is \"gpt2\"; what Skald supports is \"llama\"") !=
+  CHECK(error_of("model", "bert").find("tokenizer.ggml.model is \"bert\"; what Skald supports is \"llama\"") !=
         std::string::npos);
   CHECK(error_of("tokens", nullptr) == "metadata: tokenizer.ggml.tokens is missing or null");
   CHECK(error_of("tokens", {2, 1}).find("tokens must be an array of 2 strings, but is an array of 2") !=
@@ -201,18 +205,6 @@ TEST_CASE("Metadata without a usable tokenizer are refused by name") {
   }
   CHECK(error_of("token_type", {1, 3, 3, 1, 1, 1}).find("the tokenizer in the metadata: ") == 0);
   CheckError(Rebuild(json::object()), ErrorCode::kNotFound, "tokenizer.ggml.model");
-}
-
-TEST_CASE("The chat template is told from the metadata") {
-  const auto told = [](const json& jinja) {
-    return ChatTemplateFromGguf(FileOf(json{{"tokenizer.chat_template", jinja}}).contents.metadata);
-  };
-  CHECK(told("{{ '<|assistant|>' }}") == ChatTemplate::kZephyr);
-  CHECK(told("[INST] <<SYS>>") == ChatTemplate::kLlama2);
-  CHECK(told("[INST] x [/INST]") == ChatTemplate::kMistral);
-  CHECK(told("{{ messages }}") == ChatTemplate::kNone);
-  CHECK(told(3) == ChatTemplate::kNone);
-  CHECK(ChatTemplateFromGguf({}) == ChatTemplate::kNone);
 }
 
 TEST_CASE("What is unknown reads the same all at once and in a stream, whether or not it is named") {

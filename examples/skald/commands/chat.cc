@@ -18,9 +18,10 @@
 
 #include "conversation/rescue.h"
 #include "conversation/saved_state.h"
+#include "model_text.h"
 #include "setup.h"
 #include "skald/base/no_throw.h"
-#include "skald/text/chat_template.h"
+#include "skald/text/chat.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/weights/packed_files/packed_source.h"
 #include "terminal/interrupt.h"
@@ -37,40 +38,30 @@ constexpr const char* kCommands =
 
 // The conversation as turns: a message and its answer. A turn begins where the answer before it ended, so any
 // turn but the first can be taken out and what is left is still a well-formed chat.
-class Chat {
+class Conversation {
  public:
-  Chat(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer, Session& session)
+  Conversation(const Options& options, const Tokenizer& tokenizer, Session& session, ChatTemplate chat_template,
+               Sampling sampling)
       : options_(options),
         tokenizer_(tokenizer),
         session_(session),
-        template_(ChooseChatTemplate(options, info, tokenizer)),
-        sampling_{options.sampler, StopIds(tokenizer, template_), options.max_tokens},
-        source_(DescribeSource(options.model)) {}
+        template_(std::move(chat_template)),
+        sampling_(std::move(sampling)),
+        source_(DescribeSource(options.model)) {
+    Begin();
+  }
 
   // The file that the conversation is kept in, if any.
   const std::optional<std::filesystem::path>& file() const { return file_; }
   uint64_t seed() const { return sampling_.settings.random.seed; }
 
-  ChatTemplate chat_template() const { return template_; }
-
   // Prints the answer to `message` as it comes.
   Result<void> Answer(const std::string& message) {
-    const auto prompt = Encode(message);
-    if (!prompt) return Failure(prompt.error());
-    if (auto room = MakeRoom(prompt->size()); !room) return room;
-    const uint32_t begin = session_.size();
-    sampling_.settings.random.stream = ++questions_;  // so that a message sent again gets another answer
-
-    StreamDecoder decoder(tokenizer_);
-    if (template_ == ChatTemplate::kNone) Prime(decoder, *prompt);
-    const auto print = [&](int32_t id) { return PrintText(decoder.Push(id).value_or("")); };
-    const auto ending = NoThrow("the answer", [&] { return session_.Generate(*prompt, sampling_, print); });
-    PrintText(decoder.Flush() + "\n");
-    if (!ending) {
-      static_cast<void>(session_.Rewind(begin));  // the answer so far must not become part of a turn
-      return Failure(ending.error());
-    }
-    if (session_.size() > begin) turns_.push_back(begin);
+    const auto ending = Ask(message);
+    // What got no answer must not become part of a turn.
+    if (!chat_.messages.empty() && chat_.messages.back()["role"] == "user")
+      chat_.messages.erase(chat_.messages.size() - 1);
+    if (!ending) return Failure(ending.error());
     if (*ending == Ending::kContextFull) Note("the context is full, which ended the answer");
     if (*ending == Ending::kInterrupted) Note("interrupted");
     return {};
@@ -78,13 +69,15 @@ class Chat {
 
   Result<void> Undo() {
     if (turns_.empty()) return Fail(ErrorCode::kFailedPrecondition, "there is no message to take back");
-    if (auto rewound = session_.Rewind(turns_.back()); !rewound) return rewound;
+    if (auto rewound = session_.Rewind(std::min(turns_.back(), session_.size())); !rewound) return rewound;
     turns_.pop_back();
+    EraseMessages(turns_.size());
     return {};
   }
 
   Result<void> Clear() {
     turns_.clear();
+    Begin();
     return session_.Rewind(0);
   }
 
@@ -105,8 +98,8 @@ class Chat {
     if (auto known = IdentifyModelOnce(); !known) return known;
     auto fork = session_.ForkCache();
     if (!fork) return Failure(fork.error());
-    SavedChat saved{std::move(*fork), session_.pending(), turns_, questions_, options_.sampler};
-    saved.sampler.random.seed = seed();
+    SavedChat saved{std::move(*fork),      session_.pending(), turns_,
+                    chat_.messages.dump(), questions_,         sampling_.settings};
     if (auto done = SaveChat(file, *owner_, saved); !done) return done;
     Note("saved to " + file.string());
     return {};
@@ -117,10 +110,15 @@ class Chat {
     if (auto known = IdentifyModelOnce(); !known) return known;
     auto saved = LoadChat(file, *owner_, session_.pool());
     if (!saved) return Failure(saved.error());
+    auto messages = nlohmann::ordered_json::parse(saved->messages, nullptr, /*allow_exceptions=*/false);
+    if (!messages.is_array() || messages.size() < 2 * saved->turns.size()) {
+      return Fail(ErrorCode::kDataLoss, file.string() + ": its messages do not belong to its turns");
+    }
     session_.Replace(std::move(saved->cache), std::move(saved->pending));
+    chat_.messages = std::move(messages);
     turns_ = std::move(saved->turns);
     questions_ = saved->questions;
-    if (!options_.seed) sampling_.settings.random.seed = saved->sampler.random.seed;
+    if (!options_.chose_seed) sampling_.settings.random.seed = saved->sampler.random.seed;
     file_ = file;
     Note("going on from " + file.string() + ": " + std::to_string(turns_.size()) + " messages, " +
          std::to_string(session_.size()) + " tokens");
@@ -153,16 +151,59 @@ class Chat {
     return {};
   }
 
-  Result<std::vector<int32_t>> Encode(const std::string& message) const {
-    if (turns_.empty()) {
-      std::vector<Message> messages = {{Role::kUser, message}};
-      if (!options_.system.empty()) messages.insert(messages.begin(), {Role::kSystem, options_.system});
-      return EncodeChat(tokenizer_, template_, messages);
+  // An empty chat, with the system's message if there is one.
+  void Begin() {
+    chat_ = Chat();
+    chat_.options = RenderOptionsNow();
+    for (const auto& [name, text] : options_.variables) {
+      const auto value = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+      chat_.variables[name] = value.is_discarded() ? nlohmann::ordered_json(text) : value;  // a bare word is a text
     }
-    // Without a template the message goes on with the text. Most tokenizers put a space before it by
-    // themselves.
-    const bool needs_space = template_ == ChatTemplate::kNone && tokenizer_.leading_space() == LeadingSpace::kKeep;
-    return EncodeNextTurn(tokenizer_, template_, (needs_space ? " " : "") + message);
+    if (!options_.system.empty()) chat_.Add(Role::kSystem, options_.system);
+  }
+
+  // Takes out the message and the answer of turn `i`, and of all later ones unless `only`.
+  void EraseMessages(size_t i, bool only = false) {
+    const auto begin = chat_.messages.begin() + static_cast<std::ptrdiff_t>(chat_.messages.size() - MessagesFrom(i));
+    chat_.messages.erase(begin, only ? begin + 2 : chat_.messages.end());
+  }
+  // The messages of turn `i` and all later ones: two of each turn, behind what the chat began with.
+  size_t MessagesFrom(size_t i) const {
+    const size_t first = !chat_.messages.empty() && chat_.messages[0]["role"] == "system" ? 1 : 0;
+    return chat_.messages.size() - std::min(chat_.messages.size(), first + 2 * i);
+  }
+
+  // Adds `message` and the answer to it to the chat.
+  Result<Ending> Ask(const std::string& message) {
+    // Without a template a message goes on with the text.
+    const bool goes_on = IsNoTemplate(template_) && !turns_.empty();
+    chat_.Add(Role::kUser, (goes_on ? " " : "") + message);
+    auto next = EncodeNextTurn(tokenizer_, template_, chat_, session_.ids());
+    if (!next) return Failure(next.error());
+    if (auto room = MakeRoom(*next); !room) return Failure(room.error());
+    if (next->keep < session_.size()) {
+      if (auto rewound = session_.Rewind(static_cast<uint32_t>(next->keep)); !rewound) return Failure(rewound.error());
+    }
+    for (uint32_t& turn : turns_) turn = std::min(turn, session_.size());
+    const uint32_t begin = session_.size();
+    sampling_.settings.random.stream = ++questions_;  // so that a message sent again gets another answer
+
+    StreamDecoder decoder(tokenizer_);
+    if (IsNoTemplate(template_)) Prime(decoder, next->ids);
+    std::string answer;
+    const auto print = [&](int32_t id) {
+      const std::string text = decoder.Push(id).value_or("");
+      answer += text;
+      return PrintText(text);
+    };
+    const auto ending = NoThrow("the answer", [&] { return session_.Generate(next->ids, sampling_, print); });
+    const std::string rest = decoder.Flush();
+    PrintText(rest + "\n");
+    if (!ending) static_cast<void>(session_.Rewind(begin));
+    if (!ending || session_.size() <= begin) return ending;
+    turns_.push_back(begin);
+    chat_.Add(Role::kAssistant, answer + rest);
+    return ending;
   }
 
   // Makes the answer go on with the text of `prompt`, with a space before its first word if it needs one.
@@ -170,10 +211,11 @@ class Chat {
     for (const int32_t id : prompt) static_cast<void>(decoder.Push(id));
   }
 
-  // Forgets the oldest turns until a prompt and an answer to it fit, or a prompt and a quarter of the
+  // Forgets the oldest turns until what comes `next` and an answer to it fit, or a prompt and a quarter of the
   // context. The first turn stays: it holds the system message, and models attend much to the very beginning.
-  Result<void> MakeRoom(size_t prompt_tokens) {
-    const size_t can_fit = session_.max_tokens() - std::min(session_.max_tokens(), EndOfTurn(0));
+  Result<void> MakeRoom(NextTurn& next) {
+    const size_t prompt_tokens = next.ids.size();
+    const size_t can_fit = session_.max_tokens() - std::min<size_t>(session_.max_tokens(), EndOfTurn(0));
     if (prompt_tokens > can_fit) {
       return Fail(ErrorCode::kOutOfRange, "the message has " + std::to_string(prompt_tokens) + " tokens, but at most " +
                                               std::to_string(can_fit) + " fit (see --max-context and /clear)");
@@ -182,15 +224,20 @@ class Chat {
     size_t forgotten = 0;
     while (turns_.size() > 1 && session_.tokens_left() < wanted) {
       const uint32_t begin = turns_[1], end = EndOfTurn(1);
-      if (auto erased = session_.Forget(begin, end); !erased) return Annotate("the context is full", erased);
+      if (begin < end) {
+        if (auto erased = session_.Forget(begin, end); !erased) return Annotate("the context is full", erased);
+      }
+      EraseMessages(1, /*only=*/true);
       turns_.erase(turns_.begin() + 1);
       std::for_each(turns_.begin() + 1, turns_.end(), [&](uint32_t& turn) { turn -= end - begin; });
       ++forgotten;
     }
-    if (forgotten > 0) {
-      Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
-           (forgotten == 1 ? " is" : " are") + " forgotten");
-    }
+    if (forgotten == 0) return {};
+    Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
+         (forgotten == 1 ? " is" : " are") + " forgotten");
+    auto again = EncodeNextTurn(tokenizer_, template_, chat_, session_.ids());
+    if (!again) return Failure(again.error());
+    next = std::move(*again);
     return {};
   }
 
@@ -201,6 +248,7 @@ class Chat {
   const Tokenizer& tokenizer_;
   Session& session_;
   ChatTemplate template_;
+  Chat chat_;
   Sampling sampling_;
   std::vector<uint32_t> turns_;  // where each one begins
   uint64_t questions_ = 0;
@@ -210,7 +258,7 @@ class Chat {
 };
 
 // Lists the files beside the chat's own that have its extension.
-Result<void> ListSessions(const Chat& chat) {
+Result<void> ListSessions(const Conversation& chat) {
   const std::filesystem::path file = chat.file().value_or("chat.skald");
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   std::vector<std::string> names;
@@ -226,7 +274,7 @@ Result<void> ListSessions(const Chat& chat) {
 }
 
 // Carries out a line that begins with a slash, other than /quit.
-Result<void> RunCommand(const std::string& line, Chat& chat) {
+Result<void> RunCommand(const std::string& line, Conversation& chat) {
   const size_t space = std::min(line.find(' '), line.size());
   const std::string command = line.substr(0, space);
   const std::filesystem::path file = line.substr(std::min(space + 1, line.size()));
@@ -242,7 +290,7 @@ Result<void> RunCommand(const std::string& line, Chat& chat) {
 }
 
 // Answers messages until the user or a signal ends the chat, or the output fails. Errors: the input's.
-Result<void> Talk(Chat& chat, LineReader& input, bool terminal) {
+Result<void> Talk(Conversation& chat, LineReader& input, bool terminal) {
   std::string line;
   while (StopSignal() == 0 && std::cout.good()) {
     if (terminal) std::cerr << "> ";
@@ -263,7 +311,7 @@ Result<void> Talk(Chat& chat, LineReader& input, bool terminal) {
 }
 
 // Asks on a terminal for another file to save the chat in. Returns false if none is named that takes it.
-bool SaveWhereTheUserSays(Chat& chat, LineReader& input) {
+bool SaveWhereTheUserSays(Conversation& chat, LineReader& input) {
   std::string name;
   while (StopSignal() == 0) {
     Note("the conversation is not saved; name a file for it, or none to leave that to the program");
@@ -278,7 +326,7 @@ bool SaveWhereTheUserSays(Chat& chat, LineReader& input) {
 }
 
 // Saves the chat in its file, or somewhere if that fails, which remains an error: it says where.
-Result<void> SaveAtTheEnd(Chat& chat, LineReader& input, bool terminal) {
+Result<void> SaveAtTheEnd(Conversation& chat, LineReader& input, bool terminal) {
   if (!chat.file()) return {};
   const auto saved = chat.Save(*chat.file());
   if (saved) return {};
@@ -295,8 +343,12 @@ Result<void> SaveAtTheEnd(Chat& chat, LineReader& input, bool terminal) {
 }  // namespace
 
 Result<int> RunChat(const Options& options) {
-  const auto info = FindModel(options);
+  const auto info = IdentifyModel(options.model);
   if (!info) return Failure(info.error());
+  const auto advice = ReadGenerationConfig(*info);
+  if (!advice) return Annotate(options.model.string(), advice);
+  const auto sampler = ChooseSampler(options, *info, *advice);
+  if (!sampler) return Failure(sampler.error());
   const auto tokenizer = LoadTokenizer(options, *info);
   if (!tokenizer) return Failure(tokenizer.error());
   const auto model = LoadWeights(options, *info);
@@ -304,9 +356,14 @@ Result<int> RunChat(const Options& options) {
   auto session = StartSession(options, *info, **model);
   if (!session) return Failure(session.error());
 
-  Chat chat(options, *info, *tokenizer, *session);
+  auto chat_template = ChooseChatTemplate(options, *info, *tokenizer);
+  if (!chat_template) return Failure(chat_template.error());
+  auto stop_ids = StopIds(*tokenizer, *chat_template, *advice);
+  if (!stop_ids) return Failure(stop_ids.error());
+  Conversation chat(options, *tokenizer, *session, *chat_template,
+                    {*sampler, std::move(*stop_ids), options.max_tokens});
   const bool terminal = isatty(STDIN_FILENO) == 1;
-  if (chat.chat_template() == ChatTemplate::kNone) {
+  if (IsNoTemplate(*chat_template)) {
     Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");
   }
   if (terminal) Note(kCommands);

@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "model_text.h"
 #include "setup.h"
 #include "skald/base/files/small_file.h"
-#include "skald/text/chat_template.h"
+#include "skald/text/chat.h"
 #include "skald/text/stream_decoder.h"
 #include "terminal/interrupt.h"
 #include "terminal/standard_streams.h"
@@ -86,22 +87,29 @@ class TokenPrinter {
 }  // namespace
 
 Result<int> RunGenerate(const Options& options) {
-  const auto info = FindModel(options);
+  const auto info = IdentifyModel(options.model);
   if (!info) return Failure(info.error());
+  const auto advice = ReadGenerationConfig(*info);
+  if (!advice) return Annotate(options.model.string(), advice);
+  const auto sampler = ChooseSampler(options, *info, *advice);
+  if (!sampler) return Failure(sampler.error());
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;
   std::vector<int32_t> stop_ids;
-  const ChatTemplate chat_template = options.chat_template.value_or(ChatTemplate::kNone);
+  const auto chat_template = BuiltInTemplate(options.chat_template.value_or("none"));
+  if (!chat_template) return Failure(chat_template.error());
   if (prompt.empty()) {
     auto loaded = LoadTokenizer(options, *info);
     if (!loaded) return Failure(loaded.error());
     tokenizer = std::move(*loaded);
     const auto text = ReadPrompt(options);
     if (!text) return Failure(text.error());
-    auto ids = EncodeChat(*tokenizer, chat_template, std::vector<Message>{{Role::kUser, *text}});
+    auto ids = EncodeChat(*tokenizer, *chat_template, Chat(std::vector<Message>{{Role::kUser, *text}}));
     if (!ids) return Failure(ids.error());
     prompt = std::move(*ids);
-    stop_ids = StopIds(*tokenizer, chat_template);
+    auto stops = StopIds(*tokenizer, *chat_template, *advice);
+    if (!stops) return Failure(stops.error());
+    stop_ids = std::move(*stops);
   }
 
   const auto model = LoadWeights(options, *info);
@@ -111,13 +119,13 @@ Result<int> RunGenerate(const Options& options) {
   if (auto room = session->CheckRoom(prompt.size()); !room) return Failure(room.error());
   if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
-  const bool echo = options.echo && chat_template == ChatTemplate::kNone;
+  const bool echo = options.echo && IsNoTemplate(*chat_template);
   for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
-  const auto ending = session->Generate(prompt, {options.sampler, stop_ids, options.max_tokens},
+  const auto ending = session->Generate(prompt, {*sampler, stop_ids, options.max_tokens},
                                         [&](int32_t id) { return printer.Print(id); });
   printer.Finish();
   if (!ending) return Failure(ending.error());
-  PrintClosingLine(*info, *session, options.sampler.random.seed, Describe(*ending));
+  PrintClosingLine(*info, *session, options.seed, Describe(*ending));
   return *ending == Ending::kInterrupted ? ExitCodeOfSignal() : 0;
 }
 

@@ -15,7 +15,6 @@
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,8 +22,6 @@
 #include "identify_model.h"
 #include "skald/base/message.h"
 #include "skald/base/printable.h"
-#include "skald/configs/form/config_text.h"
-#include "skald/model/load_any.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
 
@@ -99,21 +96,6 @@ void PrintConfig(const std::filesystem::path& path) {
   std::cout << "Config: " << (why_none ? "none: " + Printable(*why_none) : info->name) << '\n';
 }
 
-// Prints what to paste into a program that is to compile this model alone.
-Result<int> PrintConfigText(const std::filesystem::path& path) {
-  auto model = DescribeModel(path);
-  if (!model) return Failure(model.error());
-  if (model->model_type == kPackedModelType) model->model_type = {};
-  std::error_code ignored;  // a path that cannot be made absolute names the model as it is
-  const auto whole = std::filesystem::absolute(FolderOfModel(path), ignored).lexically_normal();
-  const auto named = whole.has_filename() ? whole : whole.parent_path();
-  const auto name = std::filesystem::is_directory(named, ignored) ? named.filename() : named.stem();
-  const auto text = ConfigText(*model, name.native());
-  if (!text) return Failure(text.error());
-  std::cout << *text;
-  return 0;
-}
-
 void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   const GgufFile* const gguf = checkpoint.gguf();
   std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
@@ -165,7 +147,12 @@ void InspectPacked(const PackedFile& file) {
 }  // namespace
 
 Result<int> RunInspect(const Options& options) {
-  if (options.only_config) return PrintConfigText(options.model);
+  if (options.only_config) {
+    const auto config = ConfigOf(options.model);
+    if (!config) return Failure(config.error());
+    std::cout << *config;
+    return 0;
+  }
   if (PackedFile::Recognises(options.model)) {
     const auto file = PackedFile::Open(options.model);
     if (!file) return Failure(file.error());

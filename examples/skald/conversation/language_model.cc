@@ -53,16 +53,26 @@ ModelCost CostOf(const ModelWeights& weights) {
 }
 
 // What a packed file takes along of the files that go with the weights.
-constexpr const char* kAttachedFiles[] = {"config.json", "tokenizer.model", "tokenizer_config.json",
-                                          "chat_template.jinja"};
+constexpr const char* kAttachedFiles[] = {"config.json", "generation_config.json", "tokenizer_config.json",
+                                          "chat_template.jinja", "chat_template.json"};
 
-// Those that there are. A model whose tokenizer is of a kind that Skald does not read still runs on token ids.
-Result<void> Attach(const ReadModelFile& read_file, PackedOrigin& origin) {
+// Those that there are, and the tokenizer. A model with one of a kind that Skald does not read still runs on token ids.
+Result<void> Attach(const ModelInfo& info, PackedOrigin& origin) {
+  const auto may_lack = [](const Error& error) {
+    return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnsupported;
+  };
+  if (const auto tokenizer = info.load_tokenizer()) {
+    auto bytes = tokenizer->ToBytes();
+    if (!bytes) return Failure(bytes.error());
+    origin.attachments.emplace_back(kTokenizerFile, std::move(*bytes));
+  } else if (!may_lack(tokenizer.error())) {
+    return Failure(tokenizer.error());
+  }
   for (const char* name : kAttachedFiles) {
-    auto content = read_file(name);
+    auto content = info.read_file(name);
     if (content) {
       origin.attachments.emplace_back(name, std::move(*content));
-    } else if (content.error().code != ErrorCode::kNotFound && content.error().code != ErrorCode::kUnsupported) {
+    } else if (!may_lack(content.error())) {
       return Failure(content.error());
     }
   }
@@ -117,7 +127,7 @@ Result<void> PackLanguageModel(const ModelInfo& info, const std::filesystem::pat
     if (!spec) return Failure(spec.error());
     PackedOrigin origin{info.name, Fingerprint(info.spec), options.dtype, *source, {}};
     origin.attachments.emplace_back(kSpecAttachment, std::move(*spec));
-    if (auto attached = Attach(info.read_file, origin); !attached) return attached;
+    if (auto attached = Attach(info, origin); !attached) return attached;
     const auto weights = LoadWeights(path, info.spec, info.name, options);
     if (!weights) return Failure(weights.error());
     return WritePackedFile(output, ParametersOf(*weights), origin);

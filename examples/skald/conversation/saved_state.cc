@@ -28,7 +28,7 @@ struct StateOwner {
 namespace {
 
 // Version of what the program adds to a snapshot.
-constexpr uint32_t kChatVersion = 1;
+constexpr uint32_t kChatVersion = 2;
 
 Result<Identity> IdentityOf(const Options& options) {
   Identity identity;
@@ -36,11 +36,15 @@ Result<Identity> IdentityOf(const Options& options) {
   const auto weights = CachedDigestOfWeights(options.model);
   if (!weights) return Failure(weights.error());
   identity.weights = *weights;
-  const auto tokenizer = options.tokenizer.value_or(FolderOfModel(options.model) / "tokenizer.model");
-  if (std::error_code ignored; std::filesystem::exists(tokenizer, ignored)) {
+  const std::filesystem::path folder = FolderOfModel(options.model);
+  const auto tokenizers = options.tokenizer ? std::vector{*options.tokenizer}
+                                            : std::vector{folder / "tokenizer.json", folder / "tokenizer.model"};
+  for (const std::filesystem::path& tokenizer : tokenizers) {  // the first that there is, as Tokenizer::Load has it
+    if (std::error_code ignored; !std::filesystem::exists(tokenizer, ignored)) continue;
     const auto digest = DigestOfFile(tokenizer);
     if (!digest) return Failure(digest.error());
     identity.tokenizer = *digest;
+    break;
   }
   return identity;
 }
@@ -89,6 +93,7 @@ Result<void> SaveChat(const std::filesystem::path& file, const StateOwner& owner
   writer.Put(kChatVersion);
   writer.PutList(std::span<const int32_t>(chat.pending));
   writer.PutList(std::span<const uint32_t>(chat.turns));
+  writer.PutList(std::span<const char>(chat.messages));
   writer.Put(chat.questions);
   const SnapshotNotes notes = {.sampler = SavedSampler{chat.sampler, {}}, .user = writer.bytes()};
   auto sink = FileSink::Create(file);
@@ -107,11 +112,13 @@ Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& 
   if (!source) return Failure(source.error());
   auto snapshot = LoadSnapshot(ByteSourceRef(*source), owner.identity, pool);
   if (!snapshot) return Annotate(file.string(), snapshot);
-  SavedChat chat{std::move(snapshot->cache), {}, {}, 0, {}};
+  SavedChat chat{std::move(snapshot->cache), {}, {}, {}, 0, {}};
   ByteReader reader(snapshot->notes.user);
   const auto version = reader.Get<uint32_t>();
   chat.pending = reader.GetList<int32_t>();
   chat.turns = reader.GetList<uint32_t>();
+  const auto messages = reader.GetList<char>();
+  chat.messages.assign(messages.begin(), messages.end());
   chat.questions = reader.Get<uint64_t>();
   if (!reader.Finished() || version != kChatVersion || !snapshot->notes.sampler) {
     return Fail(ErrorCode::kUnsupported, file.string() + ": it holds a conversation, but not one of 'skald chat'");

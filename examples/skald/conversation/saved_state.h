@@ -33,6 +33,7 @@ struct SavedChat {
   KVCache cache;
   std::vector<int32_t> pending;  // sampled last and not yet in the cache
   std::vector<uint32_t> turns;   // where each one begins
+  std::string messages;          // what was said, as JSON
   uint64_t questions = 0;        // messages so far, those taken back included
   SamplerSettings sampler;       // with the seed
 };

@@ -29,6 +29,12 @@ Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig&
   return Session(model, std::move(*pool), std::move(*cache), std::move(*workspace));
 }
 
+std::vector<int32_t> Session::ids() const {
+  std::vector<int32_t> ids(cache_.tokens().begin(), cache_.tokens().end());
+  ids.insert(ids.end(), pending_.begin(), pending_.end());
+  return ids;
+}
+
 Result<void> Session::CheckRoom(size_t tokens) const {
   if (tokens <= tokens_left()) return {};
   return Fail(ErrorCode::kOutOfRange, "the prompt has " + std::to_string(tokens) + " tokens, but only " +

@@ -55,6 +55,10 @@ class Session {
   // The conversation as it is, for SaveChat, and one that LoadChat read in its place.
   Result<KVCache> ForkCache() const { return cache_.Fork(); }
   const std::vector<int32_t>& pending() const { return pending_; }
+
+  // All tokens of the conversation.
+  std::vector<int32_t> ids() const;
+
   void Replace(KVCache cache, std::vector<int32_t> pending) {
     cache_ = std::move(cache);
     pending_ = std::move(pending);

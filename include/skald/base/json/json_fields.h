@@ -91,6 +91,20 @@ class JsonFields {
     return std::nullopt;
   }
 
+  // Calls take(fields) with each element of an array of objects.
+  template <class Take>
+  void ForEachObject(const char* name, Take take) const {
+    const nlohmann::json* value = Find(name);
+    if (value == nullptr) return;
+    if (!value->is_array()) return WrongValue(name, *value, "an array of objects");
+    for (size_t i = 0; i < value->size(); ++i) {
+      const std::string element = std::string(name) + "[" + std::to_string(i) + "]";
+      const nlohmann::json& object = (*value)[i];
+      if (!object.is_object()) return WrongValue(element.c_str(), object, "an object");
+      take(JsonFields(&object, nullptr, prefix_ + element + ".", error_));
+    }
+  }
+
   // Refuses a field that is there, is not null, and is not the one value that Skald supports.
   void Expect(const char* name, const nlohmann::json& supported) const {
     const nlohmann::json* value = Find(name);

@@ -6,8 +6,8 @@
 // (sentencepiece_model.proto). Pure; safe for concurrent calls.
 // Source of the wire format: protobuf.dev/programming-guides/encoding.
 
-#ifndef SKALD_TEXT_SENTENCEPIECE_FILE_H_
-#define SKALD_TEXT_SENTENCEPIECE_FILE_H_
+#ifndef SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SENTENCEPIECE_FILE_H_
+#define SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SENTENCEPIECE_FILE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -126,4 +126,4 @@ inline Result<void> CheckSentencePieceOutline(std::string_view bytes) {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TEXT_SENTENCEPIECE_FILE_H_
+#endif  // SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SENTENCEPIECE_FILE_H_

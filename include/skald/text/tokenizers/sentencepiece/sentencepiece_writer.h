@@ -3,8 +3,8 @@
 // Writes a SentencePiece model: the message ModelProto of sentencepiece_model.proto, field by field. Pure; safe for
 // concurrent calls. Source of the wire format: protobuf.dev/programming-guides/encoding.
 
-#ifndef SKALD_TEXT_SENTENCEPIECE_WRITER_H_
-#define SKALD_TEXT_SENTENCEPIECE_WRITER_H_
+#ifndef SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SENTENCEPIECE_WRITER_H_
+#define SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SENTENCEPIECE_WRITER_H_
 
 #include <cstdint>
 #include <cstring>
@@ -101,4 +101,4 @@ inline std::string WriteSentencePieceModel(const NewSentencePieceModel& model) {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_TEXT_SENTENCEPIECE_WRITER_H_
+#endif  // SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SENTENCEPIECE_WRITER_H_

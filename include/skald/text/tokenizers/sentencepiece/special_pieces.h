@@ -3,8 +3,8 @@
 // The pieces of a vocabulary that steer a model instead of standing for text: control pieces (<s>, </s>) and markers,
 // of chat turns above all. A list built once by the tokenizer; immutable afterwards, safe for concurrent calls.
 
-#ifndef SKALD_TEXT_SPECIAL_PIECES_H_
-#define SKALD_TEXT_SPECIAL_PIECES_H_
+#ifndef SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SPECIAL_PIECES_H_
+#define SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SPECIAL_PIECES_H_
 
 #include <algorithm>
 #include <array>
@@ -111,4 +111,4 @@ class SpecialPieces {
 
 }  // namespace skald
 
-#endif  // SKALD_TEXT_SPECIAL_PIECES_H_
+#endif  // SKALD_TEXT_TOKENIZERS_SENTENCEPIECE_SPECIAL_PIECES_H_

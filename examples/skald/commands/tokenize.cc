@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "commands/tokenize.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model_text.h"
+#include "skald/base/files/small_file.h"
+#include "skald/base/printable.h"
+#include "skald/text/tokenizer.h"
+#include "terminal/standard_streams.h"
+
+namespace skald::program {
+namespace {
+
+Result<std::string> ReadText(const Options& options) {
+  if (options.prompt) return *options.prompt;
+  if (!options.prompt_file || *options.prompt_file == "-") return ReadStandardInput(kMaxPromptBytes);
+  return ReadSmallFile(*options.prompt_file, kMaxPromptBytes);
+}
+
+// Backgrounds that take turns, so that one sees where a piece ends. None where nobody looks, or nobody wants them
+// (no-color.org).
+class Colours {
+ public:
+  std::string_view Begin(size_t piece) const { return on_ ? kBackgrounds[piece % std::size(kBackgrounds)] : ""; }
+  std::string_view End() const { return on_ ? "\x1b[0m" : ""; }
+
+ private:
+  static constexpr std::string_view kBackgrounds[] = {"\x1b[30;46m", "\x1b[30;43m", "\x1b[30;42m", "\x1b[30;45m"};
+
+  static bool AreWanted() {
+    const char* const no = std::getenv("NO_COLOR");
+    return isatty(STDOUT_FILENO) == 1 && (no == nullptr || *no == '\0');
+  }
+
+  const bool on_ = AreWanted();
+};
+
+// A line for each id: the id, what kind of piece it is where that is not plain, and its spelling.
+Result<void> PrintPieces(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
+  const Colours colours;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto piece = tokenizer.IdToPiece(ids[i]);
+    if (!piece) return Failure(piece.error());
+    const bool is_special = tokenizer.KindOf(ids[i]) == PieceKind::kControl;
+    std::cout << ids[i] << '\t' << colours.Begin(i) << Printable(*piece) << colours.End()
+              << (is_special ? "\tspecial\n" : "\n");
+  }
+  return {};
+}
+
+void PrintIds(std::span<const int32_t> ids) {
+  for (size_t i = 0; i < ids.size(); ++i) std::cout << (i == 0 ? "" : ",") << ids[i];
+  std::cout << '\n';
+}
+
+}  // namespace
+
+Result<int> RunTokenize(const Options& options) {
+  const auto tokenizer = LoadTokenizerAlone(options);
+  if (!tokenizer) return Failure(tokenizer.error());
+  std::vector<int32_t> ids = options.token_ids;
+  if (ids.empty()) {
+    const auto text = ReadText(options);
+    if (!text) return Failure(text.error());
+    auto encoded = tokenizer->Encode(*text, options.parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
+                                     options.add_special ? AddSpecial::kYes : AddSpecial::kNo);
+    if (!encoded) return Failure(encoded.error());
+    ids = std::move(*encoded);
+  }
+  if (options.only_ids) {
+    PrintIds(ids);
+  } else if (auto printed = PrintPieces(*tokenizer, ids); !printed) {
+    return Failure(printed.error());
+  }
+  return 0;
+}
+
+}  // namespace skald::program

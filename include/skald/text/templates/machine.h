@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all parts of a rendering share: its limits, its first error and its heap. After an error, values that are asked
+// for are harmless and every loop ends, so that only who loops has to look.
+
+#ifndef SKALD_TEXT_TEMPLATES_MACHINE_H_
+#define SKALD_TEXT_TEMPLATES_MACHINE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/message.h"
+#include "skald/base/result.h"
+#include "skald/text/templates/value.h"
+
+namespace skald {
+
+// A date and a time of day, as a clock on the wall shows them.
+struct WallTime {
+  int year = 1970, month = 1, day = 1;  // months and days count from 1
+  int hour = 0, minute = 0, second = 0;
+};
+
+// What a template may use up. No published one comes near the defaults with a chat of a million words.
+struct TemplateLimits {
+  uint64_t steps = 20'000'000;             // parts of the program, elements of lists, stretches of 64 bytes of text
+  size_t depth = 600;                      // of expressions and statements inside each other, calls included
+  size_t output_bytes = size_t{64} << 20;  // of the rendering
+  size_t memory_bytes = size_t{1} << 30;   // of all values at one time
+};
+
+namespace internal::jinja {
+
+class Machine {
+ public:
+  explicit Machine(const TemplateLimits& limits) : limits_(limits) {}
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  bool ok() const { return !error_; }
+  const std::optional<Error>& error() const { return error_; }
+  const TemplateLimits& limits() const { return limits_; }
+
+  // Where the program stands, for errors.
+  void SetLine(size_t line) { line_ = line; }
+  size_t line() const { return line_; }
+
+  // Notes an error unless there is one, and returns a harmless value.
+  Value Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) {
+    if (!error_) error_ = Error{code, Concat({"line ", std::to_string(line_), ": ", what})};
+    return {};
+  }
+
+  // Counts work. Returns whether to go on.
+  bool Step(uint64_t steps = 1) {
+    steps_ += steps;
+    if (steps_ > limits_.steps) FailLimit("steps", limits_.steps);
+    if (heap_.meter().used > limits_.memory_bytes) FailLimit("bytes of memory", limits_.memory_bytes);
+    return ok();
+  }
+  bool StepOver(size_t bytes) { return Step(1 + bytes / 64); }
+
+  // Whether there is room for so many bytes more; to be asked before they are made.
+  bool HasRoom(size_t bytes) {
+    const size_t used = heap_.meter().used;
+    if (bytes > limits_.memory_bytes || used > limits_.memory_bytes - bytes) {
+      FailLimit("bytes of memory", limits_.memory_bytes);
+    }
+    return ok();
+  }
+
+  bool CheckOutput(size_t bytes) {
+    if (bytes > limits_.output_bytes) FailLimit("bytes of output", limits_.output_bytes);
+    return ok();
+  }
+
+  void FailLimit(std::string_view what, uint64_t limit) {
+    Fail(Concat({"the template exceeds the limit of ", std::to_string(limit), " ", what}), ErrorCode::kOutOfRange);
+  }
+
+  // One more level of recursion while it lives; false where that is too deep.
+  class Level {
+   public:
+    explicit Level(Machine& machine) : machine_(machine) {
+      if (++machine_.depth_ > machine_.limits_.depth) {
+        machine_.FailLimit("levels of nesting and calls", machine_.limits_.depth);
+      }
+    }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    ~Level() { --machine_.depth_; }
+    explicit operator bool() const { return machine_.ok(); }
+
+   private:
+    Machine& machine_;
+  };
+
+  // New values.
+
+  Value NewText(MarkedText text, bool is_markup = false, Type type = Type::kText) {
+    if (!StepOver(text.size())) return {};
+    return Value::Text(std::make_shared<const CountedText>(std::move(text), &heap_.meter()), is_markup, type);
+  }
+  // What the template writes, or what is the same whoever wrote it.
+  Value NewText(std::string_view text) { return NewText(MarkedText(text, Author::kTemplate)); }
+
+  Value NewUndefined(std::string_view why) {
+    if (!ok()) return {};
+    return Value::Undefined(std::make_shared<const CountedText>(MarkedText(why, Author::kTemplate), &heap_.meter()));
+  }
+
+  Value NewSequence(Type type, std::vector<Value> items, std::string_view shown = {}) {
+    if (!Step(items.size()) || !HasRoom(items.size() * sizeof(Value))) return {};
+    auto* const sequence = heap_.New<Sequence>();
+    heap_.meter().used += items.capacity() * sizeof(Value);
+    sequence->items = std::move(items);
+    sequence->shown = shown;
+    return Value::Of(type, sequence);
+  }
+  Value NewList(std::vector<Value> items) { return NewSequence(Type::kList, std::move(items)); }
+  Value NewTuple(std::vector<Value> items) { return NewSequence(Type::kTuple, std::move(items)); }
+  Value NewGenerator(std::vector<Value> items, std::string_view shown) {
+    return NewSequence(Type::kGenerator, std::move(items), shown);
+  }
+
+  // Adds to a list or dictionary that may be someone's already.
+  void Append(Sequence& sequence, Value value) {
+    heap_.meter().used += sizeof(Value);
+    if (Step()) sequence.items.push_back(std::move(value));
+  }
+  void Append(Dict& dict, Value key, Value value) {
+    heap_.meter().used += 2 * sizeof(Value);
+    if (Step()) dict.entries.emplace_back(std::move(key), std::move(value));
+  }
+
+  Value NewDict() { return Value::Of(Type::kDict, heap_.New<Dict>()); }
+
+  Value NewFunction(const Builtin* builtin, const Value& subject = {}) {
+    auto* const function = heap_.New<Function>();
+    function->builtin = builtin;
+    function->subject = subject;
+    return Value::Of(Type::kFunction, function);
+  }
+
+  Heap& heap() { return heap_; }
+
+  // What strftime_now tells of.
+  std::optional<WallTime> now;
+
+ private:
+  TemplateLimits limits_;
+  Heap heap_;
+  std::optional<Error> error_;
+  uint64_t steps_ = 0;
+  size_t depth_ = 0, line_ = 1;
+};
+
+}  // namespace internal::jinja
+}  // namespace skald
+
+#endif  // SKALD_TEXT_TEMPLATES_MACHINE_H_
