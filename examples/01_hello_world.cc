@@ -8,6 +8,7 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
+#include "skald/text/sentencepiece.h"
 #include "skald/text/stream_decoder.h"
 
 int Stop(const skald::Error& error) {
@@ -17,7 +18,7 @@ int Stop(const skald::Error& error) {
 
 int main(int argc, char** argv) {
   const std::filesystem::path folder = argc > 1 ? argv[1] : "examples/demo_model";
-  const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");
+  const auto tokenizer = skald::LoadSentencePiece(folder / "tokenizer.model");
   if (!tokenizer) return Stop(tokenizer.error());
   const auto model = skald::LoadModel<DemoModel>(folder);  // immutable; any number of conversations may share it
   if (!model) return Stop(model.error());

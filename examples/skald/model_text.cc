@@ -7,6 +7,7 @@
 
 #include "skald/text/gguf_tokenizer.h"
 #include "skald/text/templates/published.h"
+#include "skald/text/tokenizer.h"
 #include "skald/weights/files/gguf.h"
 
 namespace skald::program {

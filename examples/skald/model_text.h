@@ -11,7 +11,7 @@
 #include "skald/sampling/settings.h"
 #include "skald/text/chat.h"
 #include "skald/text/generation_config.h"
-#include "skald/text/tokenizer.h"
+#include "skald/text/tokenizer_value.h"
 
 namespace skald::program {
 

@@ -15,7 +15,7 @@
 #include "model_text.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/printable.h"
-#include "skald/text/tokenizer.h"
+#include "skald/text/tokenizer_value.h"
 #include "terminal/standard_streams.h"
 
 namespace skald::program {

@@ -28,7 +28,7 @@
 #include "skald/text/stream_decoder.h"
 #include "skald/text/templates/built_in.h"
 #include "skald/text/templates/chat_template.h"
-#include "skald/text/tokenizer.h"
+#include "skald/text/tokenizer_value.h"
 
 namespace skald {
 

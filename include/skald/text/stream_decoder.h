@@ -18,7 +18,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/text/tokenizer.h"
+#include "skald/text/tokenizer_value.h"
 
 namespace skald {
 

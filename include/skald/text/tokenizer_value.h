@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tokenizer: text to token ids and back. It is whatever engine does the work: that of a file (tokenizer.h reads all
+// kinds, sentencepiece.h only the one that it is named for), or one of your own. A Tokenizer is an immutable value,
+// cheap to copy: it holds no conversation state, and all its functions are safe for concurrent calls. Any text is at
+// worst an Error.
+
+#ifndef SKALD_TEXT_TOKENIZER_VALUE_H_
+#define SKALD_TEXT_TOKENIZER_VALUE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/text/marked_text.h"
+#include "skald/text/tokenizers/tokenizer_engine.h"
+
+namespace skald {
+
+// Whether Encode turns the names of special pieces that it meets in a text into these pieces. Never
+// ask for it with text from a user: a "</s>" or "<start_of_turn>" in it would end the user's turn.
+enum class ParseSpecial { kNo, kYes };
+
+// Whether Encode puts around the ids of a text what the model's publisher says: most often BOS before it. The text that
+// a chat template gives has all of that already.
+enum class AddSpecial { kNo, kYes };
+
+// Most bytes of a file with a tokenizer. The largest published, of 262,144 pieces, has 33 MB.
+inline constexpr uint64_t kMaxTokenizerFile = uint64_t{256} << 20;
+
+struct TokenizerSpec;
+
+class Tokenizer {
+ public:
+  // These three are defined in tokenizer.h, which includes every engine.
+  //
+  // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder its
+  // tokenizer.json, else its tokenizer.model: where a model was given further tokens after its training, as most that
+  // chat were, only the first has them. Which pieces begin and end a text a tokenizer_config.json beside it says.
+  // Errors name the file.
+  inline static Result<Tokenizer> Load(const std::filesystem::path& path);
+
+  // Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.
+  inline static Result<Tokenizer> Parse(std::string_view bytes);
+
+  // Makes a tokenizer that does what `spec` says. The error names what in it cannot be.
+  inline static Result<Tokenizer> From(TokenizerSpec spec);
+
+  // Makes a tokenizer of an engine of your own, which must not be null.
+  static Tokenizer From(std::shared_ptr<const TokenizerEngine> engine) { return Tokenizer(std::move(engine)); }
+
+  // Returns the ids of `text`, without any control piece or marker unless asked for: text from users cannot steer the
+  // model. Any bytes are allowed: those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each
+  // stretch of text between special pieces is encoded on its own, and so starts with the space that some models put
+  // before every text.
+  Result<std::vector<int32_t>> Encode(std::string_view text, ParseSpecial parse_special = ParseSpecial::kNo,
+                                      AddSpecial add_special = AddSpecial::kNo) const;
+
+  // The same for a text of several authors: a special piece is one only where a template wrote all of it.
+  Result<std::vector<int32_t>> Encode(const MarkedText& text, AddSpecial add_special = AddSpecial::kNo) const;
+
+  // Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become
+  // U+FFFD, and the leading space that encoding adds is dropped. An id beyond the vocabulary is an error.
+  Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special = SkipSpecial::kYes) const;
+
+  // The number of pieces; their ids are 0 to vocab_size() - 1.
+  size_t vocab_size() const { return engine_->vocab_size(); }
+
+  // Begin and end of a text, unknown text, padding; a model may lack any.
+  std::optional<int32_t> bos_id() const { return engine_->named_ids().bos; }
+  std::optional<int32_t> eos_id() const { return engine_->named_ids().eos; }
+  std::optional<int32_t> unk_id() const { return engine_->named_ids().unk; }
+  std::optional<int32_t> pad_id() const { return engine_->named_ids().pad; }
+
+  // Returns the id of the piece spelled exactly so, as its file spells it, if there is one.
+  std::optional<int32_t> PieceToId(std::string_view piece) const { return engine_->PieceToId(piece); }
+
+  // Returns the id of the control piece, turn marker or special token spelled so, if there is one.
+  std::optional<int32_t> SpecialId(std::string_view name) const { return engine_->SpecialId(name); }
+
+  // Returns the spelling of a piece, which lives as long as any copy of the tokenizer. An id beyond the vocabulary is
+  // an error.
+  Result<std::string_view> IdToPiece(int32_t id) const;
+
+  // What a piece stands for. `id` must be in the vocabulary.
+  PieceKind KindOf(int32_t id) const { return engine_->KindOf(id); }
+  uint8_t ByteOf(int32_t id) const { return engine_->ByteOf(id); }  // of a kByte piece
+
+  // How decoding treats the space before a text, and what it writes for text that has no pieces.
+  LeadingSpace leading_space() const { return engine_->leading_space(); }
+  std::string_view unknown_text() const { return engine_->unknown_text(); }
+
+  // Returns the tokenizer as bytes that Parse reads, of a form that opens quickly.
+  Result<std::string> ToBytes() const {
+    return NoThrow("a tokenizer's bytes", [&] { return engine_->ToBytes(); });
+  }
+
+  const TokenizerEngine& engine() const { return *engine_; }
+
+ private:
+  explicit Tokenizer(std::shared_ptr<const TokenizerEngine> engine) : engine_(std::move(engine)) {}
+
+  Result<void> CheckId(int32_t id) const;
+  Result<std::vector<int32_t>> Surround(Result<std::vector<int32_t>> ids, AddSpecial add_special) const;
+
+  std::shared_ptr<const TokenizerEngine> engine_;
+};
+
+// Checks that `tokenizer` fits a model whose embedding has `model_vocab_size` rows: as many as
+// there are pieces, or some more if the number of rows is a multiple of 64. Some models add a
+// few tokens that no text encodes to and then pad the embedding for speed (Gemma 3: 262144 pieces,
+// 262208 rows); rounding up to a multiple of 128, the usual choice in training, adds at most 127.
+// Others leave room for more: Qwen2.5 has 151,665 pieces and 151,936 or 152,064 rows, gpt-oss 200,019 and 201,088,
+// Phi-2 50,295 and 51,200, which is the most among the published ones: not quite two in a hundred. Mamba's are a
+// multiple of
+// 8. More pieces than rows can never work.
+inline Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t model_vocab_size) {
+  constexpr size_t kPaddedTo = 64, kMinPadding = 127, kPiecesPerPadding = 50, kSlightlyPaddedTo = 8;
+  const size_t pieces = tokenizer.vocab_size();
+  if (model_vocab_size == pieces) return {};
+  if (model_vocab_size > pieces) {
+    const size_t padding = model_vocab_size - pieces;
+    const size_t most = std::max(kMinPadding, pieces / kPiecesPerPadding);
+    if (padding <= most && model_vocab_size % kPaddedTo == 0) return {};
+    if (padding < kSlightlyPaddedTo && model_vocab_size % kSlightlyPaddedTo == 0) return {};
+  }
+  return NoThrow("the vocabulary", [&]() -> Result<void> {
+    return Fail(ErrorCode::kInvalidArgument, "the tokenizer has " + std::to_string(pieces) +
+                                                 " pieces, but the model has a vocabulary of " +
+                                                 std::to_string(model_vocab_size) + ": they do not belong together");
+  });
+}
+
+// Implementation.
+
+inline Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, ParseSpecial parse_special,
+                                                      AddSpecial add_special) const {
+  const Author author = parse_special == ParseSpecial::kYes ? Author::kTemplate : Author::kMessage;
+  return NoThrow("encoding a text", [&] { return Surround(engine_->Encode(text, author), add_special); });
+}
+
+inline Result<std::vector<int32_t>> Tokenizer::Encode(const MarkedText& text, AddSpecial add_special) const {
+  return NoThrow("encoding a text", [&] { return Surround(engine_->Encode(text), add_special); });
+}
+
+inline Result<std::vector<int32_t>> Tokenizer::Surround(Result<std::vector<int32_t>> ids,
+                                                        AddSpecial add_special) const {
+  if (!ids || add_special == AddSpecial::kNo) return ids;
+  const std::span<const int32_t> prefix = engine_->prefix(), suffix = engine_->suffix();
+  ids->insert(ids->begin(), prefix.begin(), prefix.end());
+  ids->insert(ids->end(), suffix.begin(), suffix.end());
+  return ids;
+}
+
+inline Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, SkipSpecial skip_special) const {
+  return NoThrow("decoding ids", [&]() -> Result<std::string> {
+    for (const int32_t id : ids) {
+      if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
+    }
+    return engine_->Decode(ids, skip_special);
+  });
+}
+
+inline Result<std::string_view> Tokenizer::IdToPiece(int32_t id) const {
+  if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
+  return engine_->IdToPiece(id);
+}
+
+inline Result<void> Tokenizer::CheckId(int32_t id) const {
+  if (id >= 0 && static_cast<size_t>(id) < vocab_size()) return {};
+  return NoThrow("a token id", [&]() -> Result<void> {
+    return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) + " is outside of the vocabulary of " +
+                                                 std::to_string(vocab_size()) + " pieces");
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_TEXT_TOKENIZER_VALUE_H_
