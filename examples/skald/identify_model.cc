@@ -16,8 +16,8 @@
 #include "skald/configs/identify.h"
 #include "skald/model/load_any.h"
 #include "skald/text/gguf_tokenizer.h"
-#include "skald/text/tokenizer.h"
 #include "skald/text/templates/published.h"
+#include "skald/text/tokenizer.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
 

@@ -2,7 +2,7 @@
 //
 // All of Skald, except what needs a library of its own or costs compile time that few programs want to pay:
 //
-//   skald/text/            tokenizers and chat templates, which need SentencePiece
+//   skald/text/            tokenizers and chat templates, which need SentencePiece, Oniguruma and utf8proc
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
 //   skald/configs/gguf_config.h, skald/configs/form/config_text.h
