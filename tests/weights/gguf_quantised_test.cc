@@ -109,9 +109,9 @@ ModelWeights MustLoad(const std::vector<NewGgufTensor>& tensors, const std::stri
 }
 
 TEST_CASE("Every quantised type is packed as the type that means exactly the same") {
-  const std::pair<const char*, DType> types[] = {{"Q8_0", DType::kQ8_0},  {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ8A},
-                                                 {"Q4_K", DType::kQ8A},   {"Q5_K", DType::kQ8A},  {"Q6_K", DType::kQ8A},
-                                                 {"IQ2_XXS", DType::kQ8A}};
+  const std::pair<const char*, DType> types[] = {
+      {"Q8_0", DType::kQ8_0}, {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ8A},   {"Q4_K", DType::kQ4_K},
+      {"Q5_K", DType::kQ8A},  {"Q6_K", DType::kQ6_K}, {"IQ2_XXS", DType::kQ8A}};
   for (const auto& [type, packed] : types) {
     CAPTURE(type);
     std::vector<NewGgufTensor> tensors = WideTensors();

@@ -264,7 +264,7 @@ TEST_CASE("Options that cannot work are refused") {
 TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are") {
   const std::vector<NewTensor> tensors = TinyTensors<TinyFull>();
   const Result<ModelWeights> exact = LoadTensors<TinyFull>(tensors, {.dtype = DType::kF32});
-  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ6_K}) {
     const Result<ModelWeights> weights = LoadTensors<TinyFull>(tensors, {.dtype = dtype});
     REQUIRE(weights);
     CHECK(weights->embedding.dtype == dtype);
@@ -276,7 +276,8 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
       largest = std::max(largest, std::abs(expected[i]));
       worst = std::max(worst, std::abs(expected[i] - values[i]));
     }
-    CHECK(worst <= largest / (dtype == DType::kQ4_0 ? 7.9f : 127.0f));
+    const float steps = dtype == DType::kQ4_0 || dtype == DType::kQ4_K ? 7.9f : dtype == DType::kQ6_K ? 45.0f : 127.0f;
+    CHECK(worst <= largest / steps);
   }
 }
 
