@@ -78,7 +78,7 @@ Result<void> ReportAll(const char* text, const std::filesystem::path& folder) {
   const auto windows = ReadWindows(text, *tokenizer);
   if (!windows) return Failure(windows.error());
   for (const DType type :
-       {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ6_K, DType::kQ4_K, DType::kQ4_0}) {
+       {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K, DType::kQ4_0}) {
     if (auto reported = Report(folder, type, *windows); !reported) return reported;
   }
   return {};

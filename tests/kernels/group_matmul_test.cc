@@ -20,7 +20,7 @@
 #include "tests/support/kernel_data.h"
 #include "tests/support/saved_hashes.h"
 
-#define QUANTISED_TYPES Q8_0, Q4_0, Q8A, Q4_K, Q6_K
+#define QUANTISED_TYPES Q8_0, Q4_0, Q8A, Q4_K, Q5_K, Q6_K, Q6A
 
 namespace skald::testing {
 namespace {
@@ -49,6 +49,12 @@ template <class T>
 float RepresentableScale(float value) {
   return std::is_same_v<T, Q8A> ? value : FromHalf(ToHalf(value));
 }
+
+// The lowest and the highest number that multiplies a scale or minimum.
+template <class T>
+inline constexpr std::pair<int, int> kNumbers = std::is_same_v<T, Q4_K> || std::is_same_v<T, Q5_K>
+                                                    ? std::pair(0, 63)
+                                                    : std::pair(-128, 127);
 
 // Groups of one output with all codes that T can hold, the extreme ones often.
 template <class T>
@@ -83,8 +89,8 @@ std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
     const bool is_first = g % T::kGroups == 0;
     group.scale = is_first ? FromHalf(ToHalf(uniform() * 0.001f)) : groups[g - 1].scale;
     if (T::kHasMinima) group.offset = is_first ? FromHalf(ToHalf(uniform() * 0.02f)) : groups[g - 1].offset;
-    group.number = T::kHasMinima ? any(0, 63) : any(-128, 127);
-    group.offset_number = T::kHasMinima ? any(0, 63) : 0;
+    group.number = any(kNumbers<T>.first, kNumbers<T>.second);
+    group.offset_number = T::kHasMinima ? any(kNumbers<T>.first, kNumbers<T>.second) : 0;
     for (size_t i = 0; i < T::kGroup; ++i) group.codes.push_back(any(low, high));
   }
   return groups;
@@ -119,10 +125,16 @@ void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
 
 template <NestedScales T>
 void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
-  pack.scale[lane] = ToHalf(group.scale);
+  const auto store = [](auto& to, float value) {
+    if constexpr (std::is_same_v<decltype(to), float&>)
+      to = value;
+    else
+      to = ToHalf(value);
+  };
+  store(pack.scale[lane], group.scale);
   if constexpr (T::kHasMinima) {
-    pack.minimum[lane] = ToHalf(-group.offset);
-    pack.minima[g][lane] = static_cast<uint8_t>(group.offset_number);
+    store(pack.minimum[lane], -group.offset);
+    pack.minima[g][lane] = static_cast<std::remove_reference_t<decltype(pack.minima[g][lane])>>(group.offset_number);
   }
   pack.scales[g][lane] = static_cast<std::remove_reference_t<decltype(pack.scales[g][lane])>>(group.number);
 }
@@ -319,8 +331,8 @@ TEST_CASE_TEMPLATE("the largest sums that a group can have", T, QUANTISED_TYPES)
       for (WeightGroup& group : c.weights[i]) {
         std::ranges::fill(group.codes, i % 2 == 0 ? low : high);
         if constexpr (NestedScales<T>) {
-          group.number = T::kHasMinima ? 63 : i % 4 < 2 ? -128 : 127;
-          group.offset_number = T::kHasMinima ? 63 : 0;
+          group.number = i % 4 < 2 ? kNumbers<T>.first : kNumbers<T>.second;
+          if (T::kHasMinima) group.offset_number = group.number;
         }
       }
     }

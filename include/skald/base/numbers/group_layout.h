@@ -32,8 +32,12 @@ decltype(auto) VisitWeightType(DType type, Function&& function) {
       return function.template operator()<Q8A>();
     case DType::kQ4_K:
       return function.template operator()<Q4_K>();
+    case DType::kQ5_K:
+      return function.template operator()<Q5_K>();
     case DType::kQ6_K:
       return function.template operator()<Q6_K>();
+    case DType::kQ6A:
+      return function.template operator()<Q6A>();
     case DType::kF16:
     case DType::kBF16:
       break;

@@ -48,9 +48,9 @@ struct Q8A {
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
 
-// The types below have scales of scales: each output a scale and some of them a minimum (binary16) for 256 terms, which
-// the small numbers of each group multiply. Codes count from zero. Their low four bits lie as in Q4_0; one byte has the
-// bits above them of every kGroup / 4th code, the lowest ones for the first.
+// The types below have scales of scales: each output a scale and some of them a minimum for 256 terms, in binary16 but
+// where it says otherwise, which the small numbers of each group multiply. Codes count from zero. Their low four bits
+// lie as in Q4_0; one byte has the bits above them of every kGroup / 4th code, the lowest ones for the first.
 
 // GGUF's type of the same name: groups of 32, weight = scale * scales * nibble - minimum * minima.
 struct Q4_K {
@@ -61,6 +61,18 @@ struct Q4_K {
   uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
   struct {
     uint8_t low[kGroup / 8][kLanes][4];
+  } codes[kGroups];
+};
+
+// The same with codes of five bits.
+struct Q5_K {
+  static constexpr size_t kTerms = 256, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 5;
+  static constexpr bool kHasMinima = true;
+  static constexpr int kZero = 0;
+  uint16_t scale[kLanes], minimum[kLanes];
+  uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
+  struct {
+    uint8_t low[kGroup / 8][kLanes][4], high[1][kLanes][4];
   } codes[kGroups];
 };
 
@@ -76,8 +88,21 @@ struct Q6_K {
   } codes[kGroups];
 };
 
+// What holds exactly all that types with scales of scales mean: groups of 16, weight = scale * scales * code - minimum
+// * minima. For types that are stacked in one matrix, or have no packed type of their own.
+struct Q6A {
+  static constexpr size_t kTerms = 256, kGroup = 16, kGroups = kTerms / kGroup, kCodeBits = 6;
+  static constexpr bool kHasMinima = true;
+  static constexpr int kZero = 0;
+  float scale[kLanes], minimum[kLanes];
+  int8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
+  struct {
+    uint8_t low[kGroup / 8][kLanes][4], high[1][kLanes][4];
+  } codes[kGroups];
+};
+
 static_assert(sizeof(Q8_0) == 1088 && sizeof(Q4_0) == 576 && sizeof(Q8A) == 1536);
-static_assert(sizeof(Q4_K) == 2368 && sizeof(Q6_K) == 3392);
+static_assert(sizeof(Q4_K) == 2368 && sizeof(Q5_K) == 2880 && sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712);
 
 template <>
 inline constexpr DType kDTypeOf<Q8_0> = DType::kQ8_0;
@@ -88,7 +113,11 @@ inline constexpr DType kDTypeOf<Q8A> = DType::kQ8A;
 template <>
 inline constexpr DType kDTypeOf<Q4_K> = DType::kQ4_K;
 template <>
+inline constexpr DType kDTypeOf<Q5_K> = DType::kQ5_K;
+template <>
 inline constexpr DType kDTypeOf<Q6_K> = DType::kQ6_K;
+template <>
+inline constexpr DType kDTypeOf<Q6A> = DType::kQ6A;
 
 template <class T>
 inline constexpr bool kIsGrouped = IsGrouped(kDTypeOf<T>);
@@ -98,6 +127,10 @@ template <class T>
 concept NestedScales = kIsGrouped<T> && requires {
   T::kCodeBits;
 };
+
+// Returns a scale as a number.
+inline float ScaleOf(uint16_t half) { return FromHalf(half); }
+inline float ScaleOf(float scale) { return scale; }
 
 // The weight at term k of one output of a pack.
 inline float WeightAt(const Q8_0& pack, size_t lane, size_t k) {
@@ -121,10 +154,10 @@ float WeightAt(const T& pack, size_t lane, size_t k) {
     constexpr size_t kHighBits = T::kCodeBits - 4;
     code |= (unsigned{codes.high[0][lane][i % 4]} >> (i / 4 * kHighBits) & ((1u << kHighBits) - 1)) << 4;
   }
-  const float scale = FromHalf(pack.scale[lane]) * static_cast<float>(pack.scales[group][lane]);
+  const float scale = ScaleOf(pack.scale[lane]) * static_cast<float>(pack.scales[group][lane]);
   const auto above_zero = static_cast<float>(static_cast<int>(code) - T::kZero);
   if constexpr (T::kHasMinima) {
-    const float minimum = FromHalf(pack.minimum[lane]) * static_cast<float>(pack.minima[group][lane]);
+    const float minimum = ScaleOf(pack.minimum[lane]) * static_cast<float>(pack.minima[group][lane]);
     return std::fma(scale, above_zero, -minimum);
   } else {
     return scale * above_zero;

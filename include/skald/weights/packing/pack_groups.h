@@ -76,7 +76,8 @@ inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> grou
 // Whether T means exactly what groups of this format mean.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
-  return format.packed == kDTypeOf<T> || std::is_same_v<T, Q8A>;
+  const bool holds_nested = std::is_same_v<T, Q6A> && format.decode_block != nullptr;
+  return format.packed == kDTypeOf<T> || holds_nested || std::is_same_v<T, Q8A>;
 }
 
 // Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
@@ -161,15 +162,34 @@ CodeBlock QuantizeBlock(const float* values) {
   return block;
 }
 
-// Writes the block of one output of a pack.
+// Writes the scales of one output of a pack.
 template <NestedScales T>
-void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
+void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
   pack.scale[lane] = block.scale;
   if constexpr (T::kHasMinima) pack.minimum[lane] = block.minimum;
   for (size_t g = 0; g < T::kGroups; ++g) {
     const size_t first = g * T::kGroup / kCodeGroup;
     pack.scales[g][lane] = block.scales[first];
     if constexpr (T::kHasMinima) pack.minima[g][lane] = block.minima[first];
+  }
+}
+
+// Codes that count from below zero have the minimum -zero * scale.
+inline void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack) {
+  const float scale = FromHalf(block.scale);
+  pack.scale[lane] = scale;
+  pack.minimum[lane] = block.zero == 0 ? FromHalf(block.minimum) : scale * static_cast<float>(block.zero);
+  for (size_t g = 0; g < Q6A::kGroups; ++g) {
+    pack.scales[g][lane] = block.scales[g];
+    pack.minima[g][lane] = block.zero == 0 ? static_cast<int8_t>(block.minima[g]) : block.scales[g];
+  }
+}
+
+// Writes the block of one output of a pack.
+template <NestedScales T>
+void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
+  StoreScales(block, lane, pack);
+  for (size_t g = 0; g < T::kGroups; ++g) {
     const uint8_t* const codes = block.codes + g * T::kGroup;
     constexpr size_t kHalf = T::kGroup / 2;
     for (size_t i = 0; i < kHalf; ++i) {

@@ -27,9 +27,9 @@ struct CodeGroup {
 // weight[i] = scale * scales[i / kCodeGroup] * (codes[i] - zero) - minimum * minima[i / kCodeGroup]
 struct CodeBlock {
   static constexpr size_t kWeights = 256;
-  uint16_t scale, minimum;  // binary16; no minimum is 0
+  uint16_t scale, minimum;  // binary16; where codes count from below zero there is no minimum
   int8_t scales[kWeights / kCodeGroup];
-  uint8_t minima[kWeights / kCodeGroup];
+  uint8_t minima[kWeights / kCodeGroup];  // below 128
   uint8_t codes[kWeights];
   uint8_t zero;
 };

@@ -137,9 +137,9 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
   };
   static constexpr Entry kFormats[] = {{"Q8_0", {DType::kQ8_0, 32, 34, internal::DecodeQ8_0}},
                                        {"Q4_0", {DType::kQ4_0, 32, 18, internal::DecodeQ4_0}},
-                                       {"Q2_K", internal::NestedFormat<internal::DecodeQ2K>(DType::kQ8A, 84)},
+                                       {"Q2_K", internal::NestedFormat<internal::DecodeQ2K>(DType::kQ6A, 84)},
                                        {"Q4_K", internal::NestedFormat<internal::DecodeQ4K>(DType::kQ4_K, 144)},
-                                       {"Q5_K", internal::NestedFormat<internal::DecodeQ5K>(DType::kQ8A, 176)},
+                                       {"Q5_K", internal::NestedFormat<internal::DecodeQ5K>(DType::kQ5_K, 176)},
                                        {"Q6_K", internal::NestedFormat<internal::DecodeQ6K>(DType::kQ6_K, 210)},
                                        {"IQ2_XXS", {DType::kQ8A, 256, 66, internal::DecodeIq2Xxs}}};
   for (const Entry& entry : kFormats) {
