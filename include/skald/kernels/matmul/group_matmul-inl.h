@@ -32,6 +32,9 @@ namespace HWY_NAMESPACE {
 // multiple of kActivationBlock.
 template <class T>
 struct GroupTileSum {
+  // Integers of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
+  static constexpr size_t kManyRows = NumParts() == 2 && NestedScales<T> ? 4 : kTileRows;
+
   template <size_t kRows, size_t kPanels>
   static void Add(const void* matmul_args, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
     const auto& args = *static_cast<const MatMulArgs<T>*>(matmul_args);
