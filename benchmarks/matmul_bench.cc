@@ -39,6 +39,15 @@ AlignedBuffer<T> RandomWeights(size_t size) {
       if constexpr (std::is_same_v<T, Q8A>) {
         for (auto& scales : pack.scales) std::ranges::fill(scales, 0.005f);
         for (auto& offsets : pack.offsets) std::ranges::fill(offsets, 0.25f);
+      } else if constexpr (NestedScales<T>) {
+        const auto fill = [](auto& scales, float value) {
+          if constexpr (std::is_same_v<T, Q6A>)
+            std::ranges::fill(scales, value);
+          else
+            std::ranges::fill(scales, ToHalf(value));
+        };
+        fill(pack.scale, 0.0002f);
+        if constexpr (T::kHasMinima) fill(pack.minimum, 0.001f);
       } else {
         for (auto& scales : pack.scales) std::ranges::fill(scales, ToHalf(0.005f));
       }
@@ -155,6 +164,10 @@ const bool kRegistered = [] {
   Register<Q8_0>("Q8_0", {1, 4, 16, 32, 512});
   Register<Q4_0>("Q4_0", {1, 4, 16, 32, 512});
   Register<Q8A>("Q8A", {1, 512});
+  Register<Q4_K>("Q4_K", {1, 4, 16, 32, 512});
+  Register<Q5_K>("Q5_K", {1, 4, 16, 32, 512});
+  Register<Q6_K>("Q6_K", {1, 4, 16, 32, 512});
+  Register<Q6A>("Q6A", {1, 512});
   Register<float>("F32", {1, 512});
   return true;
 }();

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "skald/kernels/kernels.h"
@@ -18,10 +20,29 @@
 #include "tests/support/kernel_data.h"
 #include "tests/support/saved_hashes.h"
 
+#define QUANTISED_TYPES Q8_0, Q4_0, Q8A, Q4_K, Q5_K, Q6_K, Q6A
+
 namespace skald::testing {
 namespace {
 
+using reference::Scales;
 using reference::WeightGroup;
+
+template <class T>
+inline constexpr Scales kScales = NestedScales<T>          ? Scales::kNested
+                                  : std::is_same_v<T, Q8A> ? Scales::kFloatsAndOffsets
+                                                           : Scales::kFloats;
+
+template <class T>
+inline constexpr bool kHasOffsets = std::is_same_v<T, Q8A>;
+template <NestedScales T>
+inline constexpr bool kHasOffsets<T> = T::kHasMinima;
+
+// The lowest and the highest code.
+template <class T>
+inline constexpr std::pair<int, int> kCodes = std::is_same_v<T, Q4_0> ? std::pair(-8, 7) : std::pair(-128, 127);
+template <NestedScales T>
+inline constexpr std::pair<int, int> kCodes<T> = {-T::kZero, (1 << T::kCodeBits) - 1 - T::kZero};
 
 // The scale of T that is about `value`, and how T stores it.
 template <class T>
@@ -29,10 +50,16 @@ float RepresentableScale(float value) {
   return std::is_same_v<T, Q8A> ? value : FromHalf(ToHalf(value));
 }
 
+// The lowest and the highest number that multiplies a scale or minimum.
+template <class T>
+inline constexpr std::pair<int, int> kNumbers = std::is_same_v<T, Q4_K> || std::is_same_v<T, Q5_K>
+                                                    ? std::pair(0, 63)
+                                                    : std::pair(-128, 127);
+
 // Groups of one output with all codes that T can hold, the extreme ones often.
 template <class T>
 std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
-  const int low = std::is_same_v<T, Q4_0> ? -8 : -128, high = std::is_same_v<T, Q4_0> ? 7 : 127;
+  const auto [low, high] = kCodes<T>;
   const auto uniform = [&] { return static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f; };
   std::vector<WeightGroup> groups(RoundUp(k, T::kGroup) / T::kGroup);
   for (WeightGroup& group : groups) {
@@ -47,6 +74,28 @@ std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
   return groups;
 }
 
+// The same with scales of scales.
+template <NestedScales T>
+std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
+  const auto [low, high] = kCodes<T>;
+  const auto uniform = [&] { return static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f; };
+  const auto any = [&](int from, int to) {
+    const uint32_t choice = random() % 8;
+    return choice == 0 ? from : choice == 1 ? to : from + static_cast<int>(random() % static_cast<uint32_t>(to - from));
+  };
+  std::vector<WeightGroup> groups(RoundUp(k, T::kTerms) / T::kGroup);
+  for (size_t g = 0; g < groups.size(); ++g) {
+    WeightGroup& group = groups[g];
+    const bool is_first = g % T::kGroups == 0;
+    group.scale = is_first ? FromHalf(ToHalf(uniform() * 0.001f)) : groups[g - 1].scale;
+    if (T::kHasMinima) group.offset = is_first ? FromHalf(ToHalf(uniform() * 0.02f)) : groups[g - 1].offset;
+    group.number = any(kNumbers<T>.first, kNumbers<T>.second);
+    group.offset_number = T::kHasMinima ? any(kNumbers<T>.first, kNumbers<T>.second) : 0;
+    for (size_t i = 0; i < T::kGroup; ++i) group.codes.push_back(any(low, high));
+  }
+  return groups;
+}
+
 void SetCode(Q8_0& pack, size_t g, size_t lane, size_t i, int code) {
   pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(code);
 }
@@ -56,6 +105,15 @@ void SetCode(Q8A& pack, size_t g, size_t lane, size_t i, int code) {
 void SetCode(Q4_0& pack, size_t g, size_t lane, size_t i, int code) {
   pack.nibbles[g][i % 16 / 4][lane][i % 4] |= static_cast<uint8_t>((code + 8) << (i < 16 ? 0 : 4));
 }
+template <NestedScales T>
+void SetCode(T& pack, size_t g, size_t lane, size_t i, int code) {
+  constexpr size_t kHalf = T::kGroup / 2;
+  code += T::kZero;
+  pack.codes[g].low[i % kHalf / 4][lane][i % 4] |= static_cast<uint8_t>((code & 15) << (i < kHalf ? 0 : 4));
+  if constexpr (T::kCodeBits > 4) {
+    pack.codes[g].high[0][lane][i % 4] |= static_cast<uint8_t>(code >> 4 << i / 4 * (T::kCodeBits - 4));
+  }
+}
 void SetScale(Q8A& pack, size_t g, size_t lane, const WeightGroup& group) {
   pack.scales[g][lane] = group.scale;
   pack.offsets[g][lane] = group.offset;
@@ -63,6 +121,22 @@ void SetScale(Q8A& pack, size_t g, size_t lane, const WeightGroup& group) {
 template <class T>
 void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
   pack.scales[g][lane] = ToHalf(group.scale);
+}
+
+template <NestedScales T>
+void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
+  const auto store = [](auto& to, float value) {
+    if constexpr (std::is_same_v<decltype(to), float&>)
+      to = value;
+    else
+      to = ToHalf(value);
+  };
+  store(pack.scale[lane], group.scale);
+  if constexpr (T::kHasMinima) {
+    store(pack.minimum[lane], -group.offset);
+    pack.minima[g][lane] = static_cast<std::remove_reference_t<decltype(pack.minima[g][lane])>>(group.offset_number);
+  }
+  pack.scales[g][lane] = static_cast<std::remove_reference_t<decltype(pack.scales[g][lane])>>(group.number);
 }
 
 // A multiplication and everything it needs. Output rows lie `kGap` floats apart; the gaps hold NaN.
@@ -86,7 +160,7 @@ struct GroupCase {
     std::ranges::fill(std::as_writable_bytes(std::span<T>(packed)), std::byte{0});
     for (size_t i = 0; i < n; ++i) {
       for (size_t g = 0; g < weights[i].size(); ++g) {
-        T& pack = packed[i / kLanes * (PaddedK<T>(k) / kGroupPadding) + g / T::kGroups];
+        T& pack = packed[i / kLanes * (PaddedK<T>(k) / T::kTerms) + g / T::kGroups];
         SetScale(pack, g % T::kGroups, i % kLanes, weights[i][g]);
         const std::vector<int>& codes = weights[i][g].codes;
         for (size_t t = 0; t < codes.size(); ++t) SetCode(pack, g % T::kGroups, i % kLanes, t, codes[t]);
@@ -145,8 +219,7 @@ struct GroupCase {
     std::vector<float> expected(rows * (n + kGap), kNaN);
     for (size_t row = 0; row < rows; ++row) {
       for (size_t i = 0; i < n; ++i) {
-        const float sum =
-            reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i], std::is_same_v<T, Q8A>);
+        const float sum = reference::GroupedElement(std::span(input).subspan(row * k, k), weights[i], kScales<T>);
         expected[row * (n + kGap) + i] = bias.empty() ? sum : sum + bias[i];
       }
     }
@@ -162,8 +235,8 @@ struct GroupCase {
   AlignedBuffer<T> packed;
 };
 
-TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference for any number of rows", T, Q8_0, Q4_0,
-                   Q8A) {
+TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference for any number of rows", T,
+                   QUANTISED_TYPES) {
   for (size_t rows = 1; rows <= 40; ++rows) {
     CAPTURE(rows);
     const GroupCase<T> c(rows, 67, 320, rows % 2 == 0);
@@ -187,7 +260,7 @@ TEST_CASE("quantising rows writes all that a product reads, the rows that pad th
   }
 }
 
-TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference for odd shapes", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference for odd shapes", T, QUANTISED_TYPES) {
   for (const size_t rows : {1, 3, 17}) {
     for (const size_t n : {1, 15, 16, 17, 35, 80, 145}) {
       for (const size_t k : {1, 16, 31, 32, 33, 64, 67, 96, 255, 256, 257, 700}) {
@@ -201,7 +274,7 @@ TEST_CASE_TEMPLATE("a product by quantised weights equals the scalar reference f
   }
 }
 
-TEST_CASE_TEMPLATE("a product by quantised weights of a model's size equals the scalar reference", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("a product by quantised weights of a model's size equals the scalar reference", T, QUANTISED_TYPES) {
   for (const size_t rows : {1, 6, 70}) {
     const GroupCase<T> c(rows, 96, 2304, false);
     CHECK(Difference(c.Run(), c.Reference(), c.tolerance()) == "");
@@ -210,7 +283,7 @@ TEST_CASE_TEMPLATE("a product by quantised weights of a model's size equals the 
   CHECK(Difference(many.Run(), many.Reference(), many.tolerance()) == "");
 }
 
-TEST_CASE_TEMPLATE("quantised panels computed in pieces equal all panels computed at once", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("quantised panels computed in pieces equal all panels computed at once", T, QUANTISED_TYPES) {
   for (const size_t rows : {1, 5}) {
     const GroupCase<T> c(rows, 200, 96, true);
     const std::vector<float> whole = c.Run();
@@ -219,7 +292,7 @@ TEST_CASE_TEMPLATE("quantised panels computed in pieces equal all panels compute
   }
 }
 
-TEST_CASE_TEMPLATE("a gated product by quantised weights equals a product and then a gate", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("a gated product by quantised weights equals a product and then a gate", T, QUANTISED_TYPES) {
   for (const size_t rows : {1, 2, 5, 17, 300}) {
     for (const size_t cols : {16, 48, 96}) {
       CAPTURE(rows);
@@ -231,11 +304,11 @@ TEST_CASE_TEMPLATE("a gated product by quantised weights equals a product and th
   }
 }
 
-TEST_CASE_TEMPLATE("a product by quantised weights has the saved bits", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("a product by quantised weights has the saved bits", T, QUANTISED_TYPES) {
   CHECK(SavedDifference({"matmul", NameOf(kDTypeOf<T>)}, GroupCase<T>(17, 83, 300, true).Run()) == "");
 }
 
-TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("activations at the edges of their range", T, QUANTISED_TYPES) {
   for (const size_t rows : {1, 20}) {
     GroupCase<T> c(rows, 33, 600, false);
     for (size_t i = 0; i < 256; ++i) c.input[i] = 0.0f;                               // a block of zeros
@@ -250,12 +323,18 @@ TEST_CASE_TEMPLATE("activations at the edges of their range", T, Q8_0, Q4_0, Q8A
   }
 }
 
-TEST_CASE_TEMPLATE("the largest sums that a group can have", T, Q8_0, Q4_0, Q8A) {
-  constexpr int kLow = std::is_same_v<T, Q4_0> ? -8 : -128, kHigh = std::is_same_v<T, Q4_0> ? 7 : 127;
+TEST_CASE_TEMPLATE("the largest sums that a group can have", T, QUANTISED_TYPES) {
+  const auto [low, high] = kCodes<T>;
   for (const size_t rows : {1, 3, 9}) {
     GroupCase<T> c(rows, 33, 96, false);
     for (size_t i = 0; i < c.n; ++i) {
-      for (WeightGroup& group : c.weights[i]) std::ranges::fill(group.codes, i % 2 == 0 ? kLow : kHigh);
+      for (WeightGroup& group : c.weights[i]) {
+        std::ranges::fill(group.codes, i % 2 == 0 ? low : high);
+        if constexpr (NestedScales<T>) {
+          group.number = i % 4 < 2 ? kNumbers<T>.first : kNumbers<T>.second;
+          if (T::kHasMinima) group.offset_number = group.number;
+        }
+      }
     }
     c.Pack();
     for (size_t i = 0; i < c.input.size(); ++i) c.input[i] = i / c.k % 2 == 0 ? 1.0f : -1.0f;
@@ -263,7 +342,7 @@ TEST_CASE_TEMPLATE("the largest sums that a group can have", T, Q8_0, Q4_0, Q8A)
   }
 }
 
-TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, Q8_0, Q4_0, Q8A) {
+TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, QUANTISED_TYPES) {
   const GroupCase<T> c(1, 37, 83, false);
   const std::vector<int32_t> tokens = {36, 0, 15, 16};
   std::vector<float> output(tokens.size() * c.k), expected;
@@ -280,8 +359,9 @@ TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, Q8_0, Q
     for (size_t k = 0; k < c.k; ++k) {
       const WeightGroup& group = c.weights[static_cast<size_t>(token)][k / T::kGroup];
       const auto code = static_cast<float>(group.codes[k % T::kGroup]);
-      const float weight = group.scale * code;
-      expected.push_back((group.offset == 0 ? weight : std::fma(group.scale, code, group.offset)) * 1.5f);
+      const float scale = group.scale * static_cast<float>(group.number);
+      const float offset = group.offset * static_cast<float>(group.offset_number);
+      expected.push_back((kHasOffsets<T> ? std::fma(scale, code, offset) : scale * code) * 1.5f);
     }
   }
   CHECK(BitDifference(output, expected) == "");

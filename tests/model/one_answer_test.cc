@@ -46,7 +46,8 @@ void ForEachType(Function function) {
       function(Fixture<C>(weights, kv));
     }
   }
-  for (const DType weights : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType weights :
+       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
     CAPTURE(NameOf(weights));
     function(Fixture<C>(weights, DType::kBF16));
   }

@@ -18,11 +18,15 @@
 
 namespace skald::reference {
 
-// Neighbouring weights of one output: weight = scale * code + offset.
+// Neighbouring weights of one output: weight = scale * number * code + offset * offset_number. Only types with scales
+// of scales have numbers, and their groups one scale and offset for each kActivationBlock terms.
 struct WeightGroup {
   float scale = 0.0f, offset = 0.0f;
   std::vector<int> codes;
+  int number = 1, offset_number = 1;
 };
+
+enum class Scales { kFloats, kFloatsAndOffsets, kNested };
 
 // Activations that share a scale: value = scale * code.
 struct ActivationBlock {
@@ -44,13 +48,14 @@ inline ActivationBlock QuantizeBlock(std::span<const float> values) {
 }
 
 // The inner product of activations and the groups of one output. The last group may reach beyond the activations.
-inline float GroupedElement(std::span<const float> input, std::span<const WeightGroup> groups, bool with_offset) {
+inline float GroupedElement(std::span<const float> input, std::span<const WeightGroup> groups, Scales scales) {
   const size_t group_size = groups.front().codes.size(), groups_per_block = kActivationBlock / group_size;
   float total = 0.0f;
   for (size_t k = 0; k < input.size(); k += kActivationBlock) {
     const ActivationBlock block = QuantizeBlock(input.subspan(k, std::min(kActivationBlock, input.size() - k)));
     const size_t first = k / group_size, end = std::min(first + groups_per_block, groups.size());
     float sum = 0.0f;
+    int64_t dots = 0, all_codes = 0;
     for (size_t g = first; g < end; ++g) {
       int dot = 0, codes = 0;
       for (size_t i = 0; i < group_size; ++i) {
@@ -59,8 +64,15 @@ inline float GroupedElement(std::span<const float> input, std::span<const Weight
         dot += groups[g].codes[i] * block.codes[at];
         codes += block.codes[at];
       }
+      dots += groups[g].number * dot;
+      all_codes += groups[g].offset_number * codes;
+      if (scales == Scales::kNested) continue;
       sum = std::fma(static_cast<float>(dot), groups[g].scale, sum);
-      if (with_offset) sum = std::fma(static_cast<float>(codes), groups[g].offset, sum);
+      if (scales == Scales::kFloatsAndOffsets) sum = std::fma(static_cast<float>(codes), groups[g].offset, sum);
+    }
+    if (scales == Scales::kNested) {
+      sum = static_cast<float>(dots) * groups[first].scale;
+      sum = std::fma(static_cast<float>(all_codes), groups[first].offset, sum);
     }
     total = std::fma(sum, block.scale, total);
   }

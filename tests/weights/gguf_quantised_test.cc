@@ -109,9 +109,9 @@ ModelWeights MustLoad(const std::vector<NewGgufTensor>& tensors, const std::stri
 }
 
 TEST_CASE("Every quantised type is packed as the type that means exactly the same") {
-  const std::pair<const char*, DType> types[] = {{"Q8_0", DType::kQ8_0},  {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ8A},
-                                                 {"Q4_K", DType::kQ8A},   {"Q5_K", DType::kQ8A},  {"Q6_K", DType::kQ8A},
-                                                 {"IQ2_XXS", DType::kQ8A}};
+  const std::pair<const char*, DType> types[] = {
+      {"Q8_0", DType::kQ8_0}, {"Q4_0", DType::kQ4_0}, {"Q2_K", DType::kQ6A},   {"Q4_K", DType::kQ4_K},
+      {"Q5_K", DType::kQ5_K}, {"Q6_K", DType::kQ6_K}, {"IQ2_XXS", DType::kQ8A}};
   for (const auto& [type, packed] : types) {
     CAPTURE(type);
     std::vector<NewGgufTensor> tensors = WideTensors();
@@ -146,6 +146,22 @@ TEST_CASE("Stacked tensors of several types are packed as one that holds all of 
   CHECK(HoldsRows(qkv, 0, Decoded(tensors, "blk.0.attn_q.weight")));
   CHECK(HoldsRows(qkv, kQuery, Decoded(tensors, "blk.0.attn_k.weight")));
   CHECK(HoldsRows(qkv, kQuery + kKV, Decoded(tensors, "blk.0.attn_v.weight")));
+}
+
+TEST_CASE("Stacked tensors of several types with scales of scales are packed in fewer bits") {
+  for (const char* const value_type : {"Q6_K", "Q2_K", "Q5_K"}) {
+    std::vector<NewGgufTensor> tensors = WideTensors();
+    Quantise(tensors, "blk.0.attn_q.weight", "Q4_K");
+    Quantise(tensors, "blk.0.attn_k.weight", "Q4_K");
+    Quantise(tensors, "blk.0.attn_v.weight", value_type);
+    const ModelWeights weights = MustLoad(tensors);
+    const Matrix& qkv = MixerOf(weights, 0).Of<Attention>().qkv;
+    constexpr size_t kQuery = Wide::kHeads * Wide::kHeadDim, kKV = Wide::kKVHeads * Wide::kHeadDim;
+    CHECK(qkv.dtype == DType::kQ6A);
+    CHECK(HoldsRows(qkv, 0, Decoded(tensors, "blk.0.attn_q.weight")));
+    CHECK(HoldsRows(qkv, kQuery, Decoded(tensors, "blk.0.attn_k.weight")));
+    CHECK(HoldsRows(qkv, kQuery + kKV, Decoded(tensors, "blk.0.attn_v.weight")));
+  }
 }
 
 TEST_CASE("Where one of the stacked tensors holds floats, all become the type for floats") {

@@ -264,7 +264,8 @@ TEST_CASE("Options that cannot work are refused") {
 TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are") {
   const std::vector<NewTensor> tensors = TinyTensors<TinyFull>();
   const Result<ModelWeights> exact = LoadTensors<TinyFull>(tensors, {.dtype = DType::kF32});
-  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType dtype :
+       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
     const Result<ModelWeights> weights = LoadTensors<TinyFull>(tensors, {.dtype = dtype});
     REQUIRE(weights);
     CHECK(weights->embedding.dtype == dtype);
@@ -276,7 +277,12 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
       largest = std::max(largest, std::abs(expected[i]));
       worst = std::max(worst, std::abs(expected[i] - values[i]));
     }
-    CHECK(worst <= largest / (dtype == DType::kQ4_0 ? 7.9f : 127.0f));
+    const bool few = dtype == DType::kQ4_0 || dtype == DType::kQ4_K;
+    const float steps = few                                             ? 7.9f
+                        : dtype == DType::kQ5_K                         ? 15.0f
+                        : dtype == DType::kQ6_K || dtype == DType::kQ6A ? 25.0f
+                                                                        : 127.0f;
+    CHECK(worst <= largest / steps);
   }
 }
 

@@ -73,11 +73,18 @@ TEST_CASE("Unpacking a packed matrix gives its values, rounded to the element ty
 
 // The error of a value that is rounded to a code: half a step, and the rounding of its scale.
 float LargestError(DType dtype, float largest) {
-  return dtype == DType::kQ4_0 ? largest / 8 * 1.01f : largest / 127 * 0.6f + largest * 0x1p-11f;
+  if (dtype == DType::kQ4_0) return largest / 8 * 1.01f;
+  // Half a step, and what the numbers that multiply a scale, and a minimum, are rounded by.
+  if (dtype == DType::kQ4_K) return largest * (1.0f / 15 + 1.0f / 63 + 0.5f / 63) * 1.01f;
+  if (dtype == DType::kQ5_K) return largest * (1.0f / 31 + 1.0f / 63 + 0.5f / 63) * 1.01f;
+  if (dtype == DType::kQ6A) return largest * (1.0f / 63 + 1.0f / 63 + 0.5f / 63) * 1.01f;
+  if (dtype == DType::kQ6_K) return largest * (0.5f / 31 + 0.5f / 127) * 1.01f;
+  return largest / 127 * 0.6f + largest * 0x1p-11f;
 }
 
 TEST_CASE("Quantised values are as near as their codes allow, for any shape") {
-  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType dtype :
+       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
     for (const size_t rows : {1, 16, 17, 50}) {
       for (const size_t cols : {1, 16, 31, 33, 64, 97, 300}) {
         CAPTURE(NameOf(dtype));
@@ -85,7 +92,7 @@ TEST_CASE("Quantised values are as near as their codes allow, for any shape") {
         CAPTURE(cols);
         const std::vector<float> values = Values(rows * cols, rows * 1000 + cols);
         const Matrix matrix = Pack({{SourceOf(values, rows)}}, cols, dtype);
-        CHECK(matrix.padded_cols == RoundUp(cols, kGroupPadding));
+        CHECK(matrix.padded_cols == VisitWeightType(dtype, [=]<class T>() { return PaddedK<T>(cols); }));
         const std::vector<float> unpacked = testing::Unpack(matrix);
         float worst = 0.0f;
         for (size_t i = 0; i < values.size(); ++i) worst = std::max(worst, std::abs(values[i] - unpacked[i]));
@@ -116,7 +123,8 @@ TEST_CASE("Quantisation follows GGML's rules") {
 TEST_CASE("Values that cannot be quantised do no harm") {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {kInfinity, -kInfinity, std::nanf(""), 3e38f, -3e38f, 1e-45f, 0.0f, 1.0f};
-  for (const DType dtype : {DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType dtype :
+       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
     Pack({{SourceOf(values, 1)}}, values.size(), dtype);  // for the sanitizers
     const std::vector<float> tiny(32, 1e-44f);
     for (const float value : testing::Unpack(Pack({{SourceOf(tiny, 1)}}, 32, dtype))) CHECK(std::abs(value) < 1e-43f);

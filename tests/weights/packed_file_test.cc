@@ -90,7 +90,8 @@ void CheckRoundTrip(DType dtype) {
 }
 
 TEST_CASE("what is mapped is what was written, for every kind of layer and element type") {
-  for (const DType dtype : {DType::kBF16, DType::kF32, DType::kQ8_0, DType::kQ4_0, DType::kQ8A}) {
+  for (const DType dtype : {DType::kBF16, DType::kF32, DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K,
+                            DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
     CheckRoundTrip<TinyFull>(dtype);
     CheckRoundTrip<testing::TinyTied>(dtype);
     CheckRoundTrip<testing::TinyHybrid>(dtype);

@@ -56,7 +56,7 @@ constexpr size_t PartialSumsSize(size_t rows, size_t n, size_t padded_k) {
 template <class T>
 struct MatMulArgs {
   Prepared<const T> input;  // [rows, padded_k], from Prepare, in PreparedBytes of memory
-  const T* weights;         // packed [n, padded_k], see base/numbers/packed_layout.h and base/numbers/group_layout.h
+  const T* weights;         // packed [n, padded_k], see base/numbers/packed_layout.h and base/numbers/group_types.h
   const float* bias;        // [n] or null
   float* output;            // [rows, n], gated [rows, n / 2]
   size_t output_stride;

@@ -32,7 +32,7 @@ enum class PackedCheck {
 
 struct LoadOptions {
   // Type of matrices in memory: kBF16, kF32 for exact comparison, or a group-quantised type, kQ8_0 at about half and
-  // kQ4_0 at about a quarter of bf16's size (base/numbers/group_layout.h says what they are, benchmarks/README.md what
+  // kQ4_0 at about a quarter of bf16's size (base/numbers/group_types.h says what they are, benchmarks/README.md what
   // they cost in quality). F32 and F16 checkpoints lose bits as bf16 (rounded to nearest even, as activations are).
   // What a file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
   DType dtype = DType::kBF16;

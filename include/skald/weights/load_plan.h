@@ -228,10 +228,12 @@ class LoadPlan {
   // mean, or the type for floats where any source holds such.
   static DType PackedType(std::span<const PackSource> sources, DType of_floats) {
     DType packed = of_floats;
+    bool all_nested = true;
     for (size_t i = 0; i < sources.size(); ++i) {
       if (sources[i].format == nullptr) return of_floats;
       const DType exact = sources[i].format->packed;
-      packed = i == 0 || packed == exact ? exact : DType::kQ8A;
+      all_nested &= sources[i].format->decode_block != nullptr;
+      packed = i == 0 || packed == exact ? exact : all_nested ? DType::kQ6A : DType::kQ8A;
     }
     return packed;
   }

@@ -17,9 +17,9 @@ namespace skald {
 
 using bf16 = hwy::bfloat16_t;
 
-// Element types of parameters in files, of packed matrices and of cached keys and values. The last three are
-// group-quantised (base/numbers/group_layout.h) and only for packed matrices.
-enum class DType : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ8A };
+// Element types of parameters in files, of packed matrices and of cached keys and values. Those from kQ8_0 on are
+// group-quantised (base/numbers/group_types.h) and only for packed matrices.
+enum class DType : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ8A, kQ4_K, kQ5_K, kQ6_K, kQ6A };
 
 constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0; }
 
@@ -40,6 +40,14 @@ constexpr std::string_view NameOf(DType type) {
       return "Q4_0";
     case DType::kQ8A:
       return "Q8A";
+    case DType::kQ4_K:
+      return "Q4_K";
+    case DType::kQ5_K:
+      return "Q5_K";
+    case DType::kQ6_K:
+      return "Q6_K";
+    case DType::kQ6A:
+      return "Q6A";
   }
   return "unknown";
 }

@@ -16,7 +16,7 @@ namespace skald {
 
 // The layout's version, which files with packed weights carry. Raise it with any change to how a packed matrix of any
 // element type lies in memory, to the numbers of DType, or to the order of VisitParameters.
-inline constexpr uint32_t kPackedLayoutVersion = 1;
+inline constexpr uint32_t kPackedLayoutVersion = 2;
 
 // Outputs per panel, and the width of the 16 virtual lanes in which every reduction is ordered.
 inline constexpr size_t kLanes = 16;

@@ -22,6 +22,7 @@
 #include "skald/base/numbers/group_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/matmul/codes-inl.h"
+#include "skald/kernels/matmul/nested_scales-inl.h"
 #include "skald/kernels/matmul/outputs-inl.h"
 #include "skald/kernels/simd/amx-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
@@ -44,10 +45,44 @@ struct PanelAhead {
   }
 };
 
+// The scales of a PanelBlock: those of each group.
+template <class T>
+struct PanelScales {
+  static constexpr size_t kMaxGroups = kActivationBlock / T::kGroup;
+
+  void Fill(const T& pack, size_t group, size_t g) {
+    StoreLanes(LoadScales(pack.scales[group]), scales[g]);
+    if constexpr (std::is_same_v<T, Q8A>) StoreLanes(LoadLanes(pack.offsets[group]), offsets[g]);
+  }
+
+  alignas(kAlignment) float scales[kMaxGroups][kLanes];
+  alignas(kAlignment) float offsets[std::is_same_v<T, Q8A> ? kMaxGroups : 1][kLanes];  // Q8A only
+};
+
+// With scales of scales: the numbers of each group, those for each two sums of activations' codes, and what they
+// multiply.
+template <NestedScales T>
+struct PanelScales<T> {
+  static constexpr size_t kPairs = kActivationBlock / kActivationGroup;
+
+  void Fill(const T& pack, size_t group, size_t) {
+    hn::Store(Part(LoadNumbers(pack.scales[group]), 0), IntTag(), scales[group]);
+    if (group != 0) return;
+    for (size_t i = 0; i < kPairs; ++i) {
+      hn::Store(Part(LoadNumbersOfTwo(pack, 2 * i).first, 0), IntTag(), pairs[i]);
+    }
+    StoreLanes(LoadScales(pack.scale), scale);
+    StoreLanes(LoadMinimum(pack), minimum);
+  }
+
+  alignas(kAlignment) int32_t scales[T::kGroups][kLanes], pairs[kPairs][kLanes];
+  alignas(kAlignment) float scale[kLanes], minimum[kLanes];
+};
+
 // One panel of one block of K, as tile products want it: small enough for the first-level cache, widened to eight bits,
 // one piece of memory. Made once for all rows.
 template <class T>
-struct PanelBlock {
+struct PanelBlock : PanelScales<T> {
   static constexpr size_t kMaxGroups = kActivationBlock / T::kGroup, kRows = T::kGroup / 4;
 
   void Fill(const T* packs, size_t num_packs) {
@@ -62,16 +97,13 @@ struct PanelBlock {
         const auto biased = hn::BitCast(bytes, LoadCodes(pack, group, j, 0));
         hn::Store(hn::Sub(biased, bias), bytes, codes[g][j]);
       }
-      StoreLanes(LoadScales(pack.scales[group]), scales[g]);
-      if constexpr (std::is_same_v<T, Q8A>) StoreLanes(LoadLanes(pack.offsets[group]), offsets[g]);
+      PanelScales<T>::Fill(pack, group, g);
     }
   }
 
   size_t groups;
   PanelAhead ahead;  // weights of the PanelBlock that follows
   alignas(kAlignment) int8_t codes[kMaxGroups][kRows][4 * kLanes];
-  alignas(kAlignment) float scales[kMaxGroups][kLanes];
-  alignas(kAlignment) float offsets[std::is_same_v<T, Q8A> ? kMaxGroups : 1][kLanes];  // Q8A only
 };
 
 // Tiles 0 to 3 hold products, 4 and 5 a group of 16 rows of activations, 6 and 7 a group of 16 outputs.
@@ -123,7 +155,7 @@ class GroupProducts {
     const size_t scale_stride = QuantizedRows::Blocks(input.padded_k) * kLanes;
     const size_t sum_stride = input.padded_k / kActivationSum * kLanes;
     Unit unit = {nullptr, input.CodesAt(row, k), input.ScaleAt(row, k), input.SumAt(row, k), nullptr}, before = unit;
-    FloatVec sums[kLanes];
+    Sum sums[kLanes];
     for (size_t block = 0; block < row_blocks; ++block) {
       for (size_t p = 0; p < num_panels; ++p) {
         panels[p].ahead.AskForSome();
@@ -138,12 +170,15 @@ class GroupProducts {
   }
 
  private:
+  // The sums of a block of activations: integers as long as scales are.
+  using Sum = std::conditional_t<NestedScales<T>, IntVec, FloatVec>;
+
   // 16 rows and a PanelBlock, or null: nothing to do.
   struct Unit {
     const PanelBlock<T>* panel;
     const int8_t* codes;
     const float* scales;
-    const int32_t* code_sums;
+    const int16_t* code_sums;
     float* totals;
   };
 
@@ -152,7 +187,7 @@ class GroupProducts {
   static_assert(kSteps % kSlots == 0 && kAddLag - kStoreLag < kSlots && kAddLag <= kSteps);
 
   template <size_t... kStep>
-  SKALD_AMX_ALWAYS void AddUnit(const Unit& unit, const Unit& before, FloatVec (&sums)[kLanes],
+  SKALD_AMX_ALWAYS void AddUnit(const Unit& unit, const Unit& before, Sum (&sums)[kLanes],
                                 std::index_sequence<kStep...>) {
     (Step<kStep>(unit, before, sums), ...);
   }
@@ -162,7 +197,7 @@ class GroupProducts {
   }
 
   template <size_t kStep>
-  SKALD_AMX_ALWAYS void Step(const Unit& unit, const Unit& before, FloatVec (&sums)[kLanes]) {
+  SKALD_AMX_ALWAYS void Step(const Unit& unit, const Unit& before, Sum (&sums)[kLanes]) {
     if (Has(unit, kStep)) Multiply<kStep>(unit);
     constexpr size_t kStored = (kStep + kSteps - kStoreLag) % kSteps;
     if (Has(kStored < kStep ? unit : before, kStored)) StoreProduct<kStored % kSlots>(products_[kStored % kSlots]);
@@ -176,9 +211,9 @@ class GroupProducts {
     }
   }
 
-  HWY_INLINE static void Clear(FloatVec (&sums)[kLanes]) {
+  HWY_INLINE static void Clear(Sum (&sums)[kLanes]) {
     HWY_UNROLL(16)
-    for (size_t r = 0; r < kLanes; ++r) sums[r] = hn::Zero(FloatTag());
+    for (size_t r = 0; r < kLanes; ++r) sums[r] = hn::Zero(hn::DFromV<Sum>());
   }
 
   template <size_t kGroup>
@@ -187,14 +222,29 @@ class GroupProducts {
     constexpr size_t kOffset = kFirst / kActivationGroup * kLanes * kActivationGroup + kFirst % kActivationGroup;
     MultiplyGroups<kGroup % kSlots>(unit.codes + kOffset, unit.panel->codes[kGroup][0]);
     if constexpr (std::is_same_v<T, Q8A>) {
-      const IntVec code_sums = hn::LoadU(IntTag(), unit.code_sums + kGroup * kLanes);
+      const auto* const pairs = reinterpret_cast<const int32_t*>(unit.code_sums + kGroup / 2 * 2 * kLanes);
+      const IntVec both = hn::LoadU(IntTag(), pairs), first = kGroup % 2 == 0 ? hn::ShiftLeft<16>(both) : both;
+      const IntVec code_sums = hn::ShiftRight<16>(first);
       hn::Store(hn::ConvertTo(FloatTag(), code_sums), FloatTag(), code_sums_[kGroup % kSumSlots]);
     }
   }
 
   template <size_t kGroup>
-  HWY_INLINE void Add(const PanelBlock<T>& panel, FloatVec (&sums)[kLanes]) {
+  HWY_INLINE void Add(const PanelBlock<T>& panel, Sum (&sums)[kLanes]) {
     const int32_t* const product = products_[kGroup % kSlots];
+    if constexpr (NestedScales<T>) {
+      const IntVec scales = hn::Load(IntTag(), panel.scales[kGroup]);
+      HWY_UNROLL(16)
+      for (size_t r = 0; r < kLanes; ++r) {
+        sums[r] = MulAddIntegers(hn::Load(IntTag(), product + r * kLanes), scales, sums[r]);
+      }
+    } else {
+      AddFloats<kGroup>(panel, product, sums);
+    }
+  }
+
+  template <size_t kGroup>
+  HWY_INLINE void AddFloats(const PanelBlock<T>& panel, const int32_t* product, Sum (&sums)[kLanes]) {
     const FloatVec scales = hn::Load(FloatTag(), panel.scales[kGroup]);
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
@@ -210,12 +260,28 @@ class GroupProducts {
     }
   }
 
-  HWY_INLINE static void AddToTotals(const Unit& unit, const FloatVec (&sums)[kLanes]) {
+  HWY_INLINE static void AddToTotals(const Unit& unit, const Sum (&sums)[kLanes]) {
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
       float* const total = unit.totals + r * kLanes;
-      hn::Store(hn::MulAdd(hn::Set(FloatTag(), unit.scales[r]), sums[r], hn::Load(FloatTag(), total)), FloatTag(),
-                total);
+      const FloatVec sum = SumOfBlock(unit, r, sums[r]);
+      hn::Store(hn::MulAdd(hn::Set(FloatTag(), unit.scales[r]), sum, hn::Load(FloatTag(), total)), FloatTag(), total);
+    }
+  }
+
+  HWY_INLINE static FloatVec SumOfBlock(const Unit& unit, size_t r, Sum sum) {
+    if constexpr (NestedScales<T>) {
+      const PanelBlock<T>& panel = *unit.panel;
+      IntVec sums = hn::Zero(IntTag());
+      HWY_UNROLL(8)
+      for (size_t i = 0; i < PanelBlock<T>::kPairs; ++i) {
+        const IntVec numbers = hn::Load(IntTag(), panel.pairs[i]);
+        sums = AddTwoSums(numbers, numbers, unit.code_sums + (i * kLanes + r) * 2, sums);
+      }
+      return FinishBlock<T>(sum, sums, hn::Load(FloatTag(), panel.scale), hn::Load(FloatTag(), panel.minimum),
+                            hn::Zero(FloatTag()));
+    } else {
+      return sum;
     }
   }
 
@@ -229,7 +295,7 @@ class GroupProducts {
 template <class T>
 HWY_INLINE const T* WeightsAt(const MatMulArgs<T>& args, size_t panel, size_t i, size_t k) {
   const size_t number = args.gate ? panel + i / 2 + i % 2 * (args.n / 2 / kLanes) : panel + i;
-  return args.weights + (number * args.padded_k + k) / kGroupPadding;
+  return args.weights + (number * args.padded_k + k) / T::kTerms;
 }
 
 // Sums up to kMatMulGroup rows by `num_panels` panels.
@@ -240,7 +306,7 @@ SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t row_block
   PanelBlock<T> panels[kPanelsAtOnce];
   GroupProducts<T> products;
   for (size_t k = 0; k < args.padded_k; k += kActivationBlock) {
-    const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / kGroupPadding;
+    const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / T::kTerms;
     for (size_t i = 0; i < num_panels; ++i) {
       const T* const weights = WeightsAt(args, panel, i, k);
       panels[i].Fill(weights, num_packs);

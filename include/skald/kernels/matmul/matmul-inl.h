@@ -55,6 +55,8 @@ HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride
 // The sums of a tile of rows and panels: a SumFunction for each shape.
 template <class T>
 struct TileSum {
+  static constexpr size_t kManyRows = kTileRows;
+
   template <size_t kRows, size_t kPanels>
   static void Add(const void* matmul_args, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
     const auto& args = *static_cast<const MatMulArgs<T>*>(matmul_args);

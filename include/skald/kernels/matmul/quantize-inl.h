@@ -39,7 +39,7 @@ HWY_INLINE float LargestMagnitude(const float* values, size_t size) {
 }
 
 // Writes 16 codes and returns their sum.
-HWY_INLINE int32_t QuantizeSum(const float* values, float inverse, int8_t* codes) {
+HWY_INLINE int16_t QuantizeSum(const float* values, float inverse, int8_t* codes) {
   const hn::Rebind<int8_t, IntTag> bytes;
   IntVec sum = hn::Zero(IntTag());
   for (size_t i = 0; i < kActivationSum; i += hn::Lanes(FloatTag())) {
@@ -48,7 +48,7 @@ HWY_INLINE int32_t QuantizeSum(const float* values, float inverse, int8_t* codes
     hn::StoreU(hn::DemoteTo(bytes, rounded), bytes, codes + i);
     sum = hn::Add(sum, rounded);
   }
-  return hn::ReduceSum(IntTag(), sum);
+  return static_cast<int16_t>(hn::ReduceSum(IntTag(), sum));
 }
 
 // Quantises `size` values, a multiple of kGroupPadding, that begin at term k of a row.
@@ -57,10 +57,9 @@ inline void QuantizeBlock(const float* values, size_t size, const QuantizedRows&
   const bool counts = largest >= 0x1p-100f;
   *output.ScaleAt(row, k) = counts ? largest / 127.0f : 0.0f * largest;
   int8_t* const codes = output.CodesAt(row, k);
-  int32_t* const sums = output.SumAt(row, k);
   for (size_t i = 0; i < size; i += kActivationSum) {
     int8_t* const to = codes + i / kActivationGroup * output.height * kActivationGroup + i % kActivationGroup;
-    int32_t& sum = sums[i / kActivationSum * output.height];
+    int16_t& sum = *output.SumAt(row, k + i);
     if (counts) {
       sum = QuantizeSum(values + i, 127.0f / largest, to);
     } else {
@@ -86,9 +85,8 @@ inline void QuantizeRow(const float* input, size_t cols, const QuantizedRows& ou
 inline void ClearRow(const QuantizedRows& output, size_t row) {
   const size_t height = output.height, padded_k = output.padded_k;
   int8_t* const codes = output.CodesAt(row, 0);
-  int32_t* const sums = output.SumAt(row, 0);
   for (size_t k = 0; k < padded_k; k += kActivationGroup) hwy::ZeroBytes<kActivationGroup>(codes + k * height);
-  for (size_t i = 0; i < padded_k / kActivationSum; ++i) sums[i * height] = 0;
+  for (size_t k = 0; k < padded_k; k += kActivationSum) *output.SumAt(row, k) = 0;
   for (size_t k = 0; k < padded_k; k += kActivationBlock) *output.ScaleAt(row, k) = 0.0f;
 }
 

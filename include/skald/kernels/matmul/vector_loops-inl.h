@@ -54,7 +54,8 @@ struct VectorProduct {
 // Returns the multiplication by the sums of Sum<kRows, kPanels>().
 template <class Sum, class T>
 HWY_INLINE VectorProduct VectorProductOf(const MatMulArgs<T>& args) {
-  static_assert(kRowBlock % kTileRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
+  constexpr size_t kManyRows = Sum::kManyRows;
+  static_assert(kRowBlock % kManyRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
   return {.args = &args,
           .to = OutputsOf(args),
           .padded_k = args.padded_k,
@@ -65,7 +66,7 @@ HWY_INLINE VectorProduct VectorProductOf(const MatMulArgs<T>& args) {
           .one = {1, kRowStreams, &Sum::template Add<1, kRowStreams>},
           .one_panel = {1, 1, &Sum::template Add<1, 1>},
           .few = {kFewRows, kFewStreams, &Sum::template Add<kFewRows, kFewStreams>},
-          .many = {kTileRows, 1, &Sum::template Add<kTileRows, 1>}};
+          .many = {kManyRows, 1, &Sum::template Add<kManyRows, 1>}};
 }
 
 // Sums rows [row, row_end) by a tile's panels; what a tile finds below the last row becomes sums that nobody reads.

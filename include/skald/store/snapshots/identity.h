@@ -54,6 +54,14 @@ constexpr uint32_t WeightTypeCode(DType type) {
       return 17;
     case DType::kQ8A:
       return 18;
+    case DType::kQ4_K:
+      return 19;
+    case DType::kQ5_K:
+      return 20;
+    case DType::kQ6_K:
+      return 21;
+    case DType::kQ6A:
+      return 22;
     default:
       return static_cast<uint32_t>(ChunkElementOf(type));
   }

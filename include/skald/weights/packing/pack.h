@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Packing: from row-major tensors of a file to the layout of base/numbers/packed_layout.h or
-// base/numbers/group_layout.h. Several tensors with the same number of columns can be stacked into one matrix, so that
+// base/numbers/group_types.h. Several tensors with the same number of columns can be stacked into one matrix, so that
 // one multiplication computes q, k and v, or gate and up. What a conversion loses is said in pack_rows.h and
 // pack_groups.h. The result does not depend on the executor.
 

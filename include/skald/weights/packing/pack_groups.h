@@ -76,7 +76,8 @@ inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> grou
 // Whether T means exactly what groups of this format mean.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
-  return format.packed == kDTypeOf<T> || std::is_same_v<T, Q8A>;
+  const bool holds_nested = std::is_same_v<T, Q6A> && format.decode_block != nullptr;
+  return format.packed == kDTypeOf<T> || holds_nested || std::is_same_v<T, Q8A>;
 }
 
 // Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
@@ -126,6 +127,97 @@ void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane
   for (size_t g = 0; g < num_groups; ++g) StoreGroup(groups[g], g % T::kGroups, lane, packs[g / T::kGroups]);
 }
 
+// Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
+inline int RoundedUpTo(int limit, float value) {
+  return value >= 0.0f ? static_cast<int>(std::min(value, static_cast<float>(limit)) + 0.5f) : 0;
+}
+
+// Returns 256 finite values as numbers of T. Each group has the scale and minimum between which its values lie, or,
+// without a minimum, the scale that reaches its largest magnitude.
+template <NestedScales T>
+CodeBlock QuantizeBlock(const float* values) {
+  constexpr int kLargestCode = (1 << T::kCodeBits) - 1, kLargestNumber = T::kHasMinima ? 63 : 127;
+  constexpr size_t kGroups = CodeBlock::kWeights / kCodeGroup;
+  float scales[kGroups], minima[kGroups], scale = 0.0f, minimum = 0.0f;
+  for (size_t g = 0; g < kGroups; ++g) {
+    const float* const group = values + g * kCodeGroup / T::kGroup * T::kGroup;
+    const auto [lowest, highest] = std::minmax_element(group, group + T::kGroup);
+    minima[g] = T::kHasMinima ? std::max(0.0f, -*lowest) : 0.0f;
+    const float range = T::kHasMinima ? *highest + minima[g] : std::max(*highest, -*lowest);
+    scales[g] = range / static_cast<float>(kLargestCode - T::kZero);
+    scale = std::max(scale, scales[g] / kLargestNumber), minimum = std::max(minimum, minima[g] / kLargestNumber);
+  }
+  CodeBlock block = {ToHalf(scale), ToHalf(minimum), {}, {}, {}, T::kZero};
+  const float exact_scale = FromHalf(block.scale), exact_minimum = FromHalf(block.minimum);
+  for (size_t g = 0; g < kGroups; ++g) {
+    const int number = RoundedUpTo(kLargestNumber, scales[g] * InverseOf(exact_scale));
+    const int minimum_number = RoundedUpTo(kLargestNumber, minima[g] * InverseOf(exact_minimum));
+    block.scales[g] = static_cast<int8_t>(number), block.minima[g] = static_cast<uint8_t>(minimum_number);
+    const float inverse = InverseOf(exact_scale * static_cast<float>(number));
+    const float from = exact_minimum * static_cast<float>(minimum_number);
+    for (size_t i = g * kCodeGroup; i < (g + 1) * kCodeGroup; ++i) {
+      block.codes[i] = static_cast<uint8_t>(RoundedUpTo(kLargestCode, (values[i] + from) * inverse + T::kZero));
+    }
+  }
+  return block;
+}
+
+// Writes the scales of one output of a pack.
+template <NestedScales T>
+void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
+  pack.scale[lane] = block.scale;
+  if constexpr (T::kHasMinima) pack.minimum[lane] = block.minimum;
+  for (size_t g = 0; g < T::kGroups; ++g) {
+    const size_t first = g * T::kGroup / kCodeGroup;
+    pack.scales[g][lane] = block.scales[first];
+    if constexpr (T::kHasMinima) pack.minima[g][lane] = block.minima[first];
+  }
+}
+
+// Codes that count from below zero have the minimum -zero * scale.
+inline void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack) {
+  const float scale = FromHalf(block.scale);
+  pack.scale[lane] = scale;
+  pack.minimum[lane] = block.zero == 0 ? FromHalf(block.minimum) : scale * static_cast<float>(block.zero);
+  for (size_t g = 0; g < Q6A::kGroups; ++g) {
+    pack.scales[g][lane] = block.scales[g];
+    pack.minima[g][lane] = block.zero == 0 ? static_cast<int8_t>(block.minima[g]) : block.scales[g];
+  }
+}
+
+// Writes the block of one output of a pack.
+template <NestedScales T>
+void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
+  StoreScales(block, lane, pack);
+  for (size_t g = 0; g < T::kGroups; ++g) {
+    const uint8_t* const codes = block.codes + g * T::kGroup;
+    constexpr size_t kHalf = T::kGroup / 2;
+    for (size_t i = 0; i < kHalf; ++i) {
+      pack.codes[g].low[i / 4][lane][i % 4] = static_cast<uint8_t>((codes[i] & 15) | codes[i + kHalf] << 4);
+    }
+    if constexpr (T::kCodeBits > 4) {
+      for (size_t i = 0; i < T::kGroup; ++i) {
+        uint8_t& bits = pack.codes[g].high[0][lane][i % 4];
+        bits = static_cast<uint8_t>(bits | codes[i] >> 4 << (i / 4 * (T::kCodeBits - 4)));
+      }
+    }
+  }
+}
+
+// Packs elements [begin, begin + count) of a row; begin is a multiple of 256, and count at most 256.
+template <NestedScales T>
+void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane, T* pack) {
+  if (row.format != nullptr && HoldsExactly<T>(*row.format)) {
+    CodeBlock block;
+    row.format->decode_block(row.bytes + begin / CodeBlock::kWeights * row.format->block_bytes, block);
+    StoreBlock(block, lane, *pack);
+  } else {
+    float values[CodeBlock::kWeights] = {};
+    for (size_t i = 0; i < count; i += kTile) ReadTile(row, begin + i, std::min(kTile, count - i), values + i);
+    StoreBlock(QuantizeBlock<T>(values), lane, *pack);
+  }
+}
+
 // Writes one panel of `cols` columns to `output`, which is zero.
 template <class T>
 requires kIsGrouped<T>
@@ -133,7 +225,7 @@ void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* output) {
   for (size_t begin = 0; begin < cols; begin += 256) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       if (rows[lane].bytes == nullptr) continue;
-      PackRowOfGroups(rows[lane], begin, std::min<size_t>(256, cols - begin), lane, output + begin / kGroupPadding);
+      PackRowOfGroups(rows[lane], begin, std::min<size_t>(256, cols - begin), lane, output + begin / T::kTerms);
     }
   }
 }

@@ -2,7 +2,7 @@
 //
 // CodeGroup: sixteen neighbouring weights of a row as small integers with a common scale and offset. Every
 // group-quantised file type that Skald reads can be written this way without rounding, so readers decode to it and
-// packing begins with it.
+// packing begins with it. CodeBlock: the same for types with scales of scales, which are still apart.
 
 #ifndef SKALD_WEIGHTS_TYPES_CODE_GROUP_H_
 #define SKALD_WEIGHTS_TYPES_CODE_GROUP_H_
@@ -24,11 +24,35 @@ struct CodeGroup {
   int8_t codes[kCodeGroup];
 };
 
+// weight[i] = scale * scales[i / kCodeGroup] * (codes[i] - zero) - minimum * minima[i / kCodeGroup]
+struct CodeBlock {
+  static constexpr size_t kWeights = 256;
+  uint16_t scale, minimum;  // binary16; where codes count from below zero there is no minimum
+  int8_t scales[kWeights / kCodeGroup];
+  uint8_t minima[kWeights / kCodeGroup];  // below 128
+  uint8_t codes[kWeights];
+  uint8_t zero;
+};
+
+// Writes a block as groups. Their scales are products of an 11-bit number (binary16) and one of at most 8 bits, which a
+// float holds.
+inline void WriteGroups(const CodeBlock& block, CodeGroup* groups) {
+  for (size_t g = 0; g < CodeBlock::kWeights / kCodeGroup; ++g) {
+    groups[g].scale = FromHalf(block.scale) * static_cast<float>(block.scales[g]);
+    groups[g].offset = 0.0f - FromHalf(block.minimum) * static_cast<float>(block.minima[g]);
+    for (size_t i = 0; i < kCodeGroup; ++i) {
+      groups[g].codes[i] = static_cast<int8_t>(block.codes[g * kCodeGroup + i] - block.zero);
+    }
+  }
+}
+
 // How a group-quantised file type stores a row: blocks of so many elements in so many bytes.
 struct GroupFormat {
-  DType packed;                        // the packed type that means exactly the same: kQ8_0, kQ4_0 or kQ8A
+  DType packed;                        // the packed type that means exactly the same
   size_t block_elements, block_bytes;  // of which the first is a divisor of 256 and a multiple of kCodeGroup
   void (*decode)(const std::byte* block, CodeGroup* groups);  // one block, of any alignment
+  // The same to a CodeBlock, for types with scales of scales.
+  void (*decode_block)(const std::byte* block, CodeBlock& decoded) = nullptr;
 };
 
 }  // namespace skald

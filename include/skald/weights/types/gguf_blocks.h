@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Decodes blocks of the quantised types of GGUF files to CodeGroups, exactly: scales are products of an 11-bit number
-// (binary16) and one of at most 8 bits, which a float holds. The layouts are those of ggml-common.h and ggml-quants.c
-// (https://github.com/ggml-org/ggml). Pure functions of a block's bytes, of any alignment.
+// Decodes blocks of the quantised types of GGUF files to CodeGroups or CodeBlocks, exactly. The layouts are those of
+// ggml-common.h and ggml-quants.c (https://github.com/ggml-org/ggml). Pure functions of a block's bytes, of any
+// alignment.
 
 #ifndef SKALD_WEIGHTS_TYPES_GGUF_BLOCKS_H_
 #define SKALD_WEIGHTS_TYPES_GGUF_BLOCKS_H_
@@ -19,11 +19,13 @@
 namespace skald {
 namespace internal {
 
-inline float HalfAt(const std::byte* source) {
+inline uint16_t HalfBitsAt(const std::byte* source) {
   uint16_t bits;
   std::memcpy(&bits, source, sizeof(bits));
-  return FromHalf(bits);
+  return bits;
 }
+
+inline float HalfAt(const std::byte* source) { return FromHalf(HalfBitsAt(source)); }
 
 inline unsigned ByteAt(const std::byte* source, size_t index) { return std::to_integer<unsigned>(source[index]); }
 
@@ -49,15 +51,14 @@ inline void DecodeQ4_0(const std::byte* block, CodeGroup* groups) {
 
 // Q2_K: 16 bytes with the scale (low half) and the minimum (high half) of 16 weights each; 256 weights of 2 bits; the
 // scale of the scales and that of the minima (binary16). Each 128 weights share 32 bytes, 32 of them at each bit pair.
-inline void DecodeQ2K(const std::byte* block, CodeGroup* groups) {
-  const float scale = HalfAt(block + 80), minimum = HalfAt(block + 82);
+inline void DecodeQ2K(const std::byte* source, CodeBlock& block) {
+  block.scale = HalfBitsAt(source + 80), block.minimum = HalfBitsAt(source + 82), block.zero = 0;
   for (size_t g = 0; g < 16; ++g) {
-    const unsigned both = ByteAt(block, g);
-    groups[g].scale = scale * static_cast<float>(both & 15);
-    groups[g].offset = -(minimum * static_cast<float>(both >> 4));
-    const std::byte* const source = block + 16 + g / 8 * 32 + g % 2 * kCodeGroup;
-    const size_t shift = g % 8 / 2 * 2;
-    for (size_t i = 0; i < kCodeGroup; ++i) groups[g].codes[i] = static_cast<int8_t>(ByteAt(source, i) >> shift & 3);
+    block.scales[g] = static_cast<int8_t>(ByteAt(source, g) & 15);
+    block.minima[g] = static_cast<uint8_t>(ByteAt(source, g) >> 4);
+  }
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    block.codes[i] = static_cast<uint8_t>(ByteAt(source + 16, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3);
   }
 }
 
@@ -70,55 +71,60 @@ inline unsigned SixBits(const std::byte* source, size_t part, bool is_minimum) {
   return low | ByteAt(source, at) >> 6 << 4;
 }
 
-// Fills in the scales and offsets of a block of Q4_K or Q5_K.
-inline void DecodeSixBitScales(const std::byte* block, CodeGroup* groups) {
-  const float scale = HalfAt(block), minimum = HalfAt(block + 2);
+// Fills in what a block of Q4_K or Q5_K has before its codes: the scale of the scales and that of the minima
+// (binary16), and these.
+inline void DecodeSixBitScales(const std::byte* source, CodeBlock& block) {
+  block.scale = HalfBitsAt(source), block.minimum = HalfBitsAt(source + 2), block.zero = 0;
   for (size_t g = 0; g < 16; ++g) {
-    groups[g].scale = scale * static_cast<float>(SixBits(block + 4, g / 2, false));
-    groups[g].offset = -(minimum * static_cast<float>(SixBits(block + 4, g / 2, true)));
+    block.scales[g] = static_cast<int8_t>(SixBits(source + 4, g / 2, false));
+    block.minima[g] = static_cast<uint8_t>(SixBits(source + 4, g / 2, true));
   }
 }
 
 // Q4_K: scales; 256 weights of 4 bits, each 64 of them in 32 bytes, low halves first.
-inline void DecodeQ4K(const std::byte* block, CodeGroup* groups) {
-  DecodeSixBitScales(block, groups);
-  for (size_t g = 0; g < 16; ++g) {
-    const std::byte* const source = block + 16 + g / 4 * 32 + g % 2 * kCodeGroup;
-    const size_t shift = g % 4 / 2 * 4;
-    for (size_t i = 0; i < kCodeGroup; ++i) groups[g].codes[i] = static_cast<int8_t>(ByteAt(source, i) >> shift & 15);
+inline void DecodeQ4K(const std::byte* source, CodeBlock& block) {
+  DecodeSixBitScales(source, block);
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    block.codes[i] = static_cast<uint8_t>(ByteAt(source + 16, i / 64 * 32 + i % 32) >> (i % 64 / 32 * 4) & 15);
   }
 }
 
 // Q5_K: scales; 32 bytes with the fifth bits, those of 32 weights at each bit; the rest as in Q4_K.
-inline void DecodeQ5K(const std::byte* block, CodeGroup* groups) {
-  DecodeSixBitScales(block, groups);
-  for (size_t g = 0; g < 16; ++g) {
-    const std::byte* const high = block + 16 + g % 2 * kCodeGroup;
-    const std::byte* const low = block + 48 + g / 4 * 32 + g % 2 * kCodeGroup;
-    const size_t shift = g % 4 / 2 * 4;
-    for (size_t i = 0; i < kCodeGroup; ++i) {
-      const unsigned fifth = ByteAt(high, i) >> (g / 2) & 1;
-      groups[g].codes[i] = static_cast<int8_t>((ByteAt(low, i) >> shift & 15) | fifth << 4);
-    }
+inline void DecodeQ5K(const std::byte* source, CodeBlock& block) {
+  DecodeSixBitScales(source, block);
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    const unsigned low = ByteAt(source + 48, i / 64 * 32 + i % 32) >> (i % 64 / 32 * 4) & 15;
+    const unsigned fifth = ByteAt(source + 16, i % 32) >> (i / 32) & 1;
+    block.codes[i] = static_cast<uint8_t>(low | fifth << 4);
   }
 }
 
 // Q6_K: 128 bytes with the low 4 bits, 64 with the high 2 bits, 16 scales of a signed byte, their scale (binary16).
 // Weights count from -32. Of each 128, the low bits lie in 64 bytes, those of the first 64 in the low halves, and the
 // high bits in 32 bytes, those of 32 weights at each bit pair.
-inline void DecodeQ6K(const std::byte* block, CodeGroup* groups) {
-  const float scale = HalfAt(block + 208);
+inline void DecodeQ6K(const std::byte* source, CodeBlock& block) {
+  block.scale = HalfBitsAt(source + 208), block.minimum = 0, block.zero = 32;
   for (size_t g = 0; g < 16; ++g) {
-    const size_t quarter = g % 8 / 2, side = g % 2 * kCodeGroup;
-    const std::byte* const low = block + g / 8 * 64 + quarter % 2 * 32 + side;
-    const std::byte* const high = block + 128 + g / 8 * 32 + side;
-    groups[g].scale = scale * static_cast<float>(std::to_integer<int8_t>(block[192 + g]));
-    groups[g].offset = 0.0f;
-    for (size_t i = 0; i < kCodeGroup; ++i) {
-      const unsigned code = (ByteAt(low, i) >> (quarter / 2 * 4) & 15) | (ByteAt(high, i) >> (quarter * 2) & 3) << 4;
-      groups[g].codes[i] = static_cast<int8_t>(static_cast<int>(code) - 32);
-    }
+    block.scales[g] = std::to_integer<int8_t>(source[192 + g]);
+    block.minima[g] = 0;
   }
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    const unsigned low = ByteAt(source, i / 128 * 64 + i % 64) >> (i % 128 / 64 * 4) & 15;
+    const unsigned high = ByteAt(source + 128, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
+    block.codes[i] = static_cast<uint8_t>(low | high << 4);
+  }
+}
+
+template <void (*kDecode)(const std::byte*, CodeBlock&)>
+void DecodeAsGroups(const std::byte* source, CodeGroup* groups) {
+  CodeBlock block;
+  kDecode(source, block);
+  WriteGroups(block, groups);
+}
+
+template <void (*kDecode)(const std::byte*, CodeBlock&)>
+constexpr GroupFormat NestedFormat(DType packed, size_t block_bytes) {
+  return {packed, CodeBlock::kWeights, block_bytes, DecodeAsGroups<kDecode>, kDecode};
 }
 
 }  // namespace internal
@@ -131,10 +137,10 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
   };
   static constexpr Entry kFormats[] = {{"Q8_0", {DType::kQ8_0, 32, 34, internal::DecodeQ8_0}},
                                        {"Q4_0", {DType::kQ4_0, 32, 18, internal::DecodeQ4_0}},
-                                       {"Q2_K", {DType::kQ8A, 256, 84, internal::DecodeQ2K}},
-                                       {"Q4_K", {DType::kQ8A, 256, 144, internal::DecodeQ4K}},
-                                       {"Q5_K", {DType::kQ8A, 256, 176, internal::DecodeQ5K}},
-                                       {"Q6_K", {DType::kQ8A, 256, 210, internal::DecodeQ6K}},
+                                       {"Q2_K", internal::NestedFormat<internal::DecodeQ2K>(DType::kQ6A, 84)},
+                                       {"Q4_K", internal::NestedFormat<internal::DecodeQ4K>(DType::kQ4_K, 144)},
+                                       {"Q5_K", internal::NestedFormat<internal::DecodeQ5K>(DType::kQ5_K, 176)},
+                                       {"Q6_K", internal::NestedFormat<internal::DecodeQ6K>(DType::kQ6_K, 210)},
                                        {"IQ2_XXS", {DType::kQ8A, 256, 66, internal::DecodeIq2Xxs}}};
   for (const Entry& entry : kFormats) {
     if (entry.name == type) return &entry.format;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The parameters of one matrix multiplication, in the packed layout that kernels read (base/numbers/packed_layout.h,
-// base/numbers/group_layout.h).
+// base/numbers/group_types.h).
 
 #ifndef SKALD_WEIGHTS_TYPES_MATRIX_H_
 #define SKALD_WEIGHTS_TYPES_MATRIX_H_
