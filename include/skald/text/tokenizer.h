@@ -31,7 +31,7 @@ inline Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path
     if (std::filesystem::exists(folder / name, ignored)) return folder / name;
   }
   return Fail(
-      ErrorCode::kInvalidArgument,
+      ErrorCode::kNotFound,
       folder.string() + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
 }
 
