@@ -154,6 +154,7 @@ inline Result<std::string> SentencePieceEngine::Decode(std::span<const int32_t> 
     for (const int32_t id : ids) {
       if (KindOf(id) == PieceKind::kControl) {
         text += DecodeRest(state) += IdToPiece(id);
+        StepOf(state).started = true;  // the space of the word behind a name stays
       } else {
         text += DecodeNext(state, id);
       }
