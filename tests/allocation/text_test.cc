@@ -3,12 +3,14 @@
 // Tokenizers, chat templates and samplers when memory runs out.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/files/small_file.h"
 #include "skald/sampling/sampler.h"
 #include "skald/text/chat.h"
 #include "skald/text/gguf_tokenizer.h"
@@ -83,6 +85,34 @@ TEST_CASE("a tokenizer is loaded, or there is an error, whichever allocation fai
   WriteFile(path, bytes);
   FailEachAllocation(
       "Tokenizer::Load", nothing, [&](Nothing&) { return Tokenizer::Load(path); }, size);
+}
+
+TEST_CASE("a tokenizer.json is read, kept and used, or there is an error, whichever allocation fails") {
+  const std::filesystem::path folder = std::filesystem::path(SKALD_REPOSITORY) / "tests/text/data/byte_level";
+  const std::string json = *ReadSmallFile(folder / "tokenizer.json", kMaxTokenizerFile);
+  const Tokenizer tokenizer = *Tokenizer::Parse(json);
+  const std::string quick = *tokenizer.ToBytes();
+  const auto ids = *tokenizer.Encode(kText);
+  const auto nothing = [] { return std::make_unique<Nothing>(); };
+  const auto size = [](Nothing&, const Result<Tokenizer>& parsed) { return std::to_string(parsed->vocab_size()); };
+  FailEachAllocation(
+      "Tokenizer::Parse of tokenizer.json", nothing, [&](Nothing&) { return Tokenizer::Parse(json); }, size);
+  FailEachAllocation(
+      "Tokenizer::Load of a folder", nothing, [&](Nothing&) { return Tokenizer::Load(folder); }, size);
+  FailEachAllocation(
+      "Tokenizer::Parse of the quick form", nothing, [&](Nothing&) { return Tokenizer::Parse(quick); }, size);
+  const auto text = [](Nothing&, const Result<std::string>& bytes) { return *bytes; };
+  FailEachAllocation(
+      "Tokenizer::ToBytes", nothing, [&](Nothing&) { return tokenizer.ToBytes(); }, text);
+  FailEachAllocation(
+      "Encode by merges", nothing,
+      [&](Nothing&) { return tokenizer.Encode(kText, ParseSpecial::kYes, AddSpecial::kYes); }, kIds);
+  FailEachAllocation(
+      "Decode of bytes", nothing, [&](Nothing&) { return tokenizer.Decode(ids, SkipSpecial::kNo); }, text);
+  FailEachAllocation(
+      "ParseGenerationConfig", nothing,
+      [](Nothing&) { return ParseGenerationConfig(R"({"eos_token_id": [1, 2, 3], "temperature": 0.5})"); },
+      [](Nothing&, const Result<GenerationConfig>& config) { return BytesIn(config->eos_ids); });
 }
 
 TEST_CASE("text is encoded and decoded, or there is an error, whichever allocation fails") {
