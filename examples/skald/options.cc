@@ -280,7 +280,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
           [&bench](const std::vector<std::string>& names) {
             for (const std::string& name : names) bench.weight_types.push_back(ParseDType(name));
           },
-          "Types of the weights: bf16, f32, q8_0, q4_0, q8a, q4_k, q5_k, q6_k, q6a")
+          "Types of the weights: bf16, f32, q8_0, q4_0,\nq8a, q4_k, q5_k, q6_k, q6a")
       ->delimiter(',')
       ->type_name("TYPE");
   command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")
