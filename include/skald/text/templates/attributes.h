@@ -43,9 +43,6 @@ struct Joiner : Object {
   bool was_called = false;
 };
 
-// The method of a value's type, or null (methods.h).
-inline const Builtin* FindMethod(const Value& value, std::string_view name);
-
 inline Value LoopAttribute(Machine& machine, const Value& subject, std::string_view name, bool& found) {
   const auto& loop = static_cast<const Loop&>(*subject.object());
   const size_t count = loop.items.size();
@@ -73,7 +70,7 @@ inline Value LoopAttribute(Machine& machine, const Value& subject, std::string_v
 // templates.
 inline std::optional<Value> OwnAttribute(Machine& machine, const Value& value, std::string_view name) {
   if (name.starts_with('_')) return std::nullopt;
-  if (const Builtin* const method = FindMethod(value, name)) return machine.NewFunction(method, value);
+  if (const Builtin* const method = machine.find.method(value, name)) return machine.NewFunction(method, value);
   bool found = true;
   if (value.Is(Type::kLoop)) {
     Value attribute = LoopAttribute(machine, value, name, found);

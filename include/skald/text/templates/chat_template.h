@@ -139,7 +139,7 @@ inline Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variable
                                                std::string_view name) const {
   return NoThrow("the chat template", [&]() -> Result<MarkedText> {
     const internal::jinja::Program* const named = Find(name);
-    internal::jinja::Machine machine(options.limits);
+    internal::jinja::Machine machine(options.limits, {internal::jinja::FindMethod, internal::jinja::FindFilter});
     machine.now = options.now;
     internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
     internal::jinja::VariableReader reader(machine);

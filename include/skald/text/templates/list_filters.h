@@ -17,6 +17,8 @@
 
 namespace skald::internal::jinja {
 
+inline const Builtin* FindFilter(std::string_view name);
+
 inline Value LengthFilter(Machine& machine, const Value& subject, const Inputs&) {
   const Integer length = Length(machine, subject);
   if (length >= 0) return Value::Int(length);

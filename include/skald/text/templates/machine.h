@@ -37,9 +37,15 @@ struct TemplateLimits {
 
 namespace internal::jinja {
 
+// Where to look up what is defined above those that ask.
+struct Finders {
+  const Builtin* (*method)(const Value& value, std::string_view name);  // of the value's type, or null
+  const Builtin* (*filter)(std::string_view name);                      // or null
+};
+
 class Machine {
  public:
-  explicit Machine(const TemplateLimits& limits) : limits_(limits) {}
+  Machine(const TemplateLimits& limits, const Finders& finders) : find(finders), limits_(limits) {}
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
@@ -149,6 +155,8 @@ class Machine {
   }
 
   Heap& heap() { return heap_; }
+
+  const Finders find;
 
   // What strftime_now tells of.
   std::optional<WallTime> now;

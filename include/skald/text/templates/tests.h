@@ -11,7 +11,6 @@
 
 namespace skald::internal::jinja {
 
-inline const Builtin* FindFilter(std::string_view name);
 inline const Builtin* FindTest(std::string_view name);
 
 template <Type kType>
@@ -81,8 +80,8 @@ inline Value IsUpperTest(Machine& machine, const Value& subject, const Inputs& i
   return AllCased<IsUpper>(machine, ToText(machine, subject), inputs);
 }
 
-inline Value IsFilterName(Machine&, const Value& subject, const Inputs&) {
-  return Value::Bool(subject.Is(Type::kText) && FindFilter(subject.view()) != nullptr);
+inline Value IsFilterName(Machine& machine, const Value& subject, const Inputs&) {
+  return Value::Bool(subject.Is(Type::kText) && machine.find.filter(subject.view()) != nullptr);
 }
 inline Value IsTestName(Machine&, const Value& subject, const Inputs&) {
   return Value::Bool(subject.Is(Type::kText) && FindTest(subject.view()) != nullptr);
