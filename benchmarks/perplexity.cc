@@ -52,15 +52,20 @@ double NegativeLogLikelihood(std::span<const float> logits, int32_t token) {
   return std::log(sum) + largest - logits[static_cast<size_t>(token)];
 }
 
+// The demo model, that may be quantised.
+struct AnyDemoModel : DemoModel {
+  using WeightTypes = AllWeights;
+};
+
 Result<void> Report(const std::filesystem::path& folder, DType type, const std::vector<std::vector<int32_t>>& windows) {
-  const auto model = LoadModel<DemoModel>(folder, {.dtype = type});
+  const auto model = LoadModel<AnyDemoModel>(folder, {.dtype = type});
   if (!model) return Failure(model.error());
   auto workspace = CreateWorkspace();
   if (!workspace) return Failure(workspace.error());
   double sum = 0.0;
   size_t count = 0;
   for (const std::vector<int32_t>& tokens : windows) {
-    auto cache = CreateKVCache<DemoModel>();
+    auto cache = CreateKVCache<AnyDemoModel>();
     if (!cache) return Failure(cache.error());
     const std::vector<Want> wants(tokens.size(), Want::kLogits);
     const auto outputs = model->Forward(Batch().Add(*cache, tokens, wants), *workspace);

@@ -11,6 +11,7 @@
 #include "skald/configs/families/gemma3.h"
 
 struct DemoModel : skald::Gemma3Family {
+  using WeightTypes = skald::FloatWeights;  // its file is not quantised
   static constexpr std::string_view kName = "demo";
   static constexpr int kModelDim = 256, kFeedForwardDim = 768, kVocabSize = 2048;
   static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 64;

@@ -14,6 +14,7 @@
 #include "skald/model/load.h"
 #include "skald/weights/files/gguf_types.h"
 #include "skald/weights/types/gguf_blocks.h"
+#include "tests/support/check_error.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/weights/tiny_checkpoint.h"
@@ -132,6 +133,19 @@ TEST_CASE("Every quantised type is packed as the type that means exactly the sam
     CHECK(HoldsRows(feed_forward.gate_up, Wide::kFeedForwardDim, Decoded(tensors, "blk.0.ffn_up.weight")));
     CHECK(MixerOf(weights, 0).Of<Attention>().qkv.dtype == DType::kBF16);  // of floats
   }
+}
+
+TEST_CASE("A quantised tensor is refused where the Config leaves out its type") {
+  struct OnlyFloats : Wide {
+    using WeightTypes = FloatWeights;
+  };
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  Quantise(tensors, "blk.0.ffn_down.weight", "Q4_K");
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.gguf";
+  WriteFile(path, GgufImage(GgufValues().String("general.architecture", "qwen2"), tensors));
+  CheckError(LoadWeights<OnlyFloats>(path), ErrorCode::kUnsupported,
+             "blk.0.ffn_down.weight: would be packed as Q4_K, which is not among the WeightTypes of the Config");
 }
 
 TEST_CASE("Stacked tensors of several types are packed as one that holds all of them exactly") {

@@ -41,7 +41,7 @@ inline Failure FailAbout(ErrorCode code, std::string_view what, std::string_view
 // The function must leave things as they were when it is left that way. Anything else that is thrown, as by the
 // system to cancel a thread, passes through.
 template <class Function>
-auto NoThrow(std::string_view what, Function&& function) -> decltype(function()) {
+auto NoThrow([[maybe_unused]] std::string_view what, Function&& function) -> decltype(function()) {
 #if defined(__cpp_exceptions)
   try {
     return function();

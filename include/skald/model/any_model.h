@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +18,10 @@
 #include <variant>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/cache/form/layout.h"
@@ -28,6 +32,7 @@
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/forward.h"
 #include "skald/model/forward_options.h"
@@ -41,10 +46,13 @@ namespace skald {
 
 class AnyModel {
  public:
-  // `name` stands in errors. `functions` must have one for the type of every layer; extra ones are not looked at.
-  // Throws std::bad_alloc; LoadModel and LoadAnyModel make an error of it.
-  AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions)
+  // `name` stands in errors. `functions` must have one for the type of every layer, and `kernels`, which must outlive
+  // the model, a set for the type of every matrix; extra ones are not looked at. Throws std::bad_alloc; LoadModel and
+  // LoadAnyModel make an error of it.
+  AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions,
+           std::span<const WeightKernels> kernels = WeightKernelsOf<AllWeights>())
       : name_(std::move(name)), weights_(std::move(weights)) {
+    tables_.kernels = kernels;
     tables_.layout = LayoutOf(weights_.spec);
     fingerprint_ = tables_.layout.Fingerprint();
     for (const CacheGroup& group : tables_.layout.groups()) {
@@ -131,7 +139,7 @@ class AnyModel {
   // takes another workspace. Errors: kInvalidArgument where the floats are not whole rows, else as Forward.
   Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace) const {
     return Compute("Logits", workspace, [&]() -> Result<Outputs> {
-      Operations ops(workspace.executor(), workspace.activations.matmul);
+      Operations ops(workspace.executor(), workspace.activations.matmul, tables_.kernels);
       OutputHead head(weights_, ops);
       const size_t rows = residual.size() / head.model_dim();
       if (residual.size() % head.model_dim() != 0) {
@@ -154,6 +162,12 @@ class AnyModel {
   // The matrices of layers, which stay where they are when the model moves.
   void ListMatrices() {
     const ParameterList list = ParametersOf(weights_);
+    ForEachArray(
+        list,
+        [&](const Matrix& matrix, size_t, size_t) {
+          if (FindWeightKernels(tables_.kernels, matrix.dtype) == nullptr) unknown_ = matrix.dtype;
+        },
+        [](const std::vector<float>&, size_t) {});
     for (const Parameter& parameter : list.parameters()) {
       if (!parameter.layer) continue;
       if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_.matrices.push_back(one->target);
@@ -174,6 +188,10 @@ class AnyModel {
       }
       if (weights_.blocks.empty()) {
         return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
+      }
+      if (unknown_) {
+        return Fail(ErrorCode::kFailedPrecondition, Concat({"the model has weights of the type ", NameOf(*unknown_),
+                                                            ", which is not among the WeightTypes of its Config"}));
       }
       if (!workspace.is_valid()) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
       const FloatEnvironment contract;
@@ -254,7 +272,8 @@ class AnyModel {
   std::string name_;
   ModelWeights weights_;
   ModelTables tables_;
-  uint64_t fingerprint_;  // of the caches that fit
+  uint64_t fingerprint_;          // of the caches that fit
+  std::optional<DType> unknown_;  // a type of weights that no kernels are for
 };
 
 }  // namespace skald

@@ -24,6 +24,7 @@
 #include "skald/layers/model_weights.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/output_head.h"
@@ -38,7 +39,8 @@ namespace skald {
 // What Forward needs to know of a model besides its weights. Immutable.
 struct ModelTables {
   CacheLayout layout;
-  std::vector<Rotation> rotations;  // [groups of the layout]
+  std::vector<Rotation> rotations;         // [groups of the layout]
+  std::span<const WeightKernels> kernels;  // for every type of weights
   // Of every layer of every block, in order.
   std::vector<void (*)(const LayerSpec&, const LayerWeights&, const LayerRun&)> functions;
   // The matrices of all layers, by which activations are multiplied.
@@ -63,7 +65,7 @@ class ForwardPass {
         observer_(observer),
         act_(workspace.activations),
         outputs_(workspace.outputs),
-        ops_(workspace.executor(), workspace.activations.matmul),
+        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels),
         head_(weights, ops_),
         wanted_(LargestPass(plan)),
         blocks_(plan, pools_),

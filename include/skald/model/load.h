@@ -10,12 +10,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
@@ -31,8 +35,10 @@
 #include "skald/weights/packed_files/packed_cache.h"
 #include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/packing/pack.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/random_weights.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -52,15 +58,39 @@ inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype
   return weights;
 }
 
+// Refuses a type for matrices of floats that the program has no packer for.
+inline Result<void> CheckLoadOptions(const LoadOptions& options, std::span<const WeightPacker> packers) {
+  if (auto valid = CheckLoadOptions(options); !valid) return valid;
+  if (FindWeightPacker(packers, options.dtype) != nullptr) return {};
+  return Fail(ErrorCode::kUnsupported, Concat({"LoadOptions::dtype is ", NameOf(options.dtype),
+                                               ", which is not among the WeightTypes of the Config"}));
+}
+
+// Refuses matrices of other types than those that the program can compute with.
+inline Result<void> CheckTypes(const std::filesystem::path& path, const ParameterList& list,
+                               std::span<const WeightPacker> packers) {
+  std::optional<DType> unknown;
+  ForEachArray(
+      list,
+      [&](const Matrix& matrix, size_t, size_t) {
+        if (FindWeightPacker(packers, matrix.dtype) == nullptr) unknown = matrix.dtype;
+      },
+      [](const std::vector<float>&, size_t) {});
+  if (!unknown) return {};
+  return Fail(ErrorCode::kUnsupported, Concat({path.string(), ": has weights of the type ", NameOf(*unknown),
+                                               ", which is not among the WeightTypes of the Config"}));
+}
+
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
-inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options) {
-  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint));
+inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
+                             std::span<const WeightPacker> packers) {
+  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers);
   for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
   for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
   if (auto complete = plan.Check(); !complete) return complete;
   const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
   ThreadPool pool(options.threads);
-  plan.Execute(options.dtype, ExecutorRef(pool), options.progress);
+  plan.Execute(ExecutorRef(pool), options.progress);
   return {};
 }
 
@@ -78,20 +108,22 @@ inline Result<void> FillFromPacked(const std::filesystem::path& path, const Para
 
 }  // namespace internal
 
-// Returns the weights of the model that `spec` describes, packed. The checkpoint is not needed afterwards.
-// Errors name the tensor, what was expected and what was found; kInvalidArgument for a spec that no model can be.
+// Returns the weights of the model that `spec` describes, packed by `packers`. The checkpoint is not needed afterwards.
+// Errors name the tensor, what was expected and what was found; kInvalidArgument for a spec that no model can be,
+// kUnsupported for types that no packer is for.
 //
 // Tensors of the language model that the spec does not mention are an error; others (a vision
 // tower) are left alone. With tied embeddings an output head in the checkpoint is accepted only if
 // it is a copy of the embedding.
 inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const ModelSpec& spec,
-                                        const LoadOptions& options = {}) {
+                                        const LoadOptions& options = {},
+                                        std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>()) {
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
-    if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(valid.error());
+    if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
     ModelWeights weights(spec);
     weights.dtype = options.dtype;
-    if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options); !loaded) {
+    if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options, packers); !loaded) {
       return Failure(loaded.error());
     }
     return weights;
@@ -102,9 +134,10 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
 // LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,
 // for people.
 inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
-                                        const LoadOptions& options = {}) {
+                                        const LoadOptions& options = {},
+                                        std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>()) {
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
-    if (auto valid = internal::CheckLoadOptions(options); !valid) return Failure(valid.error());
+    if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
     ModelWeights weights(spec);
     weights.dtype = options.dtype;
@@ -112,13 +145,14 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
     const auto load = [&]() -> Result<void> {
       const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
       if (!checkpoint) return Failure(checkpoint.error());
-      return internal::FillFrom(*checkpoint, list, options);
+      return internal::FillFrom(*checkpoint, list, options, packers);
     };
     const auto loaded = PackedFile::Recognises(path) ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
                         : options.cache_folder.empty()
                             ? load()
                             : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
     if (!loaded) return Failure(loaded.error());
+    if (auto known = internal::CheckTypes(path, list, packers); !known) return Failure(known.error());
     return weights;
   });
 }
@@ -126,11 +160,14 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
 // The same for the Config C.
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const LoadOptions& options = {}) {
-  return NoThrow(checkpoint.path().native(), [&] { return LoadWeights(checkpoint, SpecOf<C>(), options); });
+  return NoThrow(checkpoint.path().native(),
+                 [&] { return LoadWeights(checkpoint, SpecOf<C>(), options, WeightPackersOf<WeightTypesOf<C>>()); });
 }
 template <ModelConfig C>
 Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  return NoThrow(path.native(), [&] { return LoadWeights(path, SpecOf<C>(), C::kName, options); });
+  return NoThrow(path.native(), [&] {
+    return LoadWeights(path, SpecOf<C>(), C::kName, options, WeightPackersOf<WeightTypesOf<C>>());
+  });
 }
 
 // Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. Errors:

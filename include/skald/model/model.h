@@ -12,6 +12,7 @@
 
 #include "skald/base/result.h"
 #include "skald/configs/form/model_config.h"
+#include "skald/layers/run/weight_kernels.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"
 
@@ -23,7 +24,9 @@ class Model : public AnyModel {
   using Config = C;
 
   // Takes weights that LoadWeights<C> or RandomWeights<C> made. See LoadModel for the usual way.
-  explicit Model(ModelWeights weights) : AnyModel(std::string(C::kName), std::move(weights), LayerFunctionsOf<C>()) {
+  explicit Model(ModelWeights weights)
+      : AnyModel(std::string(C::kName), std::move(weights), LayerFunctionsOf<C>(),
+                 WeightKernelsOf<WeightTypesOf<C>>()) {
     static_assert(CheckConfig<C>());
   }
 };

@@ -42,7 +42,10 @@ namespace internal {
 // Collects where each tensor goes. The checkpoint, the names and all targets must outlive the plan.
 class LoadPlan {
  public:
-  LoadPlan(const Checkpoint& checkpoint, const TensorNames& names) : checkpoint_(checkpoint), names_(names) {}
+  // Matrices of floats are packed as `of_floats`, which must be among the packers' types.
+  LoadPlan(const Checkpoint& checkpoint, const TensorNames& names, DType of_floats,
+           std::span<const WeightPacker> packers)
+      : checkpoint_(checkpoint), names_(names), of_floats_(of_floats), packers_(packers) {}
 
   void Add(const Parameter& parameter) {
     std::visit([&](const auto& value) { Add(value, parameter.layer); }, parameter.value);
@@ -67,6 +70,7 @@ class LoadPlan {
   // Refuses tensors of the language model that nothing above asked for: leaving out a bias or a
   // layer would give wrong numbers without a word. Returns the first complaint of the whole plan.
   Result<void> Check() {
+    for (MatrixStep& step : matrices_) ChoosePacker(step);
     for (const TensorView& tensor : checkpoint_.tensors()) {
       const bool is_ours = names_.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
       if (!is_ours || used_.contains(tensor.name)) continue;
@@ -78,10 +82,10 @@ class LoadPlan {
   }
 
   // Fills every target. Call after Check succeeded.
-  void Execute(DType dtype, ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
+  void Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
     for (const VectorStep& step : vectors_) ReadVector(step, progress);
-    for (const TransposedStep& step : transposed_) ReadTransposed(step, dtype, executor, progress);
-    for (const MatrixStep& step : matrices_) ReadMatrix(step, dtype, executor, progress);
+    for (const TransposedStep& step : transposed_) ReadTransposed(step, executor, progress);
+    for (const MatrixStep& step : matrices_) ReadMatrix(step, executor, progress);
   }
 
  private:
@@ -90,6 +94,7 @@ class LoadPlan {
     size_t cols;
     std::vector<const TensorView*> tensors;
     std::vector<size_t> head_dims;  // of each tensor; see Part
+    const WeightPacker* packer = nullptr;
   };
   struct TransposedStep {
     std::vector<Matrix>* targets;
@@ -139,6 +144,16 @@ class LoadPlan {
     vectors_.push_back(std::move(step));
   }
 
+  // Finds how a matrix is packed once its tensors are known.
+  void ChoosePacker(MatrixStep& step) {
+    if (!status_) return;
+    const DType type = PackedType(step.tensors, of_floats_);
+    step.packer = FindWeightPacker(packers_, type);
+    if (step.packer != nullptr) return;
+    Complain(ErrorCode::kUnsupported, Concat({step.tensors.front()->name, ": would be packed as ", NameOf(type),
+                                              ", which is not among the WeightTypes of the Config"}));
+  }
+
   void Complain(ErrorCode code, const std::string& what) {
     if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
   }
@@ -179,9 +194,10 @@ class LoadPlan {
     if (step.convert) step.convert(*step.target);
   }
 
-  void ReadTransposed(const TransposedStep& step, DType dtype, ExecutorRef executor,
+  void ReadTransposed(const TransposedStep& step, ExecutorRef executor,
                       const std::function<void(const LoadProgress&)>& progress) {
     Matrix* target = step.targets->data();
+    const WeightPacker& packer = *FindWeightPacker(packers_, of_floats_);
     for (const TensorView* tensor : step.tensors) {
       const auto count = static_cast<size_t>(tensor->shape[0]), cols = static_cast<size_t>(tensor->shape[1]),
                  rows = static_cast<size_t>(tensor->shape[2]);
@@ -190,13 +206,13 @@ class LoadPlan {
         const std::vector<std::byte> bytes =
             TransposedBytes(tensor->bytes.data() + i * rows * cols * element_size, cols, rows, element_size);
         const PackSource source[] = {{bytes.data(), *tensor->dtype, rows}};
-        *target++ = PackMatrix(source, cols, dtype, executor);
+        *target++ = PackMatrix(source, cols, packer, executor);
       }
       Report(*tensor, tensor->bytes.size(), progress);
     }
   }
 
-  void ReadMatrix(const MatrixStep& step, DType dtype, ExecutorRef executor,
+  void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress) {
     std::vector<PackSource> sources;
     std::vector<std::vector<std::byte>> moved(step.tensors.size());  // what cannot be used as it lies
@@ -211,7 +227,7 @@ class LoadPlan {
           {bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
     }
     size_t part = 0, row = 0;  // the row of step.tensors[part] that is packed next
-    *step.target = PackMatrix(sources, step.cols, PackedType(sources, dtype), executor, [&](size_t rows) {
+    *step.target = PackMatrix(sources, step.cols, *step.packer, executor, [&](size_t rows) {
       while (rows != 0) {
         const size_t here = std::min(rows, sources[part].rows - row);
         Report(*step.tensors[part], uint64_t{here} * RowBytes(sources[part], step.cols), progress);
@@ -224,15 +240,16 @@ class LoadPlan {
     });
   }
 
-  // Returns the type that the stacked sources are packed as: the one that means exactly what the file's quantised types
-  // mean, or the type for floats where any source holds such.
-  static DType PackedType(std::span<const PackSource> sources, DType of_floats) {
+  // Returns the type that the stacked tensors are packed as: the one that means exactly what the file's quantised types
+  // mean, or the type for floats where any tensor holds such.
+  static DType PackedType(std::span<const TensorView* const> tensors, DType of_floats) {
     DType packed = of_floats;
     bool all_nested = true;
-    for (size_t i = 0; i < sources.size(); ++i) {
-      if (sources[i].format == nullptr) return of_floats;
-      const DType exact = sources[i].format->packed;
-      all_nested &= sources[i].format->decode_block != nullptr;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const GroupFormat* const format = tensors[i]->format;
+      if (format == nullptr) return of_floats;
+      const DType exact = format->packed;
+      all_nested &= format->decode_block != nullptr;
       packed = i == 0 || packed == exact ? exact : all_nested ? DType::kQ6A : DType::kQ8A;
     }
     return packed;
@@ -240,6 +257,8 @@ class LoadPlan {
 
   const Checkpoint& checkpoint_;
   const TensorNames& names_;
+  const DType of_floats_;
+  const std::span<const WeightPacker> packers_;
   std::set<std::string_view> used_;
   std::vector<MatrixStep> matrices_;
   std::vector<TransposedStep> transposed_;

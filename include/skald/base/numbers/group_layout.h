@@ -17,32 +17,23 @@
 
 namespace skald {
 
+namespace internal {
+
+template <class First, class... Others, class Function>
+decltype(auto) VisitTypes(WeightTypeList<First, Others...>, DType type, Function&& function) {
+  if constexpr (sizeof...(Others) > 0) {
+    if (type != kDTypeOf<First>) return VisitTypes(WeightTypeList<Others...>{}, type, function);
+  }
+  return function.template operator()<First>();
+}
+
+}  // namespace internal
+
 // Calls `function.template operator()<T>()` with the C++ type in which a matrix of this type is packed. kF16, which is
-// none, counts as kBF16.
+// none, counts as the last one.
 template <class Function>
 decltype(auto) VisitWeightType(DType type, Function&& function) {
-  switch (type) {
-    case DType::kF32:
-      return function.template operator()<float>();
-    case DType::kQ8_0:
-      return function.template operator()<Q8_0>();
-    case DType::kQ4_0:
-      return function.template operator()<Q4_0>();
-    case DType::kQ8A:
-      return function.template operator()<Q8A>();
-    case DType::kQ4_K:
-      return function.template operator()<Q4_K>();
-    case DType::kQ5_K:
-      return function.template operator()<Q5_K>();
-    case DType::kQ6_K:
-      return function.template operator()<Q6_K>();
-    case DType::kQ6A:
-      return function.template operator()<Q6A>();
-    case DType::kF16:
-    case DType::kBF16:
-      break;
-  }
-  return function.template operator()<bf16>();
+  return internal::VisitTypes(AllWeights{}, type, function);
 }
 
 // What K of a packed matrix is padded to, and the bytes of a packed matrix [n, k].
@@ -125,12 +116,12 @@ struct QuantizedRows {
 template <class T>
 using Prepared = std::conditional_t<kIsGrouped<std::remove_const_t<T>>, QuantizedRows, T*>;
 
+constexpr size_t PreparedBytes(DType type, size_t rows, size_t padded_k) {
+  return IsGrouped(type) ? QuantizedRows::Bytes(rows, padded_k) : PreparedSize(rows, padded_k) * SizeOf(type);
+}
 template <class T>
 constexpr size_t PreparedBytes(size_t rows, size_t padded_k) {
-  if constexpr (kIsGrouped<T>)
-    return QuantizedRows::Bytes(rows, padded_k);
-  else
-    return PreparedSize(rows, padded_k) * sizeof(T);
+  return PreparedBytes(kDTypeOf<T>, rows, padded_k);
 }
 
 template <class T>

@@ -122,6 +122,14 @@ inline constexpr DType kDTypeOf<Q6A> = DType::kQ6A;
 template <class T>
 inline constexpr bool kIsGrouped = IsGrouped(kDTypeOf<T>);
 
+// The types that the matrices of a model may have, in memory. A program compiles what it does with matrices for each of
+// them, kernels above all.
+template <class... Ts>
+struct WeightTypeList {};
+
+using FloatWeights = WeightTypeList<float, bf16>;
+using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q8A, Q4_K, Q5_K, Q6_K, Q6A, bf16>;
+
 // Whether T has scales of scales.
 template <class T>
 concept NestedScales = kIsGrouped<T> && requires {

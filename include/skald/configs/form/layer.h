@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The vocabulary in which a Config describes its layers in the short form: which kind each one is, and which activation
-// its feed-forward block uses.
+// its feed-forward block uses; in either form, the types that its weights may have.
 
 #ifndef SKALD_CONFIGS_FORM_LAYER_H_
 #define SKALD_CONFIGS_FORM_LAYER_H_
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "skald/base/numbers/activation.h"
+#include "skald/base/numbers/group_types.h"  // IWYU pragma: export, for WeightTypes
 #include "skald/base/numbers/rope.h"
 
 namespace skald {

@@ -19,6 +19,9 @@
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
 //   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. Optional for
 //   kMamba2: kTimeStepLimit, a std::array of the two bounds that time steps are clamped to.
+//
+// In both forms `using WeightTypes = FloatWeights` (base/numbers/group_types.h) says that the weights are never
+// quantised: a program then compiles nothing for types that it has no use for, which halves the time of a small one.
 
 #ifndef SKALD_CONFIGS_FORM_MODEL_CONFIG_H_
 #define SKALD_CONFIGS_FORM_MODEL_CONFIG_H_
@@ -30,6 +33,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "skald/base/numbers/group_layout.h"
 #include "skald/cache/form/layout.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
@@ -190,6 +194,22 @@ std::vector<LayerFunction> LayerFunctionsOf() {
     return functions;
   }
 }
+
+namespace internal {
+
+template <class C>
+auto ListWeightTypes() {
+  if constexpr (requires { typename C::WeightTypes; })
+    return typename C::WeightTypes{};
+  else
+    return AllWeights{};
+}
+
+}  // namespace internal
+
+// The types that C's matrices may have in memory.
+template <ModelConfig C>
+using WeightTypesOf = decltype(internal::ListWeightTypes<C>());
 
 namespace internal {
 

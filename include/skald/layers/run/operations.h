@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "hwy/base.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
@@ -22,6 +23,7 @@
 #include "skald/base/threads/parallel.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/run/scratch.h"
+#include "skald/layers/run/weight_kernels.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -38,35 +40,35 @@ struct Rows {
   size_t stride;
 };
 
+// Returns the floats for partial sums that a multiplication by `weights` needs.
+inline size_t PartialSumsSize(const Matrix& weights, size_t rows) {
+  return IsGrouped(weights.dtype) ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols);
+}
+
 // Grows `scratch` to what Operations::MatMul by `weights` needs for up to `rows` rows.
 inline void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {
-  VisitWeightType(weights.dtype, [&]<class T>() {
-    Reserve(scratch.prepared, PreparedBytes<T>(rows, weights.padded_cols));
-    Reserve(scratch.partial_sums, kIsGrouped<T> ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols));
-  });
+  Reserve(scratch.prepared, PreparedBytes(weights.dtype, rows, weights.padded_cols));
+  Reserve(scratch.partial_sums, PartialSumsSize(weights, rows));
 }
 
 // The same for BlockMatMul, of `cols` columns.
 inline void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, size_t rows, MatMulScratch& scratch) {
   const Matrix& one = blocks.front();
-  VisitWeightType(one.dtype, [&]<class T>() {
-    Reserve(scratch.prepared, cols / one.cols * PreparedBytes<T>(rows, one.padded_cols));
-    Reserve(scratch.partial_sums, kIsGrouped<T> ? 0 : blocks.size() * PartialSumsSize(rows, one.rows, one.padded_cols));
-  });
+  Reserve(scratch.prepared, cols / one.cols * PreparedBytes(one.dtype, rows, one.padded_cols));
+  Reserve(scratch.partial_sums, blocks.size() * PartialSumsSize(one, rows));
 }
 
 class Operations {
  public:
-  // `scratch` must have been reserved for every multiplication.
-  Operations(const ExecutorRef& executor, MatMulScratch& scratch) : executor_(executor), scratch_(scratch) {}
+  // `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
+  Operations(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels)
+      : executor_(executor), scratch_(scratch), kernels_(kernels) {}
 
   const ExecutorRef& executor() const { return executor_; }
 
   // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    VisitWeightType(weights.dtype, [&]<class T>() {
-      Multiply<T>(weights, PrepareRows<T>(weights, input, rows), rows, bias, {.output = output});
-    });
+    Multiply(weights, PrepareRows(weights, input, rows), rows, bias, {.output = output});
   }
 
   // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
@@ -91,57 +93,53 @@ class Operations {
                    const std::vector<float>& bias, Rows output) {
     const size_t n = blocks.front().rows, k = blocks.front().cols, padded_k = blocks.front().padded_cols;
     const size_t parts = cols / k, panels = blocks.front().NumPanels();
-    VisitWeightType(blocks.front().dtype, [&]<class T>() {
-      const size_t part_bytes = PreparedBytes<T>(rows, padded_k);
-      const size_t partial_size = kIsGrouped<T> ? 0 : PartialSumsSize(rows, n, padded_k);
-      const auto prepared = [&](size_t part) {
-        return PreparedIn<T>(scratch_.prepared.data() + part * part_bytes, rows, padded_k);
-      };
-      ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
-        for (size_t part = begin; part < end; ++part) {
-          Kernels<>::template Prepare<T>({.input = input.data + part * k,
-                                          .input_stride = input.stride,
-                                          .output = prepared(part),
-                                          .rows = rows,
-                                          .cols = k,
-                                          .row_begin = 0,
-                                          .row_end = rows});
-        }
-      });
-      ParallelFor(executor_, blocks.size(), rows * n * padded_k, [&](size_t begin, size_t end) {
-        for (size_t block = begin; block < end; ++block) {
-          Kernels<>::template MatMul<T>({.input = prepared(block % parts),
-                                         .weights = blocks[block].As<T>(),
-                                         .bias = bias.data() + block * n,
-                                         .output = output.data + block * n,
-                                         .output_stride = output.stride,
-                                         .rows = rows,
-                                         .n = n,
-                                         .padded_k = padded_k,
-                                         .row_begin = 0,
-                                         .row_end = rows,
-                                         .panel_begin = 0,
-                                         .panel_end = panels,
-                                         .partial_sums = scratch_.partial_sums.data() + block * partial_size});
-        }
-      });
+    const WeightKernels& kernels = KernelsFor(blocks.front());
+    const size_t part_bytes = PreparedBytes(kernels.type, rows, padded_k);
+    const size_t partial_size = PartialSumsSize(blocks.front(), rows);
+    const auto prepared = [&](size_t part) { return scratch_.prepared.data() + part * part_bytes; };
+    ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
+      for (size_t part = begin; part < end; ++part) {
+        kernels.prepare({.input = input.data + part * k,
+                         .input_stride = input.stride,
+                         .output = prepared(part),
+                         .rows = rows,
+                         .cols = k,
+                         .row_begin = 0,
+                         .row_end = rows});
+      }
+    });
+    ParallelFor(executor_, blocks.size(), rows * n * padded_k, [&](size_t begin, size_t end) {
+      for (size_t block = begin; block < end; ++block) {
+        kernels.mat_mul({.input = prepared(block % parts),
+                         .weights = blocks[block].bytes(),
+                         .bias = bias.data() + block * n,
+                         .output = output.data + block * n,
+                         .output_stride = output.stride,
+                         .rows = rows,
+                         .n = n,
+                         .padded_k = padded_k,
+                         .row_begin = 0,
+                         .row_end = rows,
+                         .panel_begin = 0,
+                         .panel_end = panels,
+                         .partial_sums = scratch_.partial_sums.data() + block * partial_size});
+      }
     });
   }
 
   // output[r, :] = scale * embedding[tokens[r], :].
   void Embed(const Matrix& embedding, const std::vector<int32_t>& tokens, float scale, Rows output) {
-    VisitWeightType(embedding.dtype, [&]<class T>() {
-      ParallelFor(executor_, tokens.size(), embedding.cols, [&](size_t begin, size_t end) {
-        Kernels<>::template Embed<T>({.table = embedding.As<T>(),
-                                      .tokens = tokens.data(),
-                                      .output = output.data,
-                                      .output_stride = output.stride,
-                                      .cols = embedding.cols,
-                                      .padded_k = embedding.padded_cols,
-                                      .scale = scale,
-                                      .row_begin = begin,
-                                      .row_end = end});
-      });
+    const WeightKernels& kernels = KernelsFor(embedding);
+    ParallelFor(executor_, tokens.size(), embedding.cols, [&](size_t begin, size_t end) {
+      kernels.embed({.table = embedding.bytes(),
+                     .tokens = tokens.data(),
+                     .output = output.data,
+                     .output_stride = output.stride,
+                     .cols = embedding.cols,
+                     .padded_k = embedding.padded_cols,
+                     .scale = scale,
+                     .row_begin = begin,
+                     .row_end = end});
     });
   }
 
@@ -273,30 +271,33 @@ class Operations {
                         Rows output) {
     const Rows between = {gated, down.cols};
     // What the gate lets pass can go from the registers of one multiplication to the input of the next.
-    const bool fused = (down.dtype == DType::kBF16 || down.dtype == DType::kF16) && down.cols % kTile == 0;
+    const bool fused = down.dtype == DType::kBF16 && down.cols % kTile == 0;
     bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
-    VisitWeightType(gate_up.dtype, [&]<class T>() {
-      Multiply<T>(gate_up, PrepareRows<T>(gate_up, input, rows), rows, gate_up_bias,
-                  {.output = between, .gate = gate, .prepared = prepared});
-    });
-    fused ? Multiply<bf16>(down, prepared, rows, down_bias, {.output = output})
+    Multiply(gate_up, PrepareRows(gate_up, input, rows), rows, gate_up_bias,
+             {.output = between, .gate = gate, .prepared = prepared});
+    fused ? Multiply(down, reinterpret_cast<const std::byte*>(prepared), rows, down_bias, {.output = output})
           : MatMul(down, between, rows, down_bias, output);
   }
 
+  const WeightKernels& KernelsFor(const Matrix& weights) const {
+    const WeightKernels* const kernels = FindWeightKernels(kernels_, weights.dtype);
+    HWY_DASSERT(kernels != nullptr);
+    return *kernels;
+  }
+
   // Returns the rows as `weights` are multiplied by, until the next call.
-  template <class T>
-  Prepared<T> PrepareRows(const Matrix& weights, Rows input, size_t rows) {
-    const Prepared<T> prepared = PreparedIn<T>(scratch_.prepared.data(), rows, weights.padded_cols);
+  const std::byte* PrepareRows(const Matrix& weights, Rows input, size_t rows) {
+    const WeightKernels& kernels = KernelsFor(weights);
     ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
-      Kernels<>::template Prepare<T>({.input = input.data,
-                                      .input_stride = input.stride,
-                                      .output = prepared,
-                                      .rows = rows,
-                                      .cols = weights.cols,
-                                      .row_begin = begin,
-                                      .row_end = end});
+      kernels.prepare({.input = input.data,
+                       .input_stride = input.stride,
+                       .output = scratch_.prepared.data(),
+                       .rows = rows,
+                       .cols = weights.cols,
+                       .row_begin = begin,
+                       .row_end = end});
     });
-    return prepared;
+    return scratch_.prepared.data();
   }
 
   // Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
@@ -306,25 +307,25 @@ class Operations {
     bf16* prepared = nullptr;
   };
 
-  template <class T>
-  void Multiply(const Matrix& weights, Prepared<const T> prepared, size_t rows, const std::vector<float>& bias,
+  void Multiply(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
                 const Outputs& to) {
+    const WeightKernels& kernels = KernelsFor(weights);
     const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-      Kernels<>::template MatMul<T>({.input = prepared,
-                                     .weights = weights.As<T>(),
-                                     .bias = bias.empty() ? nullptr : bias.data(),
-                                     .output = to.output.data,
-                                     .output_stride = to.output.stride,
-                                     .rows = rows,
-                                     .n = weights.rows,
-                                     .padded_k = weights.padded_cols,
-                                     .row_begin = row_begin,
-                                     .row_end = row_end,
-                                     .panel_begin = panel_begin,
-                                     .panel_end = panel_end,
-                                     .partial_sums = scratch_.partial_sums.data(),
-                                     .gate = to.gate,
-                                     .prepared_output = to.prepared});
+      kernels.mat_mul({.input = prepared,
+                       .weights = weights.bytes(),
+                       .bias = bias.empty() ? nullptr : bias.data(),
+                       .output = to.output.data,
+                       .output_stride = to.output.stride,
+                       .rows = rows,
+                       .n = weights.rows,
+                       .padded_k = weights.padded_cols,
+                       .row_begin = row_begin,
+                       .row_end = row_end,
+                       .panel_begin = panel_begin,
+                       .panel_end = panel_end,
+                       .partial_sums = scratch_.partial_sums.data(),
+                       .gate = to.gate,
+                       .prepared_output = to.prepared});
     };
     const size_t panels = weights.NumPanels() / (to.gate ? 2 : 1);
     ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
@@ -353,6 +354,7 @@ class Operations {
 
   const ExecutorRef& executor_;
   MatMulScratch& scratch_;
+  const std::span<const WeightKernels> kernels_;
 };
 
 }  // namespace skald

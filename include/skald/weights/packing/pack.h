@@ -45,19 +45,51 @@ void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t 
   }
 }
 
+using PackFunction = void (*)(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end,
+                              Matrix& matrix);
+
 // Packs panels [panel_begin, panel_end), each worker a contiguous share of them.
-inline void PackShares(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end, ExecutorRef executor,
-                       Matrix& matrix) {
+inline void PackShares(PackFunction pack_panels, std::span<const PackSource> sources, size_t panel_begin,
+                       size_t panel_end, ExecutorRef executor, Matrix& matrix) {
   const size_t share = RoundUp(panel_end - panel_begin, executor.num_workers()) / executor.num_workers();
   const auto pack = [&](size_t task) {
     const size_t begin = std::min(panel_begin + task * share, panel_end);
     const size_t end = std::min(begin + share, panel_end);
-    VisitWeightType(matrix.dtype, [&]<class T>() { PackPanels<T>(sources, begin, end, matrix); });
+    pack_panels(sources, begin, end, matrix);
   };
   executor.Run(executor.num_workers(), pack);
 }
 
 }  // namespace internal
+
+// Packs matrices of one type.
+struct WeightPacker {
+  DType type;
+  internal::PackFunction pack_panels;
+};
+
+namespace internal {
+
+template <class... Ts>
+std::span<const WeightPacker> PackersOf(WeightTypeList<Ts...>) {
+  static constexpr WeightPacker kPackers[] = {{kDTypeOf<Ts>, &PackPanels<Ts>}...};
+  return kPackers;
+}
+
+}  // namespace internal
+
+// Returns the packers of the types in a WeightTypeList: of those that a program's matrices may have, and no others, so
+// that no more is compiled.
+template <class List>
+std::span<const WeightPacker> WeightPackersOf() {
+  return internal::PackersOf(List{});
+}
+
+// Returns the packer of a type, or null if it is not among `packers`.
+inline const WeightPacker* FindWeightPacker(std::span<const WeightPacker> packers, DType type) {
+  const auto found = std::ranges::find(packers, type, &WeightPacker::type);
+  return found == packers.end() ? nullptr : &*found;
+}
 
 // Appends the `count` elements at `source`, converted exactly, to `values`.
 inline void AppendFloats(const std::byte* source, DType dtype, size_t count, std::vector<float>& values) {
@@ -69,20 +101,20 @@ inline void AppendFloats(const std::byte* source, DType dtype, size_t count, std
   }
 }
 
-// Returns the sources stacked to a packed matrix of type `dtype`, any but kF16. Calls `packed(rows)`, if given, from
-// this thread each time that further `rows` rows are done.
-inline Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, DType dtype, ExecutorRef executor,
-                         const std::function<void(size_t rows)>& packed = {}) {
+// Returns the sources stacked to a packed matrix of the packer's type. Calls `packed(rows)`, if given, from this thread
+// each time that further `rows` rows are done.
+inline Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, const WeightPacker& packer,
+                         ExecutorRef executor, const std::function<void(size_t rows)>& packed = {}) {
   size_t rows = 0;
   for (const PackSource& source : sources) rows += source.rows;
-  Matrix matrix(rows, cols, dtype);
+  Matrix matrix(rows, cols, packer.type);
   // Slabs of about 32 MB give a progress report several times a second, and keep handing out the
   // work negligible.
   constexpr size_t kSlabElements = size_t{1} << 24;
   const size_t slab = std::max<size_t>(1, kSlabElements / (kLanes * std::max<size_t>(1, matrix.padded_cols)));
   for (size_t begin = 0; begin < matrix.NumPanels(); begin += slab) {
     const size_t end = std::min(begin + slab, matrix.NumPanels());
-    internal::PackShares(sources, begin, end, executor, matrix);
+    internal::PackShares(packer.pack_panels, sources, begin, end, executor, matrix);
     if (packed) packed(std::min(end * kLanes, rows) - begin * kLanes);
   }
   return matrix;

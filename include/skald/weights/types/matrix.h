@@ -48,6 +48,9 @@ struct Matrix {
     return VisitWeightType(type, [=]<class T>() { return PackedBytes<T>(num_rows, num_cols); });
   }
 
+  // Where the packed elements lie.
+  const std::byte* bytes() const { return data.data(); }
+
   // The packed elements. T is what `dtype` says. They can be changed only where the matrix allocated them.
   template <class T>
   const T* As() const {

@@ -29,20 +29,20 @@ inline bool NamesControlPiece(std::string_view text) {
   static constexpr std::string_view kNames[] = {
       "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<|endoftext|>",
       "<|end_of_text|>", "<|eom_id|>", "<EOT>", "_<EOT>", "<end_of_utterance>",
-      "<\xEF\xBD\x9C"
-      "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>",
+      ("<\xEF\xBD\x9C"
+       "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"),
       // before, after and between, as Qwen, Granite, DeepSeek, CodeLlama and GLM write them
       "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<PRE>", "\xE2\x96\x81<PRE>", "<|code_prefix|>",
       "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<SUF>", "\xE2\x96\x81<SUF>", "<|code_suffix|>",
       "<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<MID>", "\xE2\x96\x81<MID>", "<|code_middle|>",
-      "<\xEF\xBD\x9C"
-      "fim\xE2\x96\x81"
-      "begin\xEF\xBD\x9C>",
-      "<\xEF\xBD\x9C"
-      "fim\xE2\x96\x81hole\xEF\xBD\x9C>",
-      "<\xEF\xBD\x9C"
-      "fim\xE2\x96\x81"
-      "end\xEF\xBD\x9C>",
+      ("<\xEF\xBD\x9C"
+       "fim\xE2\x96\x81"
+       "begin\xEF\xBD\x9C>"),
+      ("<\xEF\xBD\x9C"
+       "fim\xE2\x96\x81hole\xEF\xBD\x9C>"),
+      ("<\xEF\xBD\x9C"
+       "fim\xE2\x96\x81"
+       "end\xEF\xBD\x9C>"),
       // padding, and names of repositories and files
       "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>",
       "<reponame>", "<|file_sep|>"};
