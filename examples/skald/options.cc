@@ -19,6 +19,7 @@
 #include "skald/base/version.h"
 #include "skald/text/templates/built_in.h"
 #include "terminal/messages.h"
+#include "user_folders.h"
 
 namespace skald::program {
 namespace {
@@ -126,10 +127,23 @@ void AddLoadOptions(CLI::App& command, Options& options) {
 void AddRuntimeOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
   RuntimeConfig& runtime = options.runtime;
+  if (const auto folder = UserCacheFolder(); !folder.empty()) options.packed_cache = folder / "skald" / "packed";
   command
       .add_option("--packed-cache", options.packed_cache,
-                  "Folder that keeps weights as they lie in memory: the next\nstart with the same model is instant")
+                  "Folder that keeps weights as they lie in memory: the next\nstart with the same model is instant"
+                  " (default: skald/packed\nin the user's cache folder, ~/.cache)")
       ->type_name("DIR")
+      ->group(group);
+  command
+      .add_option("--packed-cache-size", options.packed_cache_bytes,
+                  "The most that it may take; models that were used longest\nago make room (default: 20GB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(Within(1, kUnlimited))
+      ->type_name("SIZE")
+      ->group(group);
+  command
+      .add_flag_callback(
+          "--no-packed-cache", [&options] { options.packed_cache.clear(); }, "Pack the weights anew, and keep nothing")
       ->group(group);
   command
       .add_option_function<std::string>(

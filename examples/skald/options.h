@@ -75,8 +75,9 @@ struct Options {
   RuntimeConfig runtime;                // but for max_tokens
   WorkspaceOptions workspace;
 
-  std::filesystem::path packed_cache;  // folder with weights packed by earlier runs; empty: none
-  std::filesystem::path packed;        // the file to pack into, or to verify
+  std::filesystem::path packed_cache;            // folder with weights packed by earlier runs; empty: none
+  uint64_t packed_cache_bytes = 20'000'000'000;  // that it may take
+  std::filesystem::path packed;                  // the file to pack into, or to verify
 
   bool only_config = false;  // inspect: print the Config, and nothing else
 

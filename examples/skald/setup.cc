@@ -31,6 +31,7 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
           .threads = options.workspace.threads,
           .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
           .cache_folder = options.packed_cache,
+          .cache_bytes = options.packed_cache_bytes,
           .on_warning = [](const Error& error) { Warn(error.message); }};
 }
 

@@ -88,8 +88,8 @@ class Generate(TestCase):
         self.assertGreater(int(re.search(r"prompt (\d+) tokens", err)[1]), 6)
 
     def test_progress_is_shown_when_wanted(self):
-        self.assertIn("loading demo [", self.run_skald("generate", "-n", 1, "--progress")[1])
-        self.assertIn("100% of 7 MB", self.run_skald("generate", "-n", 1, "--progress")[1])
+        self.assertIn("loading demo [", self.run_skald("generate", "-n", 1, "--progress", "--no-packed-cache")[1])
+        self.assertIn("100% of 7 MB", self.run_skald("generate", "-n", 1, "--progress", "--no-packed-cache")[1])
         self.assertNotIn("loading", self.run_skald("generate", "-n", 1)[1])
 
     def test_ctrl_c_ends_a_text(self):

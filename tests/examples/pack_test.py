@@ -5,8 +5,10 @@
 usage: pack_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """
 
+import os
 import sys
 import unittest
+import unittest.mock
 
 from skald_program import DEMO, TestCase, skald
 
@@ -92,6 +94,18 @@ class Pack(TestCase):
                 written = file.stat()
                 self.assertEqual(self.text(*arguments), first)
                 self.assertEqual((file.stat().st_ino, file.stat().st_mtime_ns), (written.st_ino, written.st_mtime_ns))
+
+    def test_weights_are_kept_in_the_users_cache_folder(self):
+        kept = self.folder / "skald" / "packed"
+        with unittest.mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder)):
+            plain = self.text("--seed", 5, "-n", 20, "--no-packed-cache")
+            self.assertFalse(kept.exists())
+            _, err = self.run_skald("generate", "--seed", 5, "-n", 20, "--packed-cache-size", "1kB")
+            self.assertIn("the packed weights are not kept: ", err)
+            self.assertEqual(list(kept.glob("*.packed")), [])
+            for _ in range(2):
+                self.assertEqual(self.text("--seed", 5, "-n", 20), plain)
+                self.assertEqual(len(list(kept.glob("demo_model-*-BF16.packed"))), 1)
 
 
 if __name__ == "__main__":

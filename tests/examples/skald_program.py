@@ -19,6 +19,10 @@ DEMO = pathlib.Path("examples/demo_model").resolve()
 NO_END = "1=-inf"  # bans the token that ends a text
 TIMEOUT = 120  # seconds
 
+# What the program keeps for the user goes where it can be removed.
+CACHE = tempfile.TemporaryDirectory()
+os.environ["XDG_CACHE_HOME"] = CACHE.name
+
 
 def skald(*arguments, stdin=""):
     return subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=TIMEOUT)

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,12 +51,14 @@ struct CachedModel {
     return LoadWeights<C>(model, {.dtype = dtype,
                                   .progress = [this](const LoadProgress&) { packed = true; },
                                   .cache_folder = cache,
+                                  .cache_bytes = cache_bytes,
                                   .on_warning = [this](const Error& error) { warnings.push_back(error); }});
   }
 
   testing::TemporaryFolder folder, elsewhere;
   const std::filesystem::path& model = folder.path();
   std::filesystem::path cache = elsewhere.path() / "not" / "there yet";
+  uint64_t cache_bytes = std::numeric_limits<uint64_t>::max();
   bool packed = false;          // whether the last Load read the checkpoint
   std::vector<Error> warnings;  // of the last Load
 };
@@ -95,6 +98,52 @@ TEST_CASE("what is stale, damaged or of another Config is packed again") {
   CHECK(cached.Load<TinyModel>());
   CHECK_FALSE(cached.packed);
   CHECK_FALSE(cached.Load<TinyFull>());
+}
+
+TEST_CASE("a cache keeps what was used last, within its limit") {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path cache = folder.path() / "cache";
+  CachedModel models[3];
+  for (CachedModel& model : models) model.cache = cache;
+  const auto file_of = [&](int i) { return *PackedCachePath(cache, models[i].model, DType::kBF16); };
+  const auto age = [&](int i, int hours) {
+    auto record = file_of(i);
+    record += ".verified";
+    std::filesystem::last_write_time(record, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  const auto has = [&](int i) { return std::filesystem::exists(file_of(i)); };
+
+  REQUIRE(models[0].Load());
+  const uint64_t one = std::filesystem::file_size(file_of(0));
+  for (CachedModel& model : models) model.cache_bytes = 5 * one / 2;
+  REQUIRE(models[1].Load());
+  testing::WriteFile(cache / "my-own.packed", std::string(3 * one, 'x'));
+  age(0, 2);
+  age(1, 3);
+  SUBCASE("the one that was used longest ago makes room") {
+    REQUIRE(models[2].Load());
+    CHECK(has(0));
+    CHECK_FALSE(has(1));
+    CHECK(has(2));
+  }
+  SUBCASE("to load is to use") {
+    REQUIRE(models[1].Load());
+    CHECK_FALSE(models[1].packed);
+    REQUIRE(models[2].Load());
+    CHECK_FALSE(has(0));
+    CHECK(has(1));
+    CHECK(has(2));
+  }
+  SUBCASE("a model that is larger than the limit is loaded and not kept") {
+    models[2].cache_bytes = 1;
+    REQUIRE(models[2].Load());
+    REQUIRE(models[2].warnings.size() == 1);
+    CHECK(models[2].warnings[0].message.find("expected at most 1 (LoadOptions::cache_bytes)") != std::string::npos);
+    CHECK(has(0));
+    CHECK(has(1));
+    CHECK_FALSE(has(2));
+  }
+  CHECK(std::filesystem::exists(cache / "my-own.packed"));
 }
 
 TEST_CASE("a packed file that does not fit leaves nothing behind in layers of any kind") {

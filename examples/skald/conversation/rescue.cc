@@ -2,30 +2,23 @@
 
 #include "conversation/rescue.h"
 
-#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "skald/base/files/system_call.h"
 #include "skald/base/no_throw.h"
+#include "user_folders.h"
 
 namespace skald::program {
 namespace {
 
 using std::filesystem::path;
 
-// https://specifications.freedesktop.org/basedir-spec/latest says where caches are.
-path CacheFolder() {
-  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') return cache;
-  const char* const home = std::getenv("HOME");
-  return home == nullptr || *home != '/' ? path() : path(home) / ".cache";
-}
-
 std::vector<path> Places(const path& file) {
   std::vector<path> places = {file.has_parent_path() ? file.parent_path() : path(".")};
   std::error_code ignored;  // a place that is none is passed over
-  if (const path cache = CacheFolder(); !cache.empty()) {
+  if (const path cache = UserCacheFolder(); !cache.empty()) {
     std::filesystem::create_directories(cache, ignored);
     places.push_back(cache);
   }

@@ -84,13 +84,7 @@ inline ParameterList ParametersOf(const ModelWeights& weights) {
 }
 
 // Returns the bytes of all parameters, padding included.
-inline size_t MemoryBytes(const ModelWeights& weights) {
-  size_t bytes = 0;
-  ForEachArray(
-      ParametersOf(weights), [&](const Matrix& matrix, size_t, size_t) { bytes += matrix.data.size(); },
-      [&](const std::vector<float>& vector, size_t) { bytes += vector.size() * sizeof(float); });
-  return bytes;
-}
+inline size_t MemoryBytes(const ModelWeights& weights) { return MemoryBytes(ParametersOf(weights)); }
 
 }  // namespace skald
 

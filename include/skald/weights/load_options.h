@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string_view>
 
 #include "skald/base/numbers/numeric.h"
@@ -43,8 +44,11 @@ struct LoadOptions {
   // Folder for packed files (packed_cache.h): the first load of a checkpoint writes one there, later loads map it, in
   // milliseconds. It is made if need be; empty for none. A file there takes as much of the disk as the weights do.
   std::filesystem::path cache_folder = {};
+  // Most bytes that the packed files in cache_folder take together: those that were used longest ago make room. A model
+  // that is larger by itself is not kept.
+  uint64_t cache_bytes = std::numeric_limits<uint64_t>::max();
   // Called at most once, from the loading thread, for what went wrong and did not keep the weights from being loaded:
-  // a cache folder that cannot be written to.
+  // a cache folder that cannot be written to, or is too small.
   std::function<void(const Error&)> on_warning = {};
   PackedCheck packed_check = PackedCheck::kOnce;
   // Whether packed files are mapped. A file that is mapped must stay as it is: where it is cut short the system ends

@@ -157,6 +157,15 @@ void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vec
   }
 }
 
+// Returns the bytes of all that the list refers to, padding included.
+inline size_t MemoryBytes(const ParameterList& list) {
+  size_t bytes = 0;
+  ForEachArray(
+      list, [&](const Matrix& matrix, size_t, size_t) { bytes += matrix.data.size(); },
+      [&](const std::vector<float>& vector, size_t) { bytes += vector.size() * sizeof(float); });
+  return bytes;
+}
+
 }  // namespace skald
 
 #endif  // SKALD_WEIGHTS_PARAMETERS_H_

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -27,6 +28,7 @@
 #include "skald/weights/load_options.h"
 #include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/packed_files/packed_limit.h"
 #include "skald/weights/packed_files/packed_source.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "skald/weights/parameters.h"
@@ -45,8 +47,8 @@ inline Result<std::filesystem::path> PackedCachePath(const std::filesystem::path
   std::array<char, 16> digits;
   const auto hash = Xxh64(std::as_bytes(std::span(path.native())));
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), hash, 16).ptr;
-  return folder /
-         Concat({path.filename().string(), "-", std::string_view(digits.data(), end), "-", NameOf(dtype), ".packed"});
+  return folder / Concat({path.filename().string(), "-", std::string_view(digits.data(), end), "-", NameOf(dtype),
+                          internal::kPackedSuffix});
 }
 
 // What LoadThroughCache loads.
@@ -77,7 +79,9 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
     return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
   }
   if (auto whole = CheckPackedWeights(**file, options); !whole) return whole;
-  return MapParameters(*file, list, model);
+  if (auto mapped = MapParameters(*file, list, model); !mapped) return mapped;
+  NoteUse(path);
+  return {};
 }
 
 // Refuses a checkpoint that was written to while it was loaded: nobody knows which of its bytes the weights are.
@@ -90,14 +94,15 @@ inline Result<void> CheckUnchanged(const std::filesystem::path& path, std::strin
 
 // Writes a packed file that ReadCached takes, and takes as whole: the bytes are those that were just written.
 inline Result<void> WriteCached(const std::filesystem::path& path, const ParameterList& list,
-                                const PackedOrigin& origin) {
+                                const PackedOrigin& origin, uint64_t limit) {
   const std::filesystem::path folder = path.parent_path();
   if (auto made = MakeFolder(folder, 0777); !made) return made;  // less what umask takes: weights are no secret
   // As large as weights: those of writers that were killed do not stay for ever.
   (void)RemoveUnfinishedFiles(folder, [](std::string_view name) {
     if (name.ends_with(kRecordSuffix)) name.remove_suffix(kRecordSuffix.size());
-    return name.ends_with(".packed");
+    return name.ends_with(kPackedSuffix);
   });
+  if (auto room = MakeRoom(path, MemoryBytes(list), limit); !room) return room;
   if (auto written = WritePackedFile(path, list, origin); !written) return written;
   if (const auto file = PackedFile::Open(path)) Remember(**file);
   return {};
@@ -124,7 +129,7 @@ inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const P
     if (auto loaded = load(); !loaded) return loaded;
     const PackedOrigin origin = {checkpoint.name, checkpoint.model, options.dtype, *source};
     Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, *source) : Failure(cached.error());
-    if (kept) kept = internal::WriteCached(*cached, list, origin);
+    if (kept) kept = internal::WriteCached(*cached, list, origin, options.cache_bytes);
     if (kept) kept = read();
     if (!kept && options.on_warning) {
       options.on_warning({kept.error().code, Concat({"the packed weights are not kept: ", kept.error().message})});
