@@ -63,6 +63,12 @@ class ByteReader {
     return GetElements<T>(GetCount(sizeof(T)));
   }
 
+  // A list of characters, where it lies.
+  std::string_view GetText() {
+    const size_t size = GetCount(1);
+    return Take(size) ? std::string_view(reinterpret_cast<const char*>(taken_), size) : std::string_view();
+  }
+
   // The elements of a list whose length was read and looked at before.
   template <class T>
   std::vector<T> GetElements(size_t count) {

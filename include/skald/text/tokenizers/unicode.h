@@ -23,6 +23,9 @@
 
 namespace skald::internal {
 
+// Whether a byte of UTF-8 goes on with a character that began before.
+constexpr bool ContinuesUtf8(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 struct CodePoint {
   char32_t value;
   size_t length;  // bytes, at least 1

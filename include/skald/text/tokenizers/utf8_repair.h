@@ -8,6 +8,8 @@
 #define SKALD_TEXT_TOKENIZERS_UTF8_REPAIR_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -40,11 +42,29 @@ constexpr Utf8Part FirstUtf8Part(std::string_view bytes) {
   return {length, Utf8Status::kComplete};
 }
 
+// A number of bytes that valid characters of one or two bytes fill, eight at a time: all of these that there are in
+// front, but for the last few bytes.
+inline size_t ShortCharactersPrefix(std::string_view bytes) {
+  constexpr uint64_t kHighest = 0x8080808080808080u;
+  size_t at = 0;
+  uint64_t open = 0;  // the highest bit of byte 0 if a character of two bytes begins right before
+  for (uint64_t word; at + sizeof word <= bytes.size(); at += sizeof word) {
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    const uint64_t other = word & kHighest;
+    const uint64_t begins = other & word << 1;  // the second highest bit
+    const bool is_long = (begins & word << 2) != 0;
+    const bool is_overlong = (begins & ~(word << 3 | word << 4 | word << 5 | word << 6)) != 0;
+    if (is_long || is_overlong || (other & ~begins) != (begins << 8 | open)) break;
+    open = begins >> 56;
+  }
+  return open == 0 ? at : at - 1;
+}
+
 // The number of bytes before the first that is no valid UTF-8.
 inline size_t ValidUtf8Prefix(std::string_view bytes) {
   size_t valid = 0;
   while (valid < bytes.size()) {
-    valid += AsciiPrefix(bytes.substr(valid));
+    valid += ShortCharactersPrefix(bytes.substr(valid));
     if (valid == bytes.size()) break;
     const Utf8Part part = FirstUtf8Part(bytes.substr(valid));
     if (part.status != Utf8Status::kComplete) break;

@@ -24,7 +24,7 @@ namespace skald::internal {
 // The start of the last character of `text`, which must not be empty.
 inline size_t LastCharacter(std::string_view text) {
   size_t at = text.size() - 1;
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  while (at > 0 && ContinuesUtf8(text[at])) --at;
   return at;
 }
 

@@ -34,18 +34,17 @@ struct BpeOptions {
 
 class BpeModel final : public PieceModel {
  public:
-  // `merges`, the most urgent first, and all else refer to `vocabulary`. `is_whole` says of each id whether a word of
-  // that very text is that token; if it is empty it is filled. Both must outlive this.
-  BpeModel(const ModelVocabulary& vocabulary, std::span<const Merge> merges, BpeOptions options,
-           std::vector<bool>& is_whole)
-      : vocabulary_(vocabulary), options_(std::move(options)), merges_(merges.size()), is_whole_(is_whole) {
-    for (size_t i = 0; i < merges.size(); ++i) merges_.Add(merges[i], static_cast<uint32_t>(i));
+  // `is_whole` says of each id whether a word of that very text is that token; if it is empty it is filled. All three
+  // must outlive this.
+  BpeModel(const ModelVocabulary& vocabulary, const MergeTable& merges, BpeOptions options,
+           std::vector<uint8_t>& is_whole)
+      : vocabulary_(vocabulary), options_(std::move(options)), merges_(merges), is_whole_(is_whole) {
     if (options_.byte_fallback) byte_pieces_ = BytePieces(vocabulary);
     for (size_t byte = 0; byte < 256; ++byte) {
       const char letter = static_cast<char>(byte);
       byte_ids_[byte] = options_.of_bytes || byte < 0x80 ? vocabulary.Find({&letter, 1}) : kNoToken;
     }
-    cuts_words_ = !options_.of_bytes && !options_.ignore_merges && !HasAffixes() && NoMergeCrossesSpaces(merges);
+    cuts_words_ = !options_.of_bytes && !options_.ignore_merges && !HasAffixes() && NoMergeCrossesSpaces();
     if (is_whole.empty()) is_whole = FindWholeTokens();
   }
 
@@ -79,11 +78,11 @@ class BpeModel final : public PieceModel {
 
   // Where words are not cut before, as in SentencePiece's models, a text may still be cut before a space symbol behind
   // another letter if no merge ever joins the two. It costs less, and most words are whole tokens.
-  bool NoMergeCrossesSpaces(std::span<const Merge> merges) const {
+  bool NoMergeCrossesSpaces() const {
     // Unknown letters must not vanish: their neighbours would meet.
     if (vocabulary_.Find(kSpace) == kNoToken || options_.unk == kNoToken) return false;
-    for (const Merge& merge : merges) {
-      const std::string_view left = vocabulary_.texts[merge.left], right = vocabulary_.texts[merge.right];
+    for (const MergeTable::Entry& merge : merges_.entries()) {
+      const std::string_view left = vocabulary_.texts[merge.left()], right = vocabulary_.texts[merge.right()];
       if (right.starts_with(kSpace) && !left.ends_with(kSpace)) return false;
     }
     return true;
@@ -95,9 +94,9 @@ class BpeModel final : public PieceModel {
     return std::min(text.find(kSpace, at), text.size());
   }
 
-  std::vector<bool> FindWholeTokens() const {
+  std::vector<uint8_t> FindWholeTokens() const {
     const size_t count = vocabulary_.texts.size();
-    std::vector<bool> is_whole(count, options_.ignore_merges);
+    std::vector<uint8_t> is_whole(count, options_.ignore_merges ? 1 : 0);
     if (options_.ignore_merges || HasAffixes()) return is_whole;
     Room room;
     for (size_t i = 0; i < count; ++i) {
@@ -156,11 +155,11 @@ class BpeModel final : public PieceModel {
 
   const ModelVocabulary& vocabulary_;
   BpeOptions options_;
-  MergeTable merges_;
+  const MergeTable& merges_;
   BytePieces byte_pieces_;
   std::array<int32_t, 256> byte_ids_;  // of letters of one byte
   bool cuts_words_ = false;
-  const std::vector<bool>& is_whole_;
+  const std::vector<uint8_t>& is_whole_;
 };
 
 }  // namespace skald::internal

@@ -7,9 +7,11 @@
 #ifndef SKALD_TEXT_TOKENIZERS_PIPELINE_BYTE_ALPHABET_H_
 #define SKALD_TEXT_TOKENIZERS_PIPELINE_BYTE_ALPHABET_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,21 +47,30 @@ inline void AppendByteLetters(std::string_view bytes, std::string& letters) {
   for (const char byte : bytes) AppendUtf8(kByteAlphabet.letter_of[static_cast<unsigned char>(byte)], letters);
 }
 
-// Appends the bytes that `letters` stand for. Returns false, and leaves `bytes` as it was, if a character of them is no
-// letter of the alphabet.
+// Writes the bytes that `letters`, valid UTF-8, stand for to `bytes`, which has room for as many as `letters` has.
+// Returns their number, or nothing if a character of them is no letter of the alphabet.
+inline std::optional<size_t> LettersToBytes(std::string_view letters, char* bytes) {
+  size_t written = 0;
+  for (size_t at = 0; at < letters.size();) {
+    const auto lead = static_cast<unsigned char>(letters[at]);
+    const auto next = static_cast<unsigned char>(letters[std::min(at + 1, letters.size() - 1)]);
+    const bool is_ascii = lead < 0x80;  // no branches here: one letter says little about the one behind it
+    const uint32_t letter = is_ascii ? lead : (uint32_t{lead} - 0xC0) << 6 | (next & 0x3F);
+    const int16_t byte = letter < kByteLetters ? kByteAlphabet.byte_of[letter] : int16_t{-1};
+    if (byte < 0) return std::nullopt;
+    bytes[written++] = static_cast<char>(byte);
+    at += is_ascii ? 1 : 2;
+  }
+  return written;
+}
+
+// Appends the same. Returns false, and leaves `bytes` as it was, if a character is no letter of the alphabet.
 inline bool AppendLettersBytes(std::string_view letters, std::string& bytes) {
   const size_t before = bytes.size();
-  while (!letters.empty()) {
-    const CodePoint c = FirstCodePoint(letters);
-    const int16_t byte = c.value < kByteLetters ? kByteAlphabet.byte_of[c.value] : int16_t{-1};
-    if (byte < 0) {
-      bytes.resize(before);
-      return false;
-    }
-    bytes += static_cast<char>(byte);
-    letters.remove_prefix(c.length);
-  }
-  return true;
+  bytes.resize(before + letters.size());
+  const std::optional<size_t> written = LettersToBytes(letters, bytes.data() + before);
+  bytes.resize(before + written.value_or(0));
+  return written.has_value();
 }
 
 }  // namespace skald::internal

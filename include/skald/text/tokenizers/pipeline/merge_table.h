@@ -12,6 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "skald/text/tokenizers/pipeline/token_table.h"
@@ -24,6 +28,9 @@ struct Merge {
 
 class MergeTable {
  public:
+  static constexpr uint32_t kNoRank = ~uint32_t{0};
+  static constexpr uint64_t kNoPair = ~uint64_t{0};
+
   // Room that Apply works in, to be used again for the next word.
   struct Room {
     struct Symbol {
@@ -38,13 +45,45 @@ class MergeTable {
     std::vector<uint64_t> heap;
   };
 
-  explicit MergeTable(size_t merges = 0) : slots_(std::bit_ceil(2 * merges + 2)) {}
+  // What becomes of two tokens, and how urgently: the lowest rank comes first.
+  struct Entry {
+    uint64_t pair = kNoPair;  // the left one in the high half
+    uint32_t rank = kNoRank;
+    int32_t result = kNoToken;
+
+    int32_t left() const { return static_cast<int32_t>(pair >> 32); }
+    int32_t right() const { return static_cast<int32_t>(pair); }
+  };
+
+  MergeTable() = default;
 
   // The first merge is the most urgent one. Of two of the same pair the last one counts.
-  void Add(const Merge& merge, uint32_t rank) {
-    Slot& slot = SlotOf(KeyOf(merge.left, merge.right));
-    slot = {KeyOf(merge.left, merge.right), rank, merge.result};
+  explicit MergeTable(std::span<const Merge> merges) : entries_(merges.size()) {
+    const int shift = ShiftFor(merges.size());
+    std::vector<uint32_t> begins((size_t{2} << (63 - shift)) + 1);
+    for (const Merge& merge : merges) ++begins[(HashOf(PairOf(merge.left, merge.right)) >> shift) + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (size_t i = 0; i < merges.size(); ++i) {
+      Entry entry = {PairOf(merges[i].left, merges[i].right), static_cast<uint32_t>(i), merges[i].result};
+      const uint64_t hash = HashOf(entry.pair);
+      Entry* at = &entries_[begins[hash >> shift]];  // a bucket's own stand before its free places
+      while (at->pair != kNoPair && HashOf(at->pair) < hash) ++at;
+      if (at->pair == entry.pair) *at = std::exchange(entry, {});
+      for (; entry.pair != kNoPair; ++at) std::swap(*at, entry);
+    }
+    std::erase_if(entries_, [](const Entry& entry) { return entry.pair == kNoPair; });
+    IndexBuckets();
   }
+
+  // A table of what entries() returned, or nothing if it cannot have.
+  static std::optional<MergeTable> From(std::vector<Entry> entries) {
+    MergeTable table;
+    table.entries_ = std::move(entries);
+    return table.IndexBuckets() ? std::optional(std::move(table)) : std::nullopt;
+  }
+
+  // All of them, by their hashes: a table of these needs no sorting.
+  std::span<const Entry> entries() const { return entries_; }
 
   // Merges neighbours in `ids` until no two of them merge: of all that do the most urgent, of equals the leftmost.
   void Apply(std::vector<int32_t>& ids, Room& room) const {
@@ -58,33 +97,39 @@ class MergeTable {
   }
 
  private:
-  static constexpr uint32_t kNoRank = ~uint32_t{0};
-  static constexpr uint64_t kNoPair = ~uint64_t{0};
-  struct Slot {
-    uint64_t pair = kNoPair;
-    uint32_t rank = kNoRank;
-    int32_t result = kNoToken;
-  };
-
-  static uint64_t KeyOf(int32_t left, int32_t right) {
+  static uint64_t PairOf(int32_t left, int32_t right) {
     return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
   }
-  size_t Begin(uint64_t pair) const {
-    const uint64_t hash = (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u;
-    return static_cast<size_t>(hash ^ hash >> 32) & (slots_.size() - 1);
-  }
-  Slot& SlotOf(uint64_t pair) {
-    for (size_t i = Begin(pair);; ++i) {
-      Slot& slot = slots_[i & (slots_.size() - 1)];
-      if (slot.pair == pair || slot.pair == kNoPair) return slot;
+  // No two pairs have the same.
+  static uint64_t HashOf(uint64_t pair) { return (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u; }
+
+  // The highest bits of a hash are its bucket: for one or two entries each.
+  static int ShiftFor(size_t entries) { return 64 - std::max(1, static_cast<int>(std::bit_width(entries)) - 1); }
+
+  // Notes where each bucket begins. Returns whether the hashes ascend, as they must.
+  bool IndexBuckets() {
+    shift_ = ShiftFor(entries_.size());
+    begins_.resize((size_t{2} << (63 - shift_)) + 1);
+    bool ascend = true;
+    uint64_t last = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const uint64_t hash = HashOf(entries_[i].pair);
+      ascend &= i == 0 || hash > last;
+      last = hash;
+      begins_[(hash >> shift_) + 1] = static_cast<uint32_t>(i + 1);
     }
+    // An empty bucket begins where the one before ends.
+    for (size_t i = 1; i < begins_.size(); ++i) begins_[i] = std::max(begins_[i], begins_[i - 1]);
+    return ascend;
   }
-  const Slot& Find(int32_t left, int32_t right) const {
-    const uint64_t pair = KeyOf(left, right);
-    for (size_t i = Begin(pair);; ++i) {
-      const Slot& slot = slots_[i & (slots_.size() - 1)];
-      if (slot.pair == pair || slot.pair == kNoPair) return slot;  // an empty slot has no rank
+
+  // What becomes of a pair; an entry without a rank if it does not merge.
+  Entry Find(int32_t left, int32_t right) const {
+    const uint64_t pair = PairOf(left, right), bucket = HashOf(pair) >> shift_;
+    for (uint32_t i = begins_[bucket]; i < begins_[bucket + 1]; ++i) {
+      if (entries_[i].pair == pair) return entries_[i];
     }
+    return {};
   }
 
   void ApplyToShort(std::vector<int32_t>& ids, Room& room) const {
@@ -92,9 +137,9 @@ class MergeTable {
     room.ranks.resize(count);
     room.merged.resize(count);
     const auto look = [&](size_t i) {
-      const Slot& slot = Find(ids[i], ids[i + 1]);
-      room.ranks[i] = slot.rank;
-      room.merged[i] = slot.result;
+      const Entry entry = Find(ids[i], ids[i + 1]);
+      room.ranks[i] = entry.rank;
+      room.merged[i] = entry.result;
     };
     for (size_t i = 0; i + 1 < count; ++i) look(i);
     while (count > 1) {
@@ -127,10 +172,10 @@ class MergeTable {
     const auto entry = [&](uint32_t i) { return uint64_t{symbols[i].rank} << 32 | i; };
     const auto look = [&](uint32_t i) {
       const uint32_t after = symbols[i].after;
-      const Slot slot = after < count ? Find(symbols[i].id, symbols[after].id) : Slot();
-      symbols[i].rank = slot.rank;
-      symbols[i].merged = slot.result;
-      return slot.rank != kNoRank;
+      const Entry found = after < count ? Find(symbols[i].id, symbols[after].id) : Entry();
+      symbols[i].rank = found.rank;
+      symbols[i].merged = found.result;
+      return found.rank != kNoRank;
     };
     for (uint32_t i = 0; i < count; ++i) symbols[i] = {ids[i], i == 0 ? count : i - 1, i + 1, kNoRank, kNoToken};
     for (uint32_t i = 0; i < count; ++i) {
@@ -160,7 +205,9 @@ class MergeTable {
     for (uint32_t i = 0; i < count; i = symbols[i].after) ids.push_back(symbols[i].id);
   }
 
-  std::vector<Slot> slots_;  // a power of two of them, at most half of them taken
+  std::vector<Entry> entries_;                // hashes ascend
+  std::vector<uint32_t> begins_ = {0, 0, 0};  // of each bucket in the entries, and the end of the last
+  int shift_ = 63;
 };
 
 }  // namespace skald::internal

@@ -95,7 +95,11 @@ class PipelineEngine final : public TokenizerEngine {
   std::string DecodeRest(DecodingState& state) const override { return decoders_.Flush(state, DecodingMode::kStream); }
 
   std::optional<int32_t> PieceToId(std::string_view piece) const override {
-    const int32_t id = piece.empty() ? kNoToken : names_.Find(piece, tables_.pieces);
+    if (piece.empty()) return std::nullopt;
+    std::string bytes;
+    const bool has_bytes = takes_bytes_ && AppendLettersBytes(piece, bytes);
+    int32_t id = vocabulary_.Find(has_bytes ? bytes : piece);
+    if (id == kNoToken || tables_.pieces[id] != piece) id = other_names_.Find(piece, tables_.pieces);
     return id == kNoToken ? std::nullopt : std::optional<int32_t>(id);
   }
   std::optional<int32_t> SpecialId(std::string_view name) const override {
@@ -144,9 +148,9 @@ class PipelineEngine final : public TokenizerEngine {
 
   TokenizerSpec spec_;  // but for the vocabulary and the merges
   PipelineTables tables_;
-  TextIndex names_;             // all pieces as the file spells them
   ModelVocabulary vocabulary_;  // the model's pieces as it meets them
   bool takes_bytes_ = false;    // which is by their bytes, where the file spells them with letters
+  TextIndex other_names_;       // all other pieces as the file spells them
   bool has_byte_pieces_ = false;
   std::vector<bool> is_added_, is_special_;  // by id
   // Added tokens to look for in the text as it comes; the same with those in it that a template wrote and that would
@@ -210,20 +214,21 @@ inline bool PipelineEngine::TakesBytes() const {
 }
 
 inline void PipelineEngine::PrepareVocabulary() {
-  const size_t count = vocab_size();
-  names_ = TextIndex(count);
-  vocabulary_.index = TextIndex(count);
-  vocabulary_.texts.Reserve(count, count * 8);
-  std::string bytes;
-  for (size_t i = 0; i < count; ++i) {
-    const auto id = static_cast<int32_t>(i);
-    const std::string_view piece = tables_.pieces[id];
-    if (!piece.empty()) names_.Insert(id, tables_.pieces);
-    bytes.clear();
-    const bool is_known = tables_.in_vocabulary[i] && (!takes_bytes_ || AppendLettersBytes(piece, bytes));
-    vocabulary_.texts.Add(!is_known ? "" : takes_bytes_ ? std::string_view(bytes) : piece);
-    if (is_known && !piece.empty()) vocabulary_.index.Insert(id, vocabulary_.texts);
+  const TokenTexts& pieces = tables_.pieces;
+  std::string bytes(pieces.bytes(), '\0');
+  std::vector<uint32_t> ends(pieces.size());
+  size_t end = 0;
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    const std::string_view piece = tables_.in_vocabulary[id] != 0 ? pieces[static_cast<int32_t>(id)] : "";
+    end += takes_bytes_ ? LettersToBytes(piece, bytes.data() + end).value_or(0)
+                        : piece.copy(bytes.data() + end, piece.size());
+    ends[id] = static_cast<uint32_t>(end);
   }
+  bytes.resize(end);
+  vocabulary_.texts = TokenTexts(std::move(bytes), ends);
+  const auto is_known = [this](int32_t id) { return !vocabulary_.texts[id].empty(); };
+  vocabulary_.index = TextIndex(vocabulary_.texts, is_known);
+  other_names_ = TextIndex(pieces, [&](int32_t id) { return !is_known(id) && !pieces[id].empty(); });
 }
 
 inline std::optional<int32_t> PipelineEngine::VocabularyId(const std::optional<std::string>& piece) const {

@@ -9,7 +9,7 @@
 //   list      bytes of all pieces, one after the other
 //   list      u32 for each piece: where it ends in there
 //   list      u8 for each piece: kInVocabulary, kIsWhole
-//   list      merges: three i32 each, the most urgent first
+//   list      merges as MergeTable::entries() has them: i32 right, i32 left, u32 rank, i32 result each
 //   list      f64 for each piece: scores of a Unigram model
 //   u64       XXH64 of all before
 // Everything is checked on opening: the file may come from anywhere. Pure; safe for concurrent calls.
@@ -45,7 +45,7 @@
 namespace skald::internal {
 
 inline constexpr std::string_view kPipelineMagic = "SkaldTok";
-inline constexpr uint32_t kPipelineVersion = 1;
+inline constexpr uint32_t kPipelineVersion = 2;
 inline constexpr uint8_t kInVocabulary = 1, kIsWhole = 2;
 
 inline Result<std::string> PipelineEngine::ToBytes() const {
@@ -65,7 +65,7 @@ inline Result<std::string> PipelineEngine::ToBytes() const {
   file.PutList(std::span<const char>(bytes));
   file.PutList(std::span<const uint32_t>(ends));
   file.PutList(std::span<const uint8_t>(flags));
-  file.PutList(std::span<const Merge>(tables_.merges));
+  file.PutList(tables_.merges.entries());
   file.PutList(std::span<const double>(tables_.scores));
   file.Put(Xxh64(file.bytes()));
   return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
@@ -96,42 +96,52 @@ inline Result<TokenizerSpec> ReadPipelineSpec(std::string_view text) {
   return spec;
 }
 
+// Whether `ends` cuts `bytes` into pieces of UTF-8.
+inline Result<void> CheckPieces(std::string_view bytes, std::span<const uint32_t> ends) {
+  if (ValidUtf8Prefix(bytes) != bytes.size()) return FailOnPipelineFile("has a piece that is no UTF-8");
+  uint32_t begin = 0;
+  for (const uint32_t end : ends) {
+    if (end < begin || end > bytes.size()) return FailOnPipelineFile("has a piece outside of its bytes");
+    if (end < bytes.size() && ContinuesUtf8(bytes[end])) return FailOnPipelineFile("has a piece that is no UTF-8");
+    begin = end;
+  }
+  return {};
+}
+
 // Reads the tables, as they are.
 inline Result<PipelineTables> ReadPipelineTables(ByteReader& file) {
-  const std::vector<char> bytes = file.GetList<char>();
+  std::string bytes(file.GetText());
   const std::vector<uint32_t> ends = file.GetList<uint32_t>();
   const std::vector<uint8_t> flags = file.GetList<uint8_t>();
   PipelineTables tables;
-  tables.merges = file.GetList<Merge>();
+  std::vector<MergeTable::Entry> merges = file.GetList<MergeTable::Entry>();
   tables.scores = file.GetList<double>();
   if (!file.Finished()) return FailOnPipelineFile("is cut short or has other lists than it should");
   if (flags.size() != ends.size() || ends.size() > static_cast<size_t>(kMaxTokenId) + 1) {
     return FailOnPipelineFile("has another number of pieces than it should");
   }
-  const std::string_view all(bytes.data(), bytes.size());
-  tables.pieces.Reserve(ends.size(), all.size());
+  if (Result<void> checked = CheckPieces(bytes, ends); !checked) return Failure(checked.error());
+  tables.pieces = TokenTexts(std::move(bytes), ends);
   tables.in_vocabulary.resize(ends.size());
   tables.is_whole.resize(ends.size());
-  uint32_t begin = 0;
   for (size_t id = 0; id < ends.size(); ++id) {
-    if (ends[id] < begin || ends[id] > all.size()) return FailOnPipelineFile("has a piece outside of its bytes");
-    const std::string_view piece = all.substr(begin, ends[id] - begin);
-    if (ValidUtf8Prefix(piece) != piece.size()) return FailOnPipelineFile("has a piece that is no UTF-8");
-    tables.pieces.Add(piece);
-    tables.in_vocabulary[id] = (flags[id] & kInVocabulary) != 0;
-    tables.is_whole[id] = (flags[id] & kIsWhole) != 0;
-    begin = ends[id];
+    tables.in_vocabulary[id] = flags[id] & kInVocabulary;
+    tables.is_whole[id] = flags[id] & kIsWhole;
   }
+  std::optional<MergeTable> table = MergeTable::From(std::move(merges));
+  if (!table) return FailOnPipelineFile("has its merges in another order than it should");
+  tables.merges = *std::move(table);
   return tables;
 }
 
 // Checks that merges and scores fit the pieces and the model.
 inline Result<void> CheckPipelineTables(const PipelineTables& tables, const TokenModel& model) {
   const auto is_piece = [&tables](int32_t id) {
-    return id >= 0 && static_cast<size_t>(id) < tables.pieces.size() && tables.in_vocabulary[static_cast<size_t>(id)];
+    return id >= 0 && static_cast<size_t>(id) < tables.pieces.size() &&
+           tables.in_vocabulary[static_cast<size_t>(id)] != 0;
   };
-  for (const Merge& merge : tables.merges) {
-    if (!is_piece(merge.left) || !is_piece(merge.right) || !is_piece(merge.result)) {
+  for (const MergeTable::Entry& merge : tables.merges.entries()) {
+    if (!is_piece(merge.left()) || !is_piece(merge.right()) || !is_piece(merge.result)) {
       return FailOnPipelineFile("has a merge of pieces that are not in its vocabulary");
     }
   }
@@ -162,8 +172,7 @@ inline Result<std::shared_ptr<const PipelineEngine>> ReadPipelineFile(std::strin
   if (ByteReader(all.last(kChecksum)).Get<uint64_t>() != Xxh64(content)) {
     return FailOnPipelineFile("is damaged or cut short: its checksum is another one");
   }
-  const std::vector<char> description = file.GetList<char>();
-  Result<TokenizerSpec> spec = ReadPipelineSpec({description.data(), description.size()});
+  Result<TokenizerSpec> spec = ReadPipelineSpec(file.GetText());
   if (!spec) return Failure(spec.error());
   Result<PipelineTables> tables = ReadPipelineTables(file);
   if (!tables) return Failure(tables.error());

@@ -28,11 +28,11 @@
 namespace skald::internal {
 
 struct PipelineTables {
-  TokenTexts pieces;                // spelled as in the file; ids without a piece have an empty text
-  std::vector<bool> in_vocabulary;  // by id: a piece of the model's, not only an added token
-  std::vector<Merge> merges;        // the most urgent first
-  // By id, of BPE: whether a word of that very text is that piece. Empty: to be found out.
-  std::vector<bool> is_whole;
+  TokenTexts pieces;                   // spelled as in the file; ids without a piece have an empty text
+  std::vector<uint8_t> in_vocabulary;  // by id: not 0 for a piece of the model's, which is not only an added token
+  MergeTable merges;                   // of BPE
+  // By id, of BPE: not 0 if a word of that very text is that piece. Empty: to be found out.
+  std::vector<uint8_t> is_whole;
   std::vector<double> scores;  // of Unigram, by id
 };
 
@@ -125,19 +125,17 @@ inline Result<PipelineTables> MakeTables(TokenizerSpec& spec) {
   ModelVocabulary known;
   known.texts.Reserve(places->size(), places->size() * 8);
   for (const size_t place : *places) known.texts.Add(place == kNoPlace ? "" : spec.vocabulary.texts[place]);
-  known.index = TextIndex(places->size());
-  for (size_t id = 0; id < places->size(); ++id) {
-    if ((*places)[id] == kNoPlace) continue;
-    const int32_t first = known.index.Insert(static_cast<int32_t>(id), known.texts);
-    if (first != static_cast<int32_t>(id) && unigram == nullptr) {
-      return FailOnId(known.texts[first], static_cast<int32_t>(id), "and also the id " + std::to_string(first));
-    }
+  const auto has = [&places](int32_t id) { return (*places)[static_cast<size_t>(id)] != kNoPlace; };
+  known.index = TextIndex(known.texts, has);
+  for (int32_t id = 0; static_cast<size_t>(id) < places->size() && unigram == nullptr; ++id) {
+    const int32_t first = has(id) ? known.Find(known.texts[id]) : id;
+    if (first != id) return FailOnId(known.texts[first], id, "and also the id " + std::to_string(first));
   }
   PipelineTables tables;
   if (bpe != nullptr) {
     Result<std::vector<Merge>> merges = ResolveMerges(*bpe, known);
     if (!merges) return Failure(merges.error());
-    tables.merges = *std::move(merges);
+    tables.merges = MergeTable(*merges);
   }
   if (unigram != nullptr) {
     if (unigram->scores.size() != places->size()) {

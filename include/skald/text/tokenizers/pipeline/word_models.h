@@ -78,7 +78,7 @@ class WordPieceModel final : public PieceModel {
 
  private:
   bool EncodeWord(std::string_view word, std::vector<int32_t>& ids) const {
-    const auto begins_character = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+    const auto begins_character = [](char byte) { return !ContinuesUtf8(byte); };
     const auto characters = static_cast<size_t>(std::count_if(word.begin(), word.end(), begins_character));
     if (characters > most_characters_) return false;
     const size_t before = ids.size();
