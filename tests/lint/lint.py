@@ -31,7 +31,7 @@ MAY_INCLUDE = {
 }
 
 # The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
-# too, but for what kernels share with whoever calls them.
+# too, but for what kernels share with whoever calls them. A room with rooms of its own has a line too.
 ROOMS = {
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["packed_files", "", "files", "packing", "types"],
@@ -39,6 +39,7 @@ ROOMS = {
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],
     "text": ["", "templates", "tokenizers"],
+    "text/templates": ["", "execution", "library", "operations", "syntax", "values"],
     "cache": ["steps", "", "blocks", "form"],
     "base": ["files", "json", "threads", "numbers", ""],
 }
@@ -73,9 +74,10 @@ def only_code(text):
     return COMMENT_OR_LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
-def room_of(header):
+def room_of(header, folder):
     """The room of skald/<folder>/<room>/<name>.h; "" for a file of the folder itself."""
-    return header.parts[2] if len(header.parts) > 3 else ""
+    inside = pathlib.PurePath(header).relative_to(pathlib.PurePath("skald") / folder)
+    return inside.parts[0] if len(inside.parts) > 1 else ""
 
 
 class Lint:
@@ -157,10 +159,11 @@ class Lint:
         if folder not in MAY_INCLUDE and folder != "skald.h":
             self.problem(path, 0, f"include/skald has no room named {folder}")
             return
-        room = room_of(path.relative_to(self.root / "include"))
-        if room not in ROOMS.get(folder, [""]):
-            self.problem(path, 0, f"include/skald/{folder} has no room named {room}")
-            return
+        header = path.relative_to(self.root / "include")
+        for house in [folder] + [other for other in ROOMS if header.is_relative_to(f"skald/{other}")]:
+            if room_of(header, house) not in ROOMS.get(house, [""]):
+                self.problem(path, 0, f"include/skald/{house} has no room named {room_of(header, house)}")
+                return
         text = path.read_text()
         for number, line in enumerate(text.split("\n"), 1):
             if include := re.match(r'\s*#\s*include\s*[<"]([^">]+)[">]', line):
@@ -179,10 +182,14 @@ class Lint:
         other = included.split("/")[1]
         if folder not in ("skald.h", other) and other not in MAY_INCLUDE[folder]:
             self.problem(path, number, f"{folder}/ may not include {included}")
-        if folder == other and folder in ROOMS and included not in FOR_ALL_ROOMS:
-            room, below = room_of(path.relative_to(self.root / "include")), room_of(pathlib.PurePath(included))
-            if ROOMS[folder].index(below) < ROOMS[folder].index(room):
-                self.problem(path, number, f"{folder}/{room} may not include {included}, which stands above it")
+        header = path.relative_to(self.root / "include")
+        for house, rooms in ROOMS.items():
+            inside = all(pathlib.PurePath(each).is_relative_to(f"skald/{house}") for each in (header, included))
+            if not inside or included in FOR_ALL_ROOMS:
+                continue
+            room = room_of(header, house)
+            if rooms.index(room_of(included, house)) < rooms.index(room):
+                self.problem(path, number, f"{house}/{room} may not include {included}, which stands above it")
 
     def check_one_target_loop(self, headers):
         """Its include guard makes every use after the first a no-op, so there must be one."""

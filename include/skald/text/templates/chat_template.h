@@ -24,8 +24,9 @@
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
 #include "skald/text/marked_text.h"
-#include "skald/text/templates/interpreter.h"
-#include "skald/text/templates/parser.h"
+#include "skald/text/templates/execution/interpreter.h"
+#include "skald/text/templates/library/finders.h"
+#include "skald/text/templates/syntax/parser.h"
 #include "skald/text/templates/variables.h"
 
 namespace skald {
@@ -105,9 +106,7 @@ inline Result<ChatTemplate> ChatTemplate::Make(std::string_view source, ChatTemp
   return NoThrow("the chat template", [&]() -> Result<ChatTemplate> {
     using internal::jinja::Parser;
     auto content = std::make_shared<Content>();
-    const auto parse = [&](std::string_view text) {
-      return Parser::Parse(text, internal::jinja::FindFilter, internal::jinja::FindTest);
-    };
+    const auto parse = [&](std::string_view text) { return Parser::Parse(text, internal::jinja::kFinders); };
     const auto main = parse(source);
     if (!main) return Annotate("the " + parts.name, main);
     content->program = *main;
@@ -139,7 +138,7 @@ inline Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variable
                                                std::string_view name) const {
   return NoThrow("the chat template", [&]() -> Result<MarkedText> {
     const internal::jinja::Program* const named = Find(name);
-    internal::jinja::Machine machine(options.limits, {internal::jinja::FindMethod, internal::jinja::FindFilter});
+    internal::jinja::Machine machine(options.limits, internal::jinja::kFinders);
     machine.now = options.now;
     internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
     internal::jinja::VariableReader reader(machine);

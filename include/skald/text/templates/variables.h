@@ -18,7 +18,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/text/templates/machine.h"
+#include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
 

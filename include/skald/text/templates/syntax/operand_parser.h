@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Parses the expressions of a chat template. Binds as Jinja does, which is not always as Python does: a filter binds
-// tighter than any operator, a unary minus tighter than **, and ** from the left.
+// Parses what the operators of a chat template stand between: names, literals, calls, attributes, filters and tests.
 
-#ifndef SKALD_TEXT_TEMPLATES_EXPRESSION_PARSER_H_
-#define SKALD_TEXT_TEMPLATES_EXPRESSION_PARSER_H_
+#ifndef SKALD_TEXT_TEMPLATES_SYNTAX_OPERAND_PARSER_H_
+#define SKALD_TEXT_TEMPLATES_SYNTAX_OPERAND_PARSER_H_
 
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,13 +19,11 @@
 
 #include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/text/templates/syntax.h"
-#include "skald/text/templates/token_cursor.h"
+#include "skald/text/templates/syntax/syntax.h"
+#include "skald/text/templates/syntax/token_cursor.h"
+#include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
-
-// Finds a filter or test by name; null if there is none.
-using FindBuiltin = const Builtin* (*)(std::string_view name);
 
 // Names that a macro takes from its caller.
 struct NamesUsed {
@@ -41,16 +37,13 @@ struct Where {
 };
 
 // Works like the cursor that it is: after an error every function returns something harmless.
-class ExpressionParser : public TokenCursor {
+class OperandParser : public TokenCursor {
  public:
-  ExpressionParser(std::vector<Token> tokens, FindBuiltin find_filter, FindBuiltin find_test, Names& names)
-      : TokenCursor(std::move(tokens)), find_filter_(find_filter), find_test_(find_test), names_(names) {}
+  OperandParser(std::vector<Token> tokens, const Finders& find, Names& names)
+      : TokenCursor(std::move(tokens)), find_(find), names_(names) {}
 
-  ExpressionPtr ParseExpression(bool with_condition = true) {
-    const Level level(*this);
-    if (!level) return New(ExpressionType::kConstant);
-    return with_condition ? ParseCondition() : ParseOr();
-  }
+  // What an operand may have inside, in parentheses and the like: any expression.
+  virtual ExpressionPtr ParseExpression(bool with_condition = true) = 0;
 
   // Several expressions with commas are a tuple.
   ExpressionPtr ParseTuple(Where where = {}) { return ParseTupleOf(where, false); }
@@ -115,8 +108,10 @@ class ExpressionParser : public TokenCursor {
   NamesUsed names_used;
   Names& names() { return names_; }
 
- private:
+ protected:
   using Types = ExpressionType;
+
+  ~OperandParser() = default;
 
   ExpressionPtr New(ExpressionType type) const {
     auto expression = std::make_unique<Expression>();
@@ -142,108 +137,8 @@ class ExpressionParser : public TokenCursor {
     return expression;
   }
 
-  // a if b else c
-  ExpressionPtr ParseCondition() {
-    ExpressionPtr expression = ParseOr();
-    while (ok() && SkipName("if")) {
-      ExpressionPtr whole = NewOf(Types::kCondition, ParseOr(), std::move(expression));
-      AddPart(*whole, SkipName("else") ? ParseExpression() : nullptr);
-      expression = std::move(whole);
-    }
-    return expression;
-  }
-
-  // One or more parts with a word or operator between them.
-  ExpressionPtr ParseSeries(ExpressionType type, TokenType separator_type, std::string_view separator,
-                            ExpressionPtr (ExpressionParser::*parse)()) {
-    ExpressionPtr first = (this->*parse)();
-    const auto at_separator = [&] { return At(separator_type) && Current().text == separator; };
-    if (!at_separator()) return first;
-    ExpressionPtr series = NewOf(type, std::move(first));
-    while (ok() && at_separator()) {
-      Skip();
-      AddPart(*series, (this->*parse)());
-    }
-    return series;
-  }
-
-  ExpressionPtr ParseOr() { return ParseSeries(Types::kOr, TokenType::kName, "or", &ExpressionParser::ParseAnd); }
-  ExpressionPtr ParseAnd() { return ParseSeries(Types::kAnd, TokenType::kName, "and", &ExpressionParser::ParseNot); }
-  ExpressionPtr ParseJoin() {
-    return ParseSeries(Types::kJoin, TokenType::kOperator, "~", &ExpressionParser::ParseProduct);
-  }
-
-  ExpressionPtr ParseNot() {
-    if (!SkipName("not")) return ParseComparison();
-    const Level level(*this);
-    if (!level) return New(Types::kConstant);
-    return NewOf(Types::kNot, ParseNot());
-  }
-
-  std::optional<Operator> TakeComparison() {
-    constexpr std::pair<std::string_view, Operator> kComparisons[] = {
-        {"==", Operator::kEqual},     {"!=", Operator::kNotEqual}, {"<", Operator::kLess},
-        {"<=", Operator::kLessEqual}, {">", Operator::kGreater},   {">=", Operator::kGreaterEqual}};
-    for (const auto& [name, comparison] : kComparisons) {
-      if (SkipOperator(name)) return comparison;
-    }
-    if (SkipName("in")) return Operator::kIn;
-    if (!AtName("not") || Next().type != TokenType::kName || Next().text != "in") return std::nullopt;
-    Skip();
-    Skip();
-    return Operator::kNotIn;
-  }
-
-  ExpressionPtr ParseComparison() {
-    ExpressionPtr first = ParseSum();
-    std::optional<Operator> comparison = TakeComparison();
-    if (!comparison) return first;
-    ExpressionPtr whole = NewOf(Types::kCompare, std::move(first));
-    while (ok() && comparison) {
-      whole->operators.push_back(*comparison);
-      AddPart(*whole, ParseSum());
-      comparison = TakeComparison();
-    }
-    return whole;
-  }
-
-  using BinaryOperators = std::initializer_list<std::pair<std::string_view, Operator>>;
-  ExpressionPtr ParseBinary(BinaryOperators operators, ExpressionPtr (ExpressionParser::*parse)()) {
-    ExpressionPtr left = (this->*parse)();
-    while (ok()) {
-      const auto found = std::find_if(operators.begin(), operators.end(),
-                                      [this](const auto& candidate) { return SkipOperator(candidate.first); });
-      if (found == operators.end()) break;
-      left = NewOf(Types::kBinary, std::move(left), (this->*parse)());
-      left->operators = {found->second};
-    }
-    return left;
-  }
-
-  ExpressionPtr ParseSum() {
-    return ParseBinary({{"+", Operator::kAdd}, {"-", Operator::kSubtract}}, &ExpressionParser::ParseJoin);
-  }
-  ExpressionPtr ParseProduct() {
-    return ParseBinary({{"*", Operator::kMultiply},
-                        {"/", Operator::kDivide},
-                        {"//", Operator::kFloorDivide},
-                        {"%", Operator::kModulo}},
-                       &ExpressionParser::ParsePower);
-  }
-  ExpressionPtr ParsePower() {
-    return ParseBinary({{"**", Operator::kPower}}, &ExpressionParser::ParseUnaryWithFilters);
-  }
-  ExpressionPtr ParseUnaryWithFilters() { return ParseFiltersAndTests(ParseUnary()); }
-
-  ExpressionPtr ParseUnary() {
-    for (const auto& [name, type] : {std::pair("-", Types::kNegative), std::pair("+", Types::kPositive)}) {
-      if (!SkipOperator(name)) continue;
-      const Level level(*this);
-      if (!level) return New(Types::kConstant);
-      return NewOf(type, ParseUnary());
-    }
-    return ParsePostfix(ParsePrimary());
-  }
+  // An operand with all that stands behind it but filters and tests.
+  ExpressionPtr ParseOperand() { return ParsePostfix(ParsePrimary()); }
 
   ExpressionPtr ParseFiltersAndTests(ExpressionPtr subject) {
     while (ok()) {
@@ -260,6 +155,7 @@ class ExpressionParser : public TokenCursor {
     return subject;
   }
 
+ private:
   ExpressionPtr ParsePrimary() {
     const Token& token = Current();
     ExpressionPtr expression = New(Types::kConstant);
@@ -461,7 +357,7 @@ class ExpressionParser : public TokenCursor {
     const Position at = Current().at;
     AddPart(*filter, std::move(subject));
     const std::string name = ParseDottedName("the name of a filter");
-    filter->builtin = find_filter_(name);
+    filter->builtin = find_.filter(name);
     if (filter->builtin == nullptr) ComplainAt(at, Concat({"there is no filter named ", QuotedName(name)}));
     if (AtOperator("(")) TakeArguments(*filter, ParseArguments());
     return filter;
@@ -473,7 +369,7 @@ class ExpressionParser : public TokenCursor {
     const Position at = Current().at;
     AddPart(*test, std::move(subject));
     const std::string name = ParseDottedName("the name of a test");
-    test->builtin = find_test_(name);
+    test->builtin = find_.test(name);
     if (test->builtin == nullptr) ComplainAt(at, Concat({"there is no test named ", QuotedName(name)}));
     if (AtOperator("(")) {
       TakeArguments(*test, ParseArguments());
@@ -481,7 +377,7 @@ class ExpressionParser : public TokenCursor {
       Complain("tests cannot be chained with 'is'");
     } else if (AtTestArgument()) {
       std::vector<CallArgument> call;
-      call.push_back({CallArgument::Sort::kPositional, {}, ParsePostfix(ParsePrimary())});
+      call.push_back({CallArgument::Sort::kPositional, {}, ParseOperand()});
       TakeArguments(*test, std::move(call));
     }
     return is_negated ? NewOf(Types::kNot, std::move(test)) : std::move(test);
@@ -516,10 +412,10 @@ class ExpressionParser : public TokenCursor {
     return target;
   }
 
-  FindBuiltin find_filter_, find_test_;
+  const Finders& find_;
   Names& names_;
 };
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_EXPRESSION_PARSER_H_
+#endif  // SKALD_TEXT_TEMPLATES_SYNTAX_OPERAND_PARSER_H_

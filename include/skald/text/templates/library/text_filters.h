@@ -3,8 +3,8 @@
 // Filters of texts and numbers, and those that make a text of any value. A table; names and defaults are Jinja's, but
 // for `tojson`, which is that of the transformers library.
 
-#ifndef SKALD_TEXT_TEMPLATES_TEXT_FILTERS_H_
-#define SKALD_TEXT_TEMPLATES_TEXT_FILTERS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_TEXT_FILTERS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_TEXT_FILTERS_H_
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/methods.h"
+#include "skald/text/templates/library/methods.h"
+#include "skald/text/templates/operations/arithmetic.h"
+#include "skald/text/templates/operations/json_printing.h"
+#include "skald/text/templates/operations/printing.h"
 
 namespace skald::internal::jinja {
 
@@ -278,9 +281,7 @@ inline Value ToJsonFilter(Machine& machine, const Value& subject, const Inputs& 
 }
 
 inline Value PPrintFilter(Machine& machine, const Value& subject, const Inputs&) {
-  Printer printer(machine);
-  printer.Show(subject);
-  return machine.NewText(std::move(printer).Take());
+  return machine.NewText(Shown(machine, subject));
 }
 
 inline constexpr Builtin kTextFilters[] = {
@@ -313,4 +314,4 @@ inline constexpr Builtin kTextFilters[] = {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_TEXT_FILTERS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_TEXT_FILTERS_H_

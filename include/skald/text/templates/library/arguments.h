@@ -2,8 +2,8 @@
 //
 // Puts the arguments of a call into the places that a function's list of parameters names, and reads them.
 
-#ifndef SKALD_TEXT_TEMPLATES_ARGUMENTS_H_
-#define SKALD_TEXT_TEMPLATES_ARGUMENTS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_ARGUMENTS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_ARGUMENTS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "skald/base/message.h"
-#include "skald/text/templates/machine.h"
-#include "skald/text/templates/printing.h"
+#include "skald/text/templates/operations/printing.h"
+#include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
 
@@ -106,4 +106,4 @@ inline Value NewListOfTexts(Machine& machine, std::vector<MarkedText> texts, boo
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_ARGUMENTS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_ARGUMENTS_H_

@@ -2,8 +2,8 @@
 //
 // The methods of texts: text.split(",") and the like, as Python has them. A table.
 
-#ifndef SKALD_TEXT_TEMPLATES_TEXT_METHODS_H_
-#define SKALD_TEXT_TEMPLATES_TEXT_METHODS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_TEXT_METHODS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_TEXT_METHODS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -12,10 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/arguments.h"
-#include "skald/text/templates/formats.h"
-#include "skald/text/templates/machine.h"
-#include "skald/text/templates/texts.h"
+#include "skald/text/templates/library/arguments.h"
+#include "skald/text/templates/library/value_formats.h"
+#include "skald/text/templates/operations/slices.h"
+#include "skald/text/templates/values/machine.h"
+#include "skald/text/templates/values/texts.h"
 
 namespace skald::internal::jinja {
 
@@ -283,4 +284,4 @@ inline constexpr Builtin kTextMethods[] = {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_TEXT_METHODS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_TEXT_METHODS_H_

@@ -2,8 +2,8 @@
 //
 // A parsed chat template as a tree. Plain data, immutable once parsed; then safe for concurrent renderings.
 
-#ifndef SKALD_TEXT_TEMPLATES_SYNTAX_H_
-#define SKALD_TEXT_TEMPLATES_SYNTAX_H_
+#ifndef SKALD_TEXT_TEMPLATES_SYNTAX_SYNTAX_H_
+#define SKALD_TEXT_TEMPLATES_SYNTAX_SYNTAX_H_
 
 #include <cstddef>
 #include <functional>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/value.h"
+#include "skald/text/templates/values/value.h"
 
 namespace skald::internal::jinja {
 
@@ -163,4 +163,4 @@ struct Program {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_SYNTAX_H_
+#endif  // SKALD_TEXT_TEMPLATES_SYNTAX_SYNTAX_H_

@@ -4,8 +4,8 @@
 // who wrote them. Texts are counted references; all else that has parts belongs to the Heap of one rendering and goes
 // with it, so that values which contain themselves do no harm. One thread at a time, but for texts that nothing counts.
 
-#ifndef SKALD_TEXT_TEMPLATES_VALUE_H_
-#define SKALD_TEXT_TEMPLATES_VALUE_H_
+#ifndef SKALD_TEXT_TEMPLATES_VALUES_VALUE_H_
+#define SKALD_TEXT_TEMPLATES_VALUES_VALUE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -239,4 +239,4 @@ struct Function : Object {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_VALUE_H_
+#endif  // SKALD_TEXT_TEMPLATES_VALUES_VALUE_H_

@@ -4,8 +4,8 @@
 // bytes, and what an operation adds by itself is the template's. Every function counts its work; where a limit is
 // reached, it returns something harmless.
 
-#ifndef SKALD_TEXT_TEMPLATES_TEXTS_H_
-#define SKALD_TEXT_TEMPLATES_TEXTS_H_
+#ifndef SKALD_TEXT_TEMPLATES_VALUES_TEXTS_H_
+#define SKALD_TEXT_TEMPLATES_VALUES_TEXTS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "skald/text/marked_text.h"
-#include "skald/text/templates/characters.h"
-#include "skald/text/templates/machine.h"
+#include "skald/text/templates/values/characters.h"
+#include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
 
@@ -325,4 +325,4 @@ inline MarkedText EscapeHtml(Machine& machine, const MarkedText& text) {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_TEXTS_H_
+#endif  // SKALD_TEXT_TEMPLATES_VALUES_TEXTS_H_

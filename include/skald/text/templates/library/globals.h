@@ -2,8 +2,8 @@
 //
 // Functions that a template finds without anybody giving them: range, namespace, raise_exception and a few more.
 
-#ifndef SKALD_TEXT_TEMPLATES_GLOBALS_H_
-#define SKALD_TEXT_TEMPLATES_GLOBALS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_GLOBALS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_GLOBALS_H_
 
 #include <cstddef>
 #include <string>
@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/list_filters.h"
+#include "skald/text/templates/library/list_filters.h"
+#include "skald/text/templates/library/time_formats.h"
 
 namespace skald::internal::jinja {
 
@@ -86,4 +87,4 @@ inline constexpr Builtin kGlobals[] = {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_GLOBALS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_GLOBALS_H_

@@ -3,8 +3,8 @@
 // Filters of lists and dictionaries. A table, with Jinja's names and defaults. As there, some of them give what can be
 // passed through only once.
 
-#ifndef SKALD_TEXT_TEMPLATES_LIST_FILTERS_H_
-#define SKALD_TEXT_TEMPLATES_LIST_FILTERS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_LIST_FILTERS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_LIST_FILTERS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -13,11 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/tests.h"
+#include "skald/text/templates/library/tests.h"
 
 namespace skald::internal::jinja {
-
-inline const Builtin* FindFilter(std::string_view name);
 
 inline Value LengthFilter(Machine& machine, const Value& subject, const Inputs&) {
   const Integer length = Length(machine, subject);
@@ -266,7 +264,7 @@ inline Value MapFilter(Machine& machine, const Value& subject, const Inputs& inp
   if (path == nullptr) {
     if (inputs.rest.empty() || !inputs.rest[0].Is(Type::kText))
       return machine.Fail("map needs an attribute or a filter");
-    filter = FindFilter(inputs.rest[0].view());
+    filter = machine.find.filter(inputs.rest[0].view());
     if (filter == nullptr)
       return machine.Fail(Concat({"there is no filter named ", QuotedName(inputs.rest[0].view())}));
   }
@@ -287,7 +285,7 @@ Value SelectFilter(Machine& machine, const Value& subject, const Inputs& inputs)
   const Builtin* test = nullptr;
   if (inputs.rest.size() > at_test) {
     const Value& name = inputs.rest[at_test];
-    test = name.Is(Type::kText) ? FindTest(name.view()) : nullptr;
+    test = name.Is(Type::kText) ? machine.find.test(name.view()) : nullptr;
     if (test == nullptr)
       return machine.Fail(Concat({"there is no test named ", QuotedName(Printed(machine, name).text())}));
   }
@@ -337,11 +335,6 @@ inline constexpr Builtin kListFilters[] = {
     {"attr", "name", AttrFilter},
 };
 
-inline const Builtin* FindFilter(std::string_view name) {
-  const Builtin* const filter = FindIn(kTextFilters, name);
-  return filter != nullptr ? filter : FindIn(kListFilters, name);
-}
-
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_LIST_FILTERS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_LIST_FILTERS_H_

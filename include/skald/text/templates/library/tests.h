@@ -2,16 +2,14 @@
 //
 // What may stand behind "is": a table of tests, with Jinja's names.
 
-#ifndef SKALD_TEXT_TEMPLATES_TESTS_H_
-#define SKALD_TEXT_TEMPLATES_TESTS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_TESTS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_TESTS_H_
 
 #include <string_view>
 
-#include "skald/text/templates/text_filters.h"
+#include "skald/text/templates/library/text_filters.h"
 
 namespace skald::internal::jinja {
-
-inline const Builtin* FindTest(std::string_view name);
 
 template <Type kType>
 Value IsType(Machine&, const Value& subject, const Inputs&) {
@@ -83,8 +81,8 @@ inline Value IsUpperTest(Machine& machine, const Value& subject, const Inputs& i
 inline Value IsFilterName(Machine& machine, const Value& subject, const Inputs&) {
   return Value::Bool(subject.Is(Type::kText) && machine.find.filter(subject.view()) != nullptr);
 }
-inline Value IsTestName(Machine&, const Value& subject, const Inputs&) {
-  return Value::Bool(subject.Is(Type::kText) && FindTest(subject.view()) != nullptr);
+inline Value IsTestName(Machine& machine, const Value& subject, const Inputs&) {
+  return Value::Bool(subject.Is(Type::kText) && machine.find.test(subject.view()) != nullptr);
 }
 
 inline constexpr Builtin kTests[] = {
@@ -129,8 +127,6 @@ inline constexpr Builtin kTests[] = {
     {">=", "other", IsCompared<Operator::kGreaterEqual>},
 };
 
-inline const Builtin* FindTest(std::string_view name) { return FindIn(kTests, name); }
-
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_TESTS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_TESTS_H_

@@ -4,8 +4,8 @@
 // a character of its own. Pure functions. Case and categories come from utf8proc; the few characters whose capitals are
 // several letters are from the Unicode Character Database, SpecialCasing.txt.
 
-#ifndef SKALD_TEXT_TEMPLATES_CHARACTERS_H_
-#define SKALD_TEXT_TEMPLATES_CHARACTERS_H_
+#ifndef SKALD_TEXT_TEMPLATES_VALUES_CHARACTERS_H_
+#define SKALD_TEXT_TEMPLATES_VALUES_CHARACTERS_H_
 
 #include <utf8proc.h>
 
@@ -152,4 +152,4 @@ inline void AppendInCase(int32_t code, Case to, std::string& text) {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_CHARACTERS_H_
+#endif  // SKALD_TEXT_TEMPLATES_VALUES_CHARACTERS_H_

@@ -3,8 +3,8 @@
 // Parses a chat template: text, {{ prints }} and {% statements %}. What loads other templates, or reaches outside of
 // them, is no part of the language here. A pure function.
 
-#ifndef SKALD_TEXT_TEMPLATES_PARSER_H_
-#define SKALD_TEXT_TEMPLATES_PARSER_H_
+#ifndef SKALD_TEXT_TEMPLATES_SYNTAX_PARSER_H_
+#define SKALD_TEXT_TEMPLATES_SYNTAX_PARSER_H_
 
 #include <cstddef>
 #include <memory>
@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/expression_parser.h"
+#include "skald/text/templates/syntax/expression_parser.h"
 
 namespace skald::internal::jinja {
 
@@ -23,8 +23,7 @@ inline constexpr size_t kMaxTemplateBytes = size_t{1} << 20;
 
 class Parser {
  public:
-  static Result<std::shared_ptr<const Program>> Parse(std::string_view source, FindBuiltin find_filter,
-                                                      FindBuiltin find_test) {
+  static Result<std::shared_ptr<const Program>> Parse(std::string_view source, const Finders& find) {
     if (source.size() > kMaxTemplateBytes) {
       return Fail(ErrorCode::kOutOfRange, Concat({"it has ", std::to_string(source.size()), " bytes, expected at most ",
                                                   std::to_string(kMaxTemplateBytes)}));
@@ -32,7 +31,7 @@ class Parser {
     Result<std::vector<Token>> tokens = Lexer(source).Run();
     if (!tokens) return Failure(tokens.error());
     const auto program = std::make_shared<Program>();
-    Parser parser(*std::move(tokens), find_filter, find_test, program->names);
+    Parser parser(*std::move(tokens), find, program->names);
     program->body = parser.ParseBlock({}, {});
     if (!parser.in_.ok()) return Failure(*parser.in_.error());
     return program;
@@ -41,8 +40,7 @@ class Parser {
  private:
   using Words = std::initializer_list<std::string_view>;
 
-  Parser(std::vector<Token> tokens, FindBuiltin find_filter, FindBuiltin find_test, Names& names)
-      : in_(std::move(tokens), find_filter, find_test, names) {}
+  Parser(std::vector<Token> tokens, const Finders& find, Names& names) : in_(std::move(tokens), find, names) {}
 
   // Statements up to a tag that begins with one of `ends`, whose first word becomes the present token; without any, up
   // to the end of the template. `opened_by` is the tag that they end.
@@ -271,4 +269,4 @@ class Parser {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_PARSER_H_
+#endif  // SKALD_TEXT_TEMPLATES_SYNTAX_PARSER_H_

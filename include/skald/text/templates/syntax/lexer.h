@@ -4,8 +4,8 @@
 // trim_blocks and lstrip_blocks of Jinja are on, and the last line break of a source does not count. A pure function.
 // Source: jinja.palletsprojects.com/en/stable/templates, "Whitespace Control" and what follows there.
 
-#ifndef SKALD_TEXT_TEMPLATES_LEXER_H_
-#define SKALD_TEXT_TEMPLATES_LEXER_H_
+#ifndef SKALD_TEXT_TEMPLATES_SYNTAX_LEXER_H_
+#define SKALD_TEXT_TEMPLATES_SYNTAX_LEXER_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/text/templates/characters.h"
+#include "skald/text/templates/values/characters.h"
 
 namespace skald::internal::jinja {
 
@@ -378,4 +378,4 @@ class Lexer {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_LEXER_H_
+#endif  // SKALD_TEXT_TEMPLATES_SYNTAX_LEXER_H_

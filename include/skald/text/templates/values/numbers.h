@@ -2,8 +2,8 @@
 //
 // Numbers as Python writes and reads them. Pure functions.
 
-#ifndef SKALD_TEXT_TEMPLATES_NUMBERS_H_
-#define SKALD_TEXT_TEMPLATES_NUMBERS_H_
+#ifndef SKALD_TEXT_TEMPLATES_VALUES_NUMBERS_H_
+#define SKALD_TEXT_TEMPLATES_VALUES_NUMBERS_H_
 
 #include <algorithm>
 #include <charconv>
@@ -15,8 +15,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "skald/text/templates/characters.h"
-#include "skald/text/templates/value.h"
+#include "skald/text/templates/values/characters.h"
+#include "skald/text/templates/values/value.h"
 
 namespace skald::internal::jinja {
 
@@ -123,4 +123,4 @@ inline double Rounded(double number, int digits) {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_NUMBERS_H_
+#endif  // SKALD_TEXT_TEMPLATES_VALUES_NUMBERS_H_

@@ -3,8 +3,8 @@
 // What all parts of a rendering share: its limits, its first error and its heap. After an error, values that are asked
 // for are harmless and every loop ends, so that only who loops has to look.
 
-#ifndef SKALD_TEXT_TEMPLATES_MACHINE_H_
-#define SKALD_TEXT_TEMPLATES_MACHINE_H_
+#ifndef SKALD_TEXT_TEMPLATES_VALUES_MACHINE_H_
+#define SKALD_TEXT_TEMPLATES_VALUES_MACHINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/text/templates/value.h"
+#include "skald/text/templates/values/value.h"
 
 namespace skald {
 
@@ -37,10 +37,11 @@ struct TemplateLimits {
 
 namespace internal::jinja {
 
-// Where to look up what is defined above those that ask.
+// Where to look up by name what is defined above those that ask. Null where there is none.
 struct Finders {
-  const Builtin* (*method)(const Value& value, std::string_view name);  // of the value's type, or null
-  const Builtin* (*filter)(std::string_view name);                      // or null
+  const Builtin* (*method)(const Value& value, std::string_view name);  // of the value's type
+  const Builtin* (*filter)(std::string_view name);
+  const Builtin* (*test)(std::string_view name);
 };
 
 class Machine {
@@ -156,7 +157,7 @@ class Machine {
 
   Heap& heap() { return heap_; }
 
-  const Finders find;
+  const Finders& find;
 
   // What strftime_now tells of.
   std::optional<WallTime> now;
@@ -172,4 +173,4 @@ class Machine {
 }  // namespace internal::jinja
 }  // namespace skald
 
-#endif  // SKALD_TEXT_TEMPLATES_MACHINE_H_
+#endif  // SKALD_TEXT_TEMPLATES_VALUES_MACHINE_H_

@@ -3,8 +3,8 @@
 // Reads the tokens of a chat template one after the other, and keeps the first error: where there is one, nothing more
 // is read, so that a parser looks for it once, at the end.
 
-#ifndef SKALD_TEXT_TEMPLATES_TOKEN_CURSOR_H_
-#define SKALD_TEXT_TEMPLATES_TOKEN_CURSOR_H_
+#ifndef SKALD_TEXT_TEMPLATES_SYNTAX_TOKEN_CURSOR_H_
+#define SKALD_TEXT_TEMPLATES_SYNTAX_TOKEN_CURSOR_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/result.h"
-#include "skald/text/templates/lexer.h"
+#include "skald/text/templates/syntax/lexer.h"
 
 namespace skald::internal::jinja {
 
@@ -95,4 +95,4 @@ class TokenCursor {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_TOKEN_CURSOR_H_
+#endif  // SKALD_TEXT_TEMPLATES_SYNTAX_TOKEN_CURSOR_H_

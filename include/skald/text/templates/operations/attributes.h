@@ -3,8 +3,8 @@
 // What stands behind a dot or in brackets: x.name looks for a method and then for a key, x["name"] the other way round.
 // What is not there is undefined and remembers why.
 
-#ifndef SKALD_TEXT_TEMPLATES_ATTRIBUTES_H_
-#define SKALD_TEXT_TEMPLATES_ATTRIBUTES_H_
+#ifndef SKALD_TEXT_TEMPLATES_OPERATIONS_ATTRIBUTES_H_
+#define SKALD_TEXT_TEMPLATES_OPERATIONS_ATTRIBUTES_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "skald/base/message.h"
-#include "skald/text/templates/machine.h"
-#include "skald/text/templates/numbers.h"
-#include "skald/text/templates/operators.h"
+#include "skald/text/templates/operations/comparisons.h"
+#include "skald/text/templates/operations/slices.h"
+#include "skald/text/templates/values/machine.h"
+#include "skald/text/templates/values/numbers.h"
 
 namespace skald::internal::jinja {
 
@@ -146,4 +147,4 @@ inline Value GetPath(Machine& machine, Value value, const Value& path, const Val
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_ATTRIBUTES_H_
+#endif  // SKALD_TEXT_TEMPLATES_OPERATIONS_ATTRIBUTES_H_

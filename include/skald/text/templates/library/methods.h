@@ -3,8 +3,8 @@
 // The methods of lists, dictionaries and what else templates call methods of. Those that change a list or dictionary
 // are there too: the sandbox that models' templates were written for forbids them, but some templates use them.
 
-#ifndef SKALD_TEXT_TEMPLATES_METHODS_H_
-#define SKALD_TEXT_TEMPLATES_METHODS_H_
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_METHODS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_METHODS_H_
 
 #include <algorithm>
 #include <cmath>
@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/text/templates/arguments.h"
-#include "skald/text/templates/attributes.h"
-#include "skald/text/templates/machine.h"
-#include "skald/text/templates/text_methods.h"
+#include "skald/text/templates/library/arguments.h"
+#include "skald/text/templates/library/text_methods.h"
+#include "skald/text/templates/operations/attributes.h"
+#include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
 
@@ -253,4 +253,4 @@ inline const Builtin* FindMethod(const Value& value, std::string_view name) {
 
 }  // namespace skald::internal::jinja
 
-#endif  // SKALD_TEXT_TEMPLATES_METHODS_H_
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_METHODS_H_

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All filters, tests and methods that there are, by name.
+
+#ifndef SKALD_TEXT_TEMPLATES_LIBRARY_FINDERS_H_
+#define SKALD_TEXT_TEMPLATES_LIBRARY_FINDERS_H_
+
+#include <string_view>
+
+#include "skald/text/templates/library/list_filters.h"
+#include "skald/text/templates/library/methods.h"
+#include "skald/text/templates/library/tests.h"
+#include "skald/text/templates/library/text_filters.h"
+#include "skald/text/templates/values/machine.h"
+
+namespace skald::internal::jinja {
+
+inline const Builtin* FindFilter(std::string_view name) {
+  const Builtin* const filter = FindIn(kTextFilters, name);
+  return filter != nullptr ? filter : FindIn(kListFilters, name);
+}
+
+inline const Builtin* FindTest(std::string_view name) { return FindIn(kTests, name); }
+
+inline constexpr Finders kFinders = {FindMethod, FindFilter, FindTest};
+
+}  // namespace skald::internal::jinja
+
+#endif  // SKALD_TEXT_TEMPLATES_LIBRARY_FINDERS_H_

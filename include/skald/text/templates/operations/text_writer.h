@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What all that write values as text share: a text that grows within the limits of the rendering, of parts that are the
+// template's or have authors of their own.
+
+#ifndef SKALD_TEXT_TEMPLATES_OPERATIONS_TEXT_WRITER_H_
+#define SKALD_TEXT_TEMPLATES_OPERATIONS_TEXT_WRITER_H_
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "skald/text/marked_text.h"
+#include "skald/text/templates/values/characters.h"
+#include "skald/text/templates/values/machine.h"
+
+namespace skald::internal::jinja {
+
+class TextWriter {
+ public:
+  MarkedText Take() && { return std::move(out_); }
+
+ protected:
+  explicit TextWriter(Machine& machine) : machine_(machine) {}
+  ~TextWriter() = default;
+
+  Machine& machine() { return machine_; }
+
+  void Add(std::string_view text) {
+    if (HasRoom(text.size())) out_.Append(text, Author::kTemplate);
+  }
+  void Add(const MarkedText& text) {
+    if (HasRoom(text.size())) out_.Append(text);
+  }
+
+  // write(i) for each of `count` parts, with separate() between them.
+  template <class Separate, class Write>
+  void AddSeries(size_t count, Separate separate, Write write) {
+    for (size_t i = 0; i < count && machine_.ok(); ++i) {
+      if (i > 0) separate();
+      write(i);
+    }
+  }
+
+  // The text in quotes. escape(character) is what stands for a character, of whoever wrote that: at most `most` times
+  // as long. Of bytes each one is a character.
+  template <class Escape>
+  void AddQuoted(const MarkedText& text, char quote, size_t most, bool is_bytes, Escape escape) {
+    const std::string_view whole = text.text();
+    if (!HasRoom(most * whole.size())) return;
+    out_.Append(std::string_view(&quote, 1), Author::kTemplate);
+    for (size_t at = 0; at < whole.size();) {
+      const size_t size = is_bytes ? 1 : CharacterSize(whole.substr(at));
+      out_.Append(escape(whole.substr(at, size)), text.AuthorAt(at));
+      at += size;
+    }
+    out_.Append(std::string_view(&quote, 1), Author::kTemplate);
+  }
+
+ private:
+  bool HasRoom(size_t bytes) { return machine_.StepOver(bytes) && machine_.HasRoom(2 * (out_.size() + bytes)); }
+
+  Machine& machine_;
+  MarkedText out_;
+};
+
+}  // namespace skald::internal::jinja
+
+#endif  // SKALD_TEXT_TEMPLATES_OPERATIONS_TEXT_WRITER_H_
