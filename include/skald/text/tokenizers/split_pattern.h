@@ -97,9 +97,10 @@ inline SplitPattern SplitPattern::Literal(std::string_view text) {
 }
 
 // The search for one text's matches: holds what Oniguruma writes to, and counts its steps. A search starts with a small
-// limit on the times that it may go back and try otherwise. One that reaches it starts again with a larger one, at the
-// expense of what the whole text is allowed. So a text that needs no such steps may be of any length, and a pattern
-// that takes exponential time ends soon.
+// limit on the times that it may go back and try otherwise, and on the places it may remember to go back to. One that
+// reaches it starts again with a larger one, at the expense of what the whole text is allowed. So a text that needs no
+// such steps may be of any length, and a pattern that takes exponential time ends soon, as does one that looks ahead
+// far from each of its matches: what it remembers counts even where it never goes back.
 class OnigurumaSearch {
  public:
   OnigurumaSearch(std::remove_pointer_t<OnigRegex>* regex, std::string_view text) : regex_(regex), text_(text) {}
@@ -110,8 +111,9 @@ class OnigurumaSearch {
     if (region_ == nullptr || parameters_ == nullptr) return ONIGERR_MEMORY;
     for (unsigned long limit = kFirstLimit;; limit *= kGrowth) {
       const int found = FindWithin(limit, from);
-      if (found == ONIGERR_RETRY_LIMIT_IN_MATCH_OVER || found == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER) {
-        if (limit > budget_) return found;
+      if (found == ONIGERR_RETRY_LIMIT_IN_MATCH_OVER || found == ONIGERR_RETRY_LIMIT_IN_SEARCH_OVER ||
+          found == ONIGERR_MATCH_STACK_LIMIT_OVER) {
+        if (limit > budget_ || (found == ONIGERR_MATCH_STACK_LIMIT_OVER && limit >= kStackEntries)) return found;
         budget_ -= limit;
         continue;
       }
@@ -124,7 +126,7 @@ class OnigurumaSearch {
  private:
   static constexpr unsigned long kFirstLimit = 4096, kGrowth = 8;
   static constexpr unsigned long kStepsPerText = 100'000'000, kStepsPerByte = 64;
-  static constexpr unsigned kStackEntries = 1u << 24;  // of about 40 bytes
+  static constexpr unsigned long kStackEntries = 1ul << 24;  // of about 40 bytes
 
   struct FreeRegion {
     void operator()(OnigRegion* region) const { onig_region_free(region, 1); }
@@ -136,7 +138,8 @@ class OnigurumaSearch {
   int FindWithin(unsigned long limit, size_t from) {
     onig_set_retry_limit_in_match_of_match_param(parameters_.get(), limit);
     onig_set_retry_limit_in_search_of_match_param(parameters_.get(), limit);
-    onig_set_match_stack_limit_size_of_match_param(parameters_.get(), kStackEntries);
+    onig_set_match_stack_limit_size_of_match_param(parameters_.get(),
+                                                   static_cast<unsigned>(std::min(limit, kStackEntries)));
     const OnigUChar* const begin = OnigurumaText(text_);
     const OnigUChar* const end = begin + text_.size();
     return onig_search_with_param(regex_, begin, end, begin + from, end, region_.get(), ONIG_OPTION_NONE,
