@@ -104,7 +104,7 @@ void SplitEnglish(benchmark::State& state, const std::string& regex) {
 
 void NormalizeEnglish(benchmark::State& state) {
   for (auto _ : state) {
-    benchmark::DoNotOptimize(internal::Normalize(internal::NormalizationForm::kNfc, English()));
+    benchmark::DoNotOptimize(internal::Normalize(NormalizationForm::kNfc, English()));
   }
   ReportSpeed(state, English().size());
 }

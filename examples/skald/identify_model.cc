@@ -29,15 +29,25 @@ using nlohmann::json;
 // Of a file that goes with the weights. The largest published are tokenizer.json, tens of megabytes.
 constexpr uint64_t kMaxModelFileBytes = uint64_t{256} << 20;
 
+json ReadConfigJson(const ReadModelFile& read_file) {
+  return json::parse(read_file("config.json").value_or(""), nullptr, /*allow_exceptions=*/false);
+}
+
 // How long the texts were that the model learned from, which no Config says: it changes no logit.
-uint32_t TrainedContext(const ReadModelFile& read_file) {
-  const auto config = json::parse(read_file("config.json").value_or(""), nullptr, /*allow_exceptions=*/false);
+uint32_t TrainedContext(const json& config) {
   for (const char* text_model : {"", "/text_config"}) {
     const json::json_pointer field(std::string(text_model) + "/max_position_embeddings");
     if (!config.contains(field) || !config[field].is_number_unsigned()) continue;
     return static_cast<uint32_t>(std::min<uint64_t>(config[field].get<uint64_t>(), kMaxTokens));
   }
   return 0;
+}
+
+// A packed file holds the numbers of a model, and of its family what config.json said that it was made from.
+std::string FamilyOf(const DescribedModel& model, const json& config) {
+  if (model.model_type != kPackedModelType) return std::string(model.model_type);
+  const auto family = config.is_object() ? config.find("model_type") : config.end();
+  return family != config.end() && family->is_string() ? family->get<std::string>() : "";
 }
 
 template <ModelConfig... Configs>
@@ -47,40 +57,29 @@ std::string NameIn(ConfigList<Configs...>, const DescribedModel& model) {
   return name;
 }
 
-Result<ModelInfo> InfoOf(const std::filesystem::path& path, DType weight_type, ReadModelFile read_file,
-                         std::function<Result<Tokenizer>()> load_tokenizer) {
-  auto model = DescribeModel(path);
-  if (!model) return Failure(model.error());
-  std::string name = NameIn(KnownConfigs{}, *model);
-  const uint32_t trained_context = TrainedContext(read_file);
-  return ModelInfo{std::move(model->spec), model->model_type,        std::move(name), trained_context, weight_type,
-                   std::move(read_file),   std::move(load_tokenizer)};
-}
-
-Result<ModelInfo> IdentifyFolder(const std::filesystem::path& folder) {
+ModelFiles OpenFolder(const std::filesystem::path& folder) {
   const ReadModelFile read_file = [folder](std::string_view name) -> Result<std::string> {
     const std::filesystem::path path = folder / name;
     return ReadSmallFile(path, kMaxModelFileBytes);
   };
-  return InfoOf(folder, DType::kBF16, read_file, [folder] { return Tokenizer::Load(folder); });
+  return {DType::kBF16, read_file, [folder] { return Tokenizer::Load(folder); }};
 }
 
-Result<ModelInfo> IdentifyPacked(const std::filesystem::path& path) {
+Result<ModelFiles> OpenPacked(const std::filesystem::path& path) {
   const auto file = PackedFile::Open(path);
   if (!file) return Failure(file.error());
-  const DType weight_type = (*file)->table().dtype;
   const ReadModelFile read_file = [file = *file](std::string_view name) -> Result<std::string> {
     const auto content = file->Attachment(name);
     if (!content) return Failure(content.error());
     return std::string(*content);
   };
-  return InfoOf(path, weight_type, read_file, [path, read_file]() -> Result<Tokenizer> {
-    const auto bytes = read_file(kTokenizerFile);
-    if (!bytes) return Failure(bytes.error());
-    auto tokenizer = Tokenizer::Parse(*bytes);
-    if (!tokenizer) return Annotate(path.string(), tokenizer);
-    return tokenizer;
-  });
+  return ModelFiles{(*file)->table().dtype, read_file, [path, read_file]() -> Result<Tokenizer> {
+                      const auto bytes = read_file(kTokenizerFile);
+                      if (!bytes) return Failure(bytes.error());
+                      auto tokenizer = Tokenizer::Parse(*bytes);
+                      if (!tokenizer) return Annotate(path.string(), tokenizer);
+                      return tokenizer;
+                    }};
 }
 
 // What the metadata of a GGUF file tell, as the files that tell it in a folder.
@@ -97,7 +96,7 @@ Result<std::string> FileFromGguf(const GgufMetadata& metadata, std::string_view 
   return Fail(ErrorCode::kNotFound, "its metadata do not stand for " + std::string(name));
 }
 
-Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
+Result<ModelFiles> OpenGguf(const std::filesystem::path& path) {
   Result<Checkpoint> opened = Checkpoint::Open(path);
   if (!opened) return Failure(opened.error());
   // The metadata lie in the file, which stays open for them.
@@ -107,11 +106,11 @@ Result<ModelInfo> IdentifyGguf(const std::filesystem::path& path) {
     if (!content) return Annotate(path.string(), content);
     return content;
   };
-  return InfoOf(path, DType::kBF16, read_file, [path, checkpoint]() -> Result<Tokenizer> {
-    auto tokenizer = TokenizerFromGguf(checkpoint->gguf()->metadata());
-    if (!tokenizer) return Annotate(path.string(), tokenizer);
-    return tokenizer;
-  });
+  return ModelFiles{DType::kBF16, read_file, [path, checkpoint]() -> Result<Tokenizer> {
+                      auto tokenizer = TokenizerFromGguf(checkpoint->gguf()->metadata());
+                      if (!tokenizer) return Annotate(path.string(), tokenizer);
+                      return tokenizer;
+                    }};
 }
 
 template <ModelConfig... Configs>
@@ -128,14 +127,26 @@ std::filesystem::path FolderOfModel(const std::filesystem::path& path) {
   return is_whole ? path : std::filesystem::absolute(path, ignored).parent_path();
 }
 
-Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
+Result<ModelFiles> OpenModelFiles(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
     return Fail(ErrorCode::kNotFound, path.string() + ": no such folder or file, expected one with a model");
   }
-  if (PackedFile::Recognises(path)) return IdentifyPacked(path);
-  if (IsGgufFile(path)) return IdentifyGguf(path);
-  return IdentifyFolder(FolderOfModel(path));
+  if (PackedFile::Recognises(path)) return OpenPacked(path);
+  if (IsGgufFile(path)) return OpenGguf(path);
+  return OpenFolder(FolderOfModel(path));
+}
+
+Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
+  auto files = OpenModelFiles(path);
+  if (!files) return Failure(files.error());
+  const std::filesystem::path folder = FolderOfModel(path);
+  auto model = DescribeModel(folder);
+  if (!model) return Failure(model.error());
+  const json config = ReadConfigJson(files->read_file);
+  std::string name = NameIn(KnownConfigs{}, *model);
+  return ModelInfo{*std::move(files), std::move(model->spec), FamilyOf(*model, config), std::move(name),
+                   TrainedContext(config)};
 }
 
 std::optional<std::string> WhyNoConfig(const std::filesystem::path& path) {

@@ -29,15 +29,22 @@ using ReadModelFile = std::function<Result<std::string>(std::string_view name)>;
 // The name under which packed files keep the model's tokenizer, in the form that opens at once.
 inline constexpr std::string_view kTokenizerFile = "tokenizer.skald";
 
-// What is known of a model before any weights are read.
-struct ModelInfo {
-  ModelSpec spec;
-  std::string_view family;   // as config.json names it
-  std::string name;          // of the known Config that has this spec, else of its family
-  uint32_t trained_context;  // tokens; 0 if no file says
-  DType weight_type;         // to load the weights as, unless the user wants others: of a packed file, the only one
+// What goes with a model's weights, and how they lie there.
+struct ModelFiles {
+  DType weight_type;  // to load the weights as, unless the user wants others: of a packed file, the only one
   ReadModelFile read_file;
   std::function<Result<Tokenizer>()> load_tokenizer;  // the one that comes with the model
+};
+
+// Errors: there is nothing at `path`, or a file that cannot be opened.
+Result<ModelFiles> OpenModelFiles(const std::filesystem::path& path);
+
+// What is known of a model before any weights are read.
+struct ModelInfo : ModelFiles {
+  ModelSpec spec;
+  std::string family;        // as config.json names it; empty where a packed file does not say
+  std::string name;          // of the known Config that has this spec, else of its family
+  uint32_t trained_context;  // tokens; 0 if no file says
 };
 
 // Errors: nothing at `path` says what the model is, or it is none that Skald runs.

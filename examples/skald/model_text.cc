@@ -40,9 +40,9 @@ Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
 
 Result<Tokenizer> LoadTokenizerAlone(const Options& options) {
   if (options.tokenizer) return OpenTokenizer(*options.tokenizer);
-  const auto info = IdentifyModel(options.model);
-  if (!info) return Failure(info.error());
-  return LoadTokenizer(options, *info);
+  const auto files = OpenModelFiles(options.model);
+  if (!files) return Failure(files.error());
+  return files->load_tokenizer();
 }
 
 Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer) {
@@ -52,8 +52,6 @@ Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo&
   if (*published) return **std::move(published);
   return BuiltInTemplate(GuessBuiltInTemplate(tokenizer));
 }
-
-bool IsNoTemplate(const ChatTemplate& chat_template) { return chat_template.parts().name == "chat template none"; }
 
 RenderOptions RenderOptionsNow() {
   const std::time_t now = std::time(nullptr);

@@ -18,15 +18,12 @@ namespace skald::program {
 // Loads the tokenizer that the user names, or that of the model, and checks that it fits the model.
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info);
 
-// The same where a tokenizer is all that is wanted: of a file named by the user there need be no model.
+// The same where a tokenizer is all that is wanted: nothing else of the model is looked at.
 Result<Tokenizer> LoadTokenizerAlone(const Options& options);
 
 // Returns the chat template that the user names, else the one that the model publishes, else the built-in one that the
 // pieces of the tokenizer tell of, or "none". Error: the model publishes one that is none.
 Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
-
-// Whether it is the built-in template for models that only continue a text.
-bool IsNoTemplate(const ChatTemplate& chat_template);
 
 // What a chat's templates may ask for: the time.
 RenderOptions RenderOptionsNow();

@@ -20,6 +20,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/result.h"
 #include "tests/allocation/failing_allocations.h"
+#include "tests/support/long_tests.h"
 
 namespace skald::testing {
 
@@ -40,10 +41,7 @@ inline Tally tally;
   std::_Exit(1);
 }
 
-inline size_t NextPoint(size_t point) {
-  static const bool all = std::getenv("SKALD_LONG_TESTS") != nullptr;
-  return point + 1 + (all ? 0 : point / 64);
-}
+inline size_t NextPoint(size_t point) { return point + 1 + (testing::LongTests() ? 0 : point / 64); }
 
 template <class Scene>
 std::string StateOf(Scene& scene) {

@@ -27,6 +27,7 @@ class Pack(TestCase):
         self.assertRegex(self.run_skald("pack", DEMO, self.packed)[0], r"\A.*demo.packed: demo, \d+ bytes\n\Z")
         self.assertEqual(self.text("--model", self.packed, *arguments), wanted)
         self.assertRegex(self.run_skald("pack", "--verify", self.packed)[0], r"\A.*demo.packed: whole; demo as BF16\n\Z")
+        self.assertRegex(self.run_skald("inspect", self.packed)[0], r"\nfamily: gemma3_text\nConfig: demo\n")
         done = skald("generate", "--model", self.packed, "--f32", *arguments)
         self.assertRegex(done.stderr, r"\Askald: .*demo.packed: packed as BF16, but .* F32\n\Z")
 
@@ -42,6 +43,8 @@ class Pack(TestCase):
         wanted = self.run_skald("generate", "--model", gguf, *arguments)
         chat, _ = self.run_skald("chat", "--model", gguf, "-n", 12, "--seed", 2, stdin="Hello\n")
         self.run_skald("pack", gguf, self.packed)
+        self.assertRegex(self.run_skald("inspect", self.packed)[0],
+                         r"\nfamily: not told by this packed file\nConfig: demo\n")
         gguf.unlink()
         found = self.run_skald("generate", "--model", self.packed, *arguments)
         self.assertEqual(found[0], wanted[0])

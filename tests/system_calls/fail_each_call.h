@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <regex>
@@ -23,6 +22,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/result.h"
+#include "tests/support/long_tests.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/system_calls/failing_calls.h"
 
@@ -53,10 +53,7 @@ inline std::string Describe(const FaultPlan& plan) {
 
 namespace failing {
 
-inline size_t NextCall(size_t call) {
-  static const bool all = std::getenv("SKALD_LONG_TESTS") != nullptr;
-  return call + 1 + (all ? 0 : call / 16);
-}
+inline size_t NextCall(size_t call) { return call + 1 + (testing::LongTests() ? 0 : call / 16); }
 
 // Returns what is wrong with the operation when calls go as planned, "" for nothing, or null if it has none so late.
 template <class World, class Operation>

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/text/tokenizers/gguf/gguf_pre_tokenizers.h"
+#include "tests/support/long_tests.h"
 
 namespace skald::internal {
 namespace {
@@ -116,7 +118,7 @@ std::string RandomText(std::mt19937& random) {
 }
 
 TEST_CASE("scanners of published patterns find what Oniguruma finds") {
-  constexpr int kTexts = SKALD_LONG_TESTS ? 1'000'000 : 20'000;
+  const int texts = testing::LongTests() ? 1'000'000 : 20'000;
   for (const PublishedPattern& published : kPublishedPatterns) {
     CAPTURE(published.regex);
     const SplitPattern scanner = SplitPattern::Compile(published.regex).value();
@@ -124,7 +126,7 @@ TEST_CASE("scanners of published patterns find what Oniguruma finds") {
     std::mt19937 random(1);
     std::vector<ByteRange> scanned, searched;
     int differences = 0;
-    for (int i = 0; i < kTexts && differences == 0; ++i) {
+    for (int i = 0; i < texts && differences == 0; ++i) {
       const std::string text = RandomText(random);
       REQUIRE(scanner.FindAll(text, scanned));
       REQUIRE(regex.FindAll(text, searched));
@@ -133,6 +135,25 @@ TEST_CASE("scanners of published patterns find what Oniguruma finds") {
       differences += scanned != searched;
     }
   }
+}
+
+TEST_CASE("a pattern that looks far ahead from each place is stopped, and one that takes long words is not") {
+  std::vector<ByteRange> matches;
+  // Only a text as long as that needs more than a bounded time for each letter.
+  const SplitPattern thousands = SplitPattern::Compile(kSplitThousands).value();
+  REQUIRE(thousands.FindAll(std::string(10'000, '7'), matches));
+  CHECK(matches.size() == 3334);
+  CHECK(matches[0] == ByteRange{0, 1});
+  const Result<void> stopped = thousands.FindAll(std::string(300'000, '7'), matches);
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().code == ErrorCode::kResourceExhausted);
+  const SplitPattern words = SplitPattern::Compile(R"((?:\p{L}|\p{M})+|\s+)").value();
+  REQUIRE(words.FindAll(std::string(1'000'000, 'a'), matches));
+  CHECK(matches == std::vector<ByteRange>{{0, 1'000'000}});
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += std::string(3000, 'a') + " ";
+  REQUIRE(words.FindAll(text, matches));
+  CHECK(matches.size() == 2000);
 }
 
 TEST_CASE("scanners go through bytes that are no UTF-8 without reading beyond them") {

@@ -176,7 +176,7 @@ class Conversation {
   // Adds `message` and the answer to it to the chat.
   Result<Ending> Ask(const std::string& message) {
     // Without a template a message goes on with the text.
-    const bool goes_on = IsNoTemplate(template_) && !turns_.empty();
+    const bool goes_on = template_.parts().only_continues && !turns_.empty();
     chat_.Add(Role::kUser, (goes_on ? " " : "") + message);
     auto next = EncodeNextTurn(tokenizer_, template_, chat_, session_.ids());
     if (!next) return Failure(next.error());
@@ -189,7 +189,7 @@ class Conversation {
     sampling_.settings.random.stream = ++questions_;  // so that a message sent again gets another answer
 
     StreamDecoder decoder(tokenizer_);
-    if (IsNoTemplate(template_)) Prime(decoder, next->ids);
+    if (template_.parts().only_continues) Prime(decoder, next->ids);
     std::string answer;
     const auto print = [&](int32_t id) {
       const std::string text = decoder.Push(id).value_or("");
@@ -363,7 +363,7 @@ Result<int> RunChat(const Options& options) {
   Conversation chat(options, *tokenizer, *session, *chat_template,
                     {*sampler, std::move(*stop_ids), options.max_tokens});
   const bool terminal = isatty(STDIN_FILENO) == 1;
-  if (IsNoTemplate(*chat_template)) {
+  if (chat_template->parts().only_continues) {
     Note("no chat template: " + std::string(info->name) + " continues what you write; see --chat-template");
   }
   if (terminal) Note(kCommands);

@@ -9,7 +9,6 @@
 
 #include "model_text.h"
 #include "setup.h"
-#include "skald/base/files/small_file.h"
 #include "skald/text/chat.h"
 #include "skald/text/stream_decoder.h"
 #include "terminal/interrupt.h"
@@ -40,11 +39,7 @@ Result<std::string> ReadPrompt(const Options& options) {
     if (options.model == SKALD_DEMO_MODEL) return "In the beginning";
     return Fail(ErrorCode::kInvalidArgument, "there is no prompt: give --prompt, --prompt-file or --token-ids");
   }
-  auto text = *options.prompt_file == "-" ? ReadStandardInput(kMaxPromptBytes)
-                                          : ReadSmallFile(*options.prompt_file, kMaxPromptBytes);
-  if (!text && text.error().code == ErrorCode::kInvalidArgument) {
-    return Fail(text.error().code, text.error().message + "; - is standard input");
-  }
+  auto text = ReadFileOrStandardInput(*options.prompt_file, kMaxPromptBytes);
   // It ends the file's last line rather than being part of the text.
   if (text && text->ends_with('\n')) text->pop_back();
   return text;
@@ -119,7 +114,7 @@ Result<int> RunGenerate(const Options& options) {
   if (auto room = session->CheckRoom(prompt.size()); !room) return Failure(room.error());
   if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
   TokenPrinter printer(tokenizer ? &*tokenizer : nullptr);
-  const bool echo = options.echo && IsNoTemplate(*chat_template);
+  const bool echo = options.echo && chat_template->parts().only_continues;
   for (const int32_t id : prompt) echo ? void(printer.Print(id)) : printer.Skip(id);
   const auto ending = session->Generate(prompt, {*sampler, stop_ids, options.max_tokens},
                                         [&](int32_t id) { return printer.Print(id); });

@@ -92,7 +92,10 @@ class TensorTable {
 void PrintConfig(const std::filesystem::path& path) {
   const auto info = IdentifyModel(path);
   const auto why_none = WhyNoConfig(path);
-  if (info) std::cout << "family: " << Printable(info->family) << '\n';
+  if (info) {
+    std::cout << "family: " << (info->family.empty() ? "not told by this packed file" : Printable(info->family))
+              << '\n';
+  }
   std::cout << "Config: " << (why_none ? "none: " + Printable(*why_none) : info->name) << '\n';
 }
 

@@ -13,19 +13,12 @@
 #include <vector>
 
 #include "model_text.h"
-#include "skald/base/files/small_file.h"
 #include "skald/base/printable.h"
 #include "skald/text/tokenizer_value.h"
 #include "terminal/standard_streams.h"
 
 namespace skald::program {
 namespace {
-
-Result<std::string> ReadText(const Options& options) {
-  if (options.prompt) return *options.prompt;
-  if (!options.prompt_file || *options.prompt_file == "-") return ReadStandardInput(kMaxPromptBytes);
-  return ReadSmallFile(*options.prompt_file, kMaxPromptBytes);
-}
 
 // Backgrounds that take turns, so that one sees where a piece ends. None where nobody looks, or nobody wants them
 // (no-color.org).
@@ -70,7 +63,8 @@ Result<int> RunTokenize(const Options& options) {
   if (!tokenizer) return Failure(tokenizer.error());
   std::vector<int32_t> ids = options.token_ids;
   if (ids.empty()) {
-    const auto text = ReadText(options);
+    const auto text = options.prompt ? Result<std::string>(*options.prompt)
+                                     : ReadFileOrStandardInput(options.prompt_file.value_or("-"), kMaxPromptBytes);
     if (!text) return Failure(text.error());
     auto encoded = tokenizer->Encode(*text, options.parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
                                      options.add_special ? AddSpecial::kYes : AddSpecial::kNo);

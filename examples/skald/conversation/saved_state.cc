@@ -15,6 +15,7 @@
 #include "skald/store/snapshots/cached_digest.h"
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/snapshot.h"
+#include "skald/text/tokenizer_file.h"
 #endif
 
 namespace skald::program {
@@ -36,15 +37,15 @@ Result<Identity> IdentityOf(const Options& options) {
   const auto weights = CachedDigestOfWeights(options.model);
   if (!weights) return Failure(weights.error());
   identity.weights = *weights;
-  const std::filesystem::path folder = FolderOfModel(options.model);
-  const auto tokenizers = options.tokenizer ? std::vector{*options.tokenizer}
-                                            : std::vector{folder / "tokenizer.json", folder / "tokenizer.model"};
-  for (const std::filesystem::path& tokenizer : tokenizers) {  // the first that there is, as Tokenizer::Load has it
-    if (std::error_code ignored; !std::filesystem::exists(tokenizer, ignored)) continue;
-    const auto digest = DigestOfFile(tokenizer);
+  // That of a GGUF or packed file is among its weights.
+  std::error_code ignored;
+  const bool is_file = options.tokenizer && !std::filesystem::is_directory(*options.tokenizer, ignored);
+  const auto tokenizer =
+      is_file ? *options.tokenizer : TokenizerFileIn(options.tokenizer.value_or(FolderOfModel(options.model)));
+  if (tokenizer) {
+    const auto digest = DigestOfFile(*tokenizer);
     if (!digest) return Failure(digest.error());
     identity.tokenizer = *digest;
-    break;
   }
   return identity;
 }

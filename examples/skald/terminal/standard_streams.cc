@@ -11,6 +11,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "skald/base/files/small_file.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/printable.h"
 #include "terminal/interrupt.h"
@@ -27,6 +28,20 @@ std::string PrintableText(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return shown;
+}
+
+Result<std::string> ReadStandardInput(size_t max_bytes) {
+  std::string text;
+  for (;;) {
+    std::array<char, 65536> piece;
+    const auto count = internal::Uninterrupted([&] { return ::read(STDIN_FILENO, piece.data(), piece.size()); });
+    if (count < 0) return internal::SystemFailure("standard input");
+    if (count == 0) return text;
+    text.append(piece.data(), static_cast<size_t>(count));
+    if (text.size() > max_bytes) {
+      return Fail(ErrorCode::kOutOfRange, "standard input: expected at most " + std::to_string(max_bytes) + " bytes");
+    }
+  }
 }
 
 }  // namespace
@@ -83,18 +98,13 @@ bool PrintText(std::string_view text) {
   return std::cout.good();
 }
 
-Result<std::string> ReadStandardInput(size_t max_bytes) {
-  std::string text;
-  for (;;) {
-    std::array<char, 65536> piece;
-    const auto count = internal::Uninterrupted([&] { return ::read(STDIN_FILENO, piece.data(), piece.size()); });
-    if (count < 0) return internal::SystemFailure("standard input");
-    if (count == 0) return text;
-    text.append(piece.data(), static_cast<size_t>(count));
-    if (text.size() > max_bytes) {
-      return Fail(ErrorCode::kOutOfRange, "standard input: expected at most " + std::to_string(max_bytes) + " bytes");
-    }
+Result<std::string> ReadFileOrStandardInput(const std::filesystem::path& path, size_t max_bytes) {
+  if (path == "-") return ReadStandardInput(max_bytes);
+  auto text = ReadSmallFile(path, max_bytes);
+  if (!text && text.error().code == ErrorCode::kInvalidArgument) {
+    return Fail(text.error().code, text.error().message + "; - is standard input");
   }
+  return text;
 }
 
 }  // namespace skald::program

@@ -7,6 +7,7 @@
 #define SKALD_EXAMPLES_SKALD_TERMINAL_STANDARD_STREAMS_H_
 
 #include <array>
+#include <filesystem>
 #include <streambuf>
 #include <string>
 #include <string_view>
@@ -45,8 +46,8 @@ class StandardOutput : public std::streambuf {
 // characters other than line ends and tabs: a text is no command. Returns false if the output has failed.
 bool PrintText(std::string_view text);
 
-// Reads all of standard input. Errors: the system's; more than `max_bytes`.
-Result<std::string> ReadStandardInput(size_t max_bytes);
+// Reads a whole file, or all of standard input for "-". Errors: the system's; more than `max_bytes`; no regular file.
+Result<std::string> ReadFileOrStandardInput(const std::filesystem::path& path, size_t max_bytes);
 
 }  // namespace skald::program
 

@@ -16,6 +16,7 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/text/tokenizer_file.h"
 #include "skald/text/tokenizer_value.h"
 #include "skald/text/tokenizers/engine_files.h"
 #include "skald/text/tokenizers/json/tokenizer_config.h"
@@ -23,25 +24,12 @@
 #include "skald/text/tokenizers/tokenizer_spec.h"
 
 namespace skald {
-namespace internal {
-
-inline Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder) {
-  for (const char* const name : {"tokenizer.json", "tokenizer.model"}) {
-    std::error_code ignored;
-    if (std::filesystem::exists(folder / name, ignored)) return folder / name;
-  }
-  return Fail(
-      ErrorCode::kNotFound,
-      folder.string() + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
-}
-
-}  // namespace internal
 
 inline Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
     std::error_code ignored;
     const bool is_folder = std::filesystem::is_directory(path, ignored);
-    const Result<std::filesystem::path> file = is_folder ? internal::TokenizerFileIn(path) : path;
+    const Result<std::filesystem::path> file = is_folder ? TokenizerFileIn(path) : path;
     if (!file) return Failure(file.error());
     const Result<std::string> bytes = ReadSmallFile(*file, kMaxTokenizerFile);
     if (!bytes) {

@@ -44,10 +44,9 @@ class Tokenizer {
  public:
   // These three are defined in tokenizer.h, which includes every engine.
   //
-  // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder its
-  // tokenizer.json, else its tokenizer.model: where a model was given further tokens after its training, as most that
-  // chat were, only the first has them. Which pieces begin and end a text a tokenizer_config.json beside it says.
-  // Errors name the file.
+  // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder that of the two
+  // which tokenizer_file.h tells. Which pieces begin and end a text a tokenizer_config.json beside it says. Errors name
+  // the file.
   inline static Result<Tokenizer> Load(const std::filesystem::path& path);
 
   // Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.

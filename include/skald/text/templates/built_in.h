@@ -41,6 +41,8 @@ inline constexpr std::string_view kTurns = R"(
 {%- endif -%}
 )";
 
+inline constexpr std::string_view kNoFormat = "none";
+
 struct BuiltInSource {
   std::string_view name, source;
   std::vector<std::string> pieces, marks, stops;
@@ -48,7 +50,7 @@ struct BuiltInSource {
 
 inline const std::vector<BuiltInSource>& BuiltInSources() {
   static const std::vector<BuiltInSource> sources = {
-      {"none",
+      {kNoFormat,
        "{{ raise_exception('without a format there is no place for a system message') if system }}"
        "{{ bos_token }}{% for turn in turns %}{{ turn.content }}{% endfor %}",
        {},
@@ -114,6 +116,7 @@ inline Result<ChatTemplate> BuiltInTemplate(std::string_view name) {
       if (name == source.name) {
         ChatTemplateParts parts;
         parts.name = Concat({"chat template ", name});
+        parts.only_continues = name == internal::kNoFormat;
         parts.marks = source.marks;
         parts.pieces = source.pieces;
         parts.stops = source.stops;

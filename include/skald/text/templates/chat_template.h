@@ -48,6 +48,8 @@ struct ChatTemplateParts {
   // The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have.
   // What is not named is asked of the tokenizer.
   nlohmann::ordered_json special_tokens = nlohmann::ordered_json::object();
+  // Whether it stands for no format at all: the model goes on with the text of the messages.
+  bool only_continues = false;
   // Whether a rendering that does not begin with the token that begins texts gets it nevertheless.
   bool adds_bos = false;
   // Marks that are ordinary text for the tokenizer, which messages of users and systems must therefore not contain.

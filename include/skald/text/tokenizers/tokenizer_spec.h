@@ -19,6 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include "skald/text/tokenizers/normalization_form.h"
+
 namespace skald {
 
 // Many short texts in one block of memory.
@@ -54,9 +56,8 @@ enum class PrependScheme { kAlways, kFirst, kNever };
 
 namespace normalizer {
 
-enum class Form { kNfc, kNfd, kNfkc, kNfkd };
 struct Unicode {
-  Form form = Form::kNfc;
+  NormalizationForm form = NormalizationForm::kNfc;
 };
 struct Lowercase {};
 struct Prepend {

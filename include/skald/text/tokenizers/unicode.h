@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/text/tokenizers/normalization_form.h"
 
 namespace skald::internal {
 
@@ -112,8 +113,6 @@ inline std::string LowerCase(std::string_view text) {
 }
 
 // --- Normalisation -----------------------------------------------------------------------------------------------
-
-enum class NormalizationForm { kNfc, kNfd, kNfkc, kNfkd };
 
 // Whether `c` is its own normal form, beside whatever characters it stands: a starter that composes with no character
 // before it. Says so only of characters that texts are made of; the others take the slow path.

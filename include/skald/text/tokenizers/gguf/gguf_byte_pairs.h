@@ -97,7 +97,7 @@ inline Result<TokenizerSpec> BytePairsFromGguf(const GgufTokenizerReader& reader
   TokenizerSpec spec;
   const GgufPreTokenizer* const pre_tokenizer = ReadGgufPreTokenizer(reader);
   if (!reader.ok()) return reader.failure();
-  if (pre_tokenizer->normalizes) spec.normalizers.emplace_back(normalizer::Unicode{normalizer::Form::kNfc});
+  if (pre_tokenizer->normalizes) spec.normalizers.emplace_back(normalizer::Unicode{NormalizationForm::kNfc});
   for (const std::string_view split : pre_tokenizer->splits) {
     if (split.empty()) break;
     spec.pre_tokenizers.emplace_back(pre_tokenizer::Split{.pattern = {std::string(split), true}});

@@ -79,11 +79,10 @@ inline size_t ReadCount(const JsonFields& fields, const char* name, int fallback
 }
 
 inline std::optional<Normalizer> NormalizerFromJson(const JsonFields& fields, std::string_view type) {
-  using normalizer::Form;
-  if (type == "NFC") return normalizer::Unicode{Form::kNfc};
-  if (type == "NFD") return normalizer::Unicode{Form::kNfd};
-  if (type == "NFKC") return normalizer::Unicode{Form::kNfkc};
-  if (type == "NFKD") return normalizer::Unicode{Form::kNfkd};
+  if (type == "NFC") return normalizer::Unicode{NormalizationForm::kNfc};
+  if (type == "NFD") return normalizer::Unicode{NormalizationForm::kNfd};
+  if (type == "NFKC") return normalizer::Unicode{NormalizationForm::kNfkc};
+  if (type == "NFKD") return normalizer::Unicode{NormalizationForm::kNfkd};
   if (type == "Lowercase") return normalizer::Lowercase{};
   if (type == "Prepend") return normalizer::Prepend{fields.String("prepend")};
   if (type == "Replace") return normalizer::Replace{ReadPattern(fields), fields.String("content")};

@@ -23,20 +23,6 @@
 
 namespace skald::internal {
 
-inline Result<std::string> ToNormalForm(normalizer::Form form, std::string_view text) {
-  switch (form) {
-    case normalizer::Form::kNfc:
-      return Normalize(NormalizationForm::kNfc, text);
-    case normalizer::Form::kNfd:
-      return Normalize(NormalizationForm::kNfd, text);
-    case normalizer::Form::kNfkc:
-      return Normalize(NormalizationForm::kNfkc, text);
-    case normalizer::Form::kNfkd:
-      break;
-  }
-  return Normalize(NormalizationForm::kNfkd, text);
-}
-
 // Without the characters for which drop(character) is true.
 template <class Drop>
 std::string Without(std::string_view text, Drop drop) {
@@ -149,7 +135,7 @@ class ReadyNormalizer {
   };
 
   static Result<std::string> ApplySimple(const Normalizer& step, std::string text) {
-    if (const auto* const unicode = std::get_if<normalizer::Unicode>(&step)) return ToNormalForm(unicode->form, text);
+    if (const auto* const unicode = std::get_if<normalizer::Unicode>(&step)) return Normalize(unicode->form, text);
     if (std::holds_alternative<normalizer::Lowercase>(step)) return LowerCase(text);
     if (const auto* const prepend = std::get_if<normalizer::Prepend>(&step)) {
       return text.empty() ? text : prepend->text + text;
