@@ -26,7 +26,8 @@ inline constexpr size_t kGroupPadding = 64;
 
 // Groups of 32 with a binary16 scale: weight = scale * code. GGUF's type of the same name in another order.
 struct Q8_0 {
-  static constexpr size_t kTerms = 64, kGroup = 32, kGroups = kTerms / kGroup;
+  static constexpr size_t kTerms = 64, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 8;
+  static constexpr int kZero = 0;
   uint16_t scales[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
@@ -34,7 +35,8 @@ struct Q8_0 {
 // Groups of 32 with a binary16 scale: weight = scale * (nibble - 8). Likewise GGUF's. The low nibbles of a byte are
 // the first 16 terms of a group, the high nibbles the other 16.
 struct Q4_0 {
-  static constexpr size_t kTerms = 64, kGroup = 32, kGroups = kTerms / kGroup;
+  static constexpr size_t kTerms = 64, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 4;
+  static constexpr int kZero = 8;
   uint16_t scales[kGroups][kLanes];
   uint8_t nibbles[kGroups][kGroup / 8][kLanes][4];
 };
@@ -42,7 +44,8 @@ struct Q4_0 {
 // Groups of 16 with a float scale and offset: weight = scale * code + offset. Holds exactly what the many block types
 // of GGUF mean (weights/types/code_group.h).
 struct Q8A {
-  static constexpr size_t kTerms = 64, kGroup = 16, kGroups = kTerms / kGroup;
+  static constexpr size_t kTerms = 64, kGroup = 16, kGroups = kTerms / kGroup, kCodeBits = 8;
+  static constexpr int kZero = 0;
   float scales[kGroups][kLanes];
   float offsets[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
@@ -133,7 +136,7 @@ using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q8A, Q4_K, Q5_K, Q6_K, Q6A,
 // Whether T has scales of scales.
 template <class T>
 concept NestedScales = kIsGrouped<T> && requires {
-  T::kCodeBits;
+  T::kHasMinima;
 };
 
 // Returns a scale as a number.

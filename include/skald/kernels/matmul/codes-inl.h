@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Group-quantised weights in vectors: their codes as the operand of an exact integer dot product, and their scales.
+// Exact integer dot products of bytes in vectors: codes of group-quantised weights by codes of activations.
 
 #if defined(SKALD_KERNELS_MATMUL_CODES_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_CODES_INL_TOGGLE
@@ -25,39 +25,26 @@ using IntTag = hn::RebindToSigned<FloatTag>;
 using IntVec = hn::Vec<IntTag>;
 using IntLanes = LanesOf<IntTag>;
 
-// How bytes are multiplied. x86's instruction for dot products (VNNI) multiplies unsigned by signed bytes: codes enter
-// as unsigned numbers, larger by a constant, and the dot product begins with what takes the constant back out. x86
-// before it has the same in pairs, with sums that saturate at 16 bits, which magnitudes do not reach: at most
-// 2 * 128 * 127. All others multiply signed bytes.
+// How bytes are multiplied. x86's instruction for dot products (VNNI) multiplies unsigned by signed bytes. x86 before
+// it has the same in pairs, with sums that saturate at 16 bits, which magnitudes do not reach: at most 2 * 128 * 127.
+// All others multiply signed bytes.
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
-inline constexpr bool kUnsignedCodes = true, kPairsOfBytes = false;
+inline constexpr bool kUnsignedBytes = true, kPairsOfBytes = false;
 #else
-inline constexpr bool kUnsignedCodes = false, kPairsOfBytes = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
+inline constexpr bool kUnsignedBytes = false, kPairsOfBytes = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 #endif
 
 // Whether pairs of 16-bit numbers are multiplied and added up by one instruction.
 inline constexpr bool kMultipliesShorts = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 
-// Unrolls a loop over the codes of a group. SSE2 takes so many instructions for each that only the compiler would
-// notice.
-#undef SKALD_UNROLL_CODES
-#if HWY_TARGET == HWY_SSE2
-#define SKALD_UNROLL_CODES
-#else
-#define SKALD_UNROLL_CODES HWY_UNROLL(16)
-#endif
+// What the codes of a type of weights are as factors, and what becomes of their products. Small codes count from zero
+// and have at most kSmallBits bits, so that some products may be added up in 16 bits, where bytes are multiplied in
+// pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied.
+enum class Codes { kSmall, kLarge };
+inline constexpr size_t kSmallBits = 6;
 
-// By how much the operands are larger than the codes. Those of nested scales count from zero.
-template <class T>
-inline constexpr int32_t kCodeBias = std::is_same_v<T, Q4_0> ? 8
-                                     : NestedScales<T>       ? 0
-                                     : kUnsignedCodes        ? 128
-                                                             : 0;
-
-// Whether products are added up in 16 bits: those of a group of Q4_0 modulo 2^16, because in the end they fit, 8 * 127
-// * 32 at most; those of codes that count from zero as many as fit.
-template <class T>
-inline constexpr bool kSumsInShorts = kPairsOfBytes && (std::is_same_v<T, Q4_0> || NestedScales<T>);
+template <Codes kCodes>
+inline constexpr bool kSumsInShorts = kPairsOfBytes&& kCodes == Codes::kSmall;
 
 HWY_INLINE IntLanes SetIntLanes(int32_t value) {
   IntLanes result;
@@ -67,52 +54,18 @@ HWY_INLINE IntLanes SetIntLanes(int32_t value) {
   return result;
 }
 
-// Loads a register of row j of the codes of a group, from output `lane` on.
-HWY_INLINE IntVec LoadCodes(const Q4_0& pack, size_t group, size_t j, size_t lane) {
-  const hn::RebindToUnsigned<IntTag> tag;
-  constexpr size_t kHalf = Q4_0::kGroup / 8;
-  const auto both = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(pack.nibbles[group][j % kHalf][lane]));
-  const auto nibbles = hn::And(j < kHalf ? both : hn::ShiftRight<4>(both), hn::Set(tag, 0x0F0F0F0Fu));
-  return hn::BitCast(IntTag(), nibbles);
-}
-template <NestedScales T>
-HWY_INLINE IntVec LoadCodes(const T& pack, size_t group, size_t j, size_t lane) {
-  const hn::RebindToUnsigned<IntTag> tag;
-  constexpr size_t kHalf = T::kGroup / 8;
-  const auto& codes = pack.codes[group];
-  const auto both = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(codes.low[j % kHalf][lane]));
-  auto code = hn::And(j < kHalf ? both : hn::ShiftRight<4>(both), hn::Set(tag, 0x0F0F0F0Fu));
-  if constexpr (T::kCodeBits > 4) {
-    constexpr int kHighBits = T::kCodeBits - 4;
-    constexpr uint32_t kMask = 0x10101010u * ((1u << kHighBits) - 1);
-    const int shift = 4 - static_cast<int>(j) * kHighBits;
-    const auto all = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(codes.high[0][lane]));
-    const auto high = shift > 0 ? hn::ShiftLeftSame(all, shift) : hn::ShiftRightSame(all, -shift);
-    code = hn::Or(code, hn::And(high, hn::Set(tag, kMask)));
-  }
-  return hn::BitCast(IntTag(), code);
-}
-template <class T>
-HWY_INLINE IntVec LoadCodes(const T& pack, size_t group, size_t j, size_t lane) {
-  const IntVec codes = hn::LoadU(IntTag(), reinterpret_cast<const int32_t*>(pack.codes[group][j][lane]));
-  return kUnsignedCodes ? hn::Xor(codes, hn::Set(IntTag(), static_cast<int32_t>(0x80808080u))) : codes;
-}
-
-// Loads row j of the codes of a group: terms 4j to 4j + 3 of 16 outputs, larger by kCodeBias.
-template <class T>
-HWY_INLINE IntLanes LoadCodes(const T& pack, size_t group, size_t j) {
+HWY_INLINE IntLanes LoadIntLanes(const int32_t* from) {
   IntLanes result;
   const size_t parts = NumParts();
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadCodes(pack, group, j, i * hn::Lanes(IntTag())));
+  for (size_t i = 0; i < parts; ++i) SetPart(result, i, hn::LoadU(IntTag(), from + i * hn::Lanes(IntTag())));
   return result;
 }
 
-// Returns sums for the products of one group: what takes the bias out, where `sum` is the sum of the other factor.
-template <class T>
-HWY_INLINE IntLanes BeginProducts(int32_t sum) {
-  const int32_t correction = -kCodeBias<T> * sum;
-  return SetIntLanes(kSumsInShorts<T> ? correction & 0xFFFF : correction);
+HWY_INLINE void StoreIntLanes(const IntLanes& lanes, int32_t* to) {
+  const size_t parts = NumParts();
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < parts; ++i) hn::StoreU(Part(lanes, i), IntTag(), to + i * hn::Lanes(IntTag()));
 }
 
 // Returns `sum`, added up. g++ would put additions off to where their sum is needed, with all products of a group
@@ -124,9 +77,20 @@ HWY_INLINE IntVec AddedUp(IntVec sum) {
   return sum;
 }
 
-// Adds the products of four terms, `x` in each lane, -127 to 127, and codes as LoadCodes gives them.
-#if HWY_TARGET == HWY_SCALAR  // whose vectors hold no four bytes
+// Returns `pointer`, of which the compiler no longer knows where it came from. g++ would notice that rows of
+// activations lie so that a loop over terms meets the same addresses again, in another row, and keep what it read on
+// the stack.
 template <class T>
+HWY_INLINE const T* Forgotten(const T* pointer) {
+#if HWY_COMPILER_GCC_ACTUAL
+  __asm__("" : "+r"(pointer));
+#endif
+  return pointer;
+}
+
+// Adds the products of four codes and of `x`, -127 to 127, in each lane.
+#if HWY_TARGET == HWY_SCALAR  // whose vectors hold no four bytes
+template <Codes kCodes>
 HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   int8_t code[4], factor[4];
   std::memcpy(code, &codes.raw, sizeof(code));
@@ -134,17 +98,16 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   for (size_t i = 0; i < 4; ++i) sums.raw += code[i] * factor[i];
   return sums;
 }
-HWY_INLINE IntVec AddPairs(IntVec sums) { return sums; }
 #else
-template <class T>
+template <Codes kCodes>
 HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   const hn::Repartition<int8_t, IntTag> bytes;
   const hn::Repartition<uint8_t, IntTag> unsigned_bytes;
   const hn::Repartition<int16_t, IntTag> shorts;
   const auto operand = hn::BitCast(bytes, codes), factor = hn::BitCast(bytes, x);
-  if constexpr (kUnsignedCodes) {
+  if constexpr (kUnsignedBytes) {
     return hn::SumOfMulQuadAccumulate(IntTag(), hn::BitCast(unsigned_bytes, codes), factor, sums);
-  } else if constexpr (kSumsInShorts<T>) {
+  } else if constexpr (kSumsInShorts<kCodes>) {
     const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, codes), factor);
     return AddedUp(hn::BitCast(IntTag(), hn::Add(hn::BitCast(shorts, sums), pairs)));
   } else if constexpr (kPairsOfBytes) {
@@ -155,50 +118,26 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
     return hn::SumOfMulQuadAccumulate(IntTag(), operand, factor, sums);
   }
 }
-
-// Returns the sums of neighbours in 16 bits.
-HWY_INLINE IntVec AddPairs(IntVec sums) {
-  const hn::Repartition<int16_t, IntTag> shorts;
-  return hn::WidenMulPairwiseAdd(IntTag(), hn::BitCast(shorts, sums), hn::Set(shorts, int16_t{1}));
-}
 #endif
-template <class T>
-HWY_INLINE void AddProducts(const IntLanes& codes, IntVec x, IntLanes& sums) {
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) SetPart(sums, i, AddProducts<T>(Part(codes, i), x, Part(sums, i)));
-}
 
-// Returns the sums of a group as floats.
-template <class T>
-HWY_INLINE Lanes FinishProducts(const IntLanes& sums) {
-  Lanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) {
-    const IntVec sum = kSumsInShorts<T> ? AddPairs(Part(sums, i)) : Part(sums, i);
-    SetPart(result, i, hn::ConvertTo(FloatTag(), sum));
-  }
-  return result;
+// Returns sum + a * b.
+HWY_INLINE IntVec MulAddIntegers(IntVec a, IntVec b, IntVec sum) { return hn::Add(sum, hn::Mul(a, b)); }
+
+// Returns sum + the products of both 16-bit numbers in each lane. Only x86 has them in order.
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+HWY_INLINE IntVec MulAddPairs(IntVec a, IntVec b, IntVec sum) {
+  const hn::Repartition<int16_t, IntTag> shorts;
+  IntVec unused = hn::Zero(IntTag());
+  return hn::ReorderWidenMulAccumulate(IntTag(), hn::BitCast(shorts, a), hn::BitCast(shorts, b), sum, unused);
 }
+#else
+HWY_INLINE IntVec MulAddPairs(IntVec, IntVec, IntVec sum) { return sum; }
+#endif
 
 HWY_INLINE IntVec LoadFour(const int8_t* codes) {
   int32_t four;
   std::memcpy(&four, codes, sizeof(four));
   return hn::Set(IntTag(), four);
-}
-
-HWY_INLINE Lanes LoadScales(const float* scales) { return LoadLanes(scales); }
-HWY_INLINE Lanes LoadScales(const uint16_t* scales) {
-  const hn::Rebind<hwy::float16_t, FloatTag> halves;
-  Lanes result;
-  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
-  SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) {
-    const auto part = hn::LoadU(hn::Rebind<uint16_t, FloatTag>(), scales + i * hn::Lanes(FloatTag()));
-    SetPart(result, i, hn::PromoteTo(FloatTag(), hn::BitCast(halves, part)));
-  }
-  return result;
 }
 
 }  // namespace HWY_NAMESPACE

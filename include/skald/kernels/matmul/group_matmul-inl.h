@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multiplication of quantised activations by a group-quantised matrix (arithmetic contract, R2): for each block of
-// activations a sum from zero, then total = fma(sum, scale of the activations, total).
+// Multiplication of quantised activations by a group-quantised matrix (arithmetic contract, R2): each block of a panel
+// is expanded once for many rows; few rows are multiplied by the packs as they lie.
 
 #if defined(SKALD_KERNELS_MATMUL_GROUP_MATMUL_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_MATMUL_GROUP_MATMUL_INL_TOGGLE
@@ -15,10 +15,9 @@
 #include "hwy/highway.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/kernels/args.h"
-#include "skald/kernels/matmul/float_scales-inl.h"
+#include "skald/kernels/matmul/block_sums-inl.h"
 #include "skald/kernels/matmul/group_matmul_amx-inl.h"
-#include "skald/kernels/matmul/group_products-inl.h"
-#include "skald/kernels/matmul/nested_scales-inl.h"
+#include "skald/kernels/matmul/panel_block-inl.h"
 #include "skald/kernels/matmul/vector_loops-inl.h"
 #include "skald/kernels/simd/amx_support.h"
 #include "skald/kernels/simd/lanes-inl.h"
@@ -28,38 +27,84 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-// The sums of a tile of rows and panels: a SumFunction for each shape. All rows are of one block of the input's; k is a
-// multiple of kActivationBlock.
+// Whether expanding codes would be copying them.
 template <class T>
-struct GroupTileSum {
-  // Integers of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
-  static constexpr size_t kManyRows = NumParts() == 2 && NestedScales<T> ? 4 : kTileRows;
+inline constexpr bool kCodesLieExpanded = kCodesOf<T> == Codes::kLarge;
 
-  template <size_t kRows, size_t kPanels>
-  static void Add(const void* matmul_args, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
-    const auto& args = *static_cast<const MatMulArgs<T>*>(matmul_args);
-    const size_t stride = args.padded_k / T::kTerms;
-    const T* const weights = args.weights + panel * stride;
-    Lanes totals[kRows][kPanels];
-    k == 0 ? ClearSums(totals) : LoadTile(sums, totals);
-    while (k < k_end) {
-      const float* const scales = args.input.ScaleAt(row, k);
-      Lanes block_sums[kRows][kPanels];
-      ClearSums(block_sums);
-      for (const size_t end = HWY_MIN(k + kActivationBlock, k_end); k < end; k += T::kTerms) {
-        const size_t at = k / T::kTerms, ahead = BytesAhead<kPanels, sizeof(T)>(at * sizeof(T), stride * sizeof(T));
-        AddPack(args.input, row, k, PackTile<T>{weights + at, stride, ahead}, block_sums);
-      }
-      HWY_UNROLL(16)
-      for (size_t r = 0; r < kRows; ++r) {
-        const FloatVec scale = hn::Set(FloatTag(), scales[r]);
-        HWY_UNROLL(16)
-        for (size_t p = 0; p < kPanels; ++p) totals[r][p] = MulAdd(scale, block_sums[r][p], totals[r][p]);
-      }
-    }
-    StoreTile(totals, sums);
+// Whether rows are few or many makes no difference: processors with nothing newer are too rare for more code.
+inline constexpr bool kExpandsAlways = kPairsOfBytes && NumParts() == 4;
+
+// Up to so many rows, expanding costs more than it saves.
+template <class T>
+inline constexpr size_t kFewForPacks = NumParts() == 1   ? 16
+                                       : NestedScales<T> ? kFewRows
+                                                         : 8;
+
+// What it is multiplied by, and the panel and terms at hand.
+struct GroupProduct {
+  GroupMatrix matrix;
+  QuantizedRows input;
+  size_t ahead;
+  PanelBlock& block;
+
+  HWY_INLINE ActivationTile Activations(size_t row, size_t k) const {
+    return {input.CodesAt(row, k), input.SumAt(row, k), input.ScaleAt(row, k), input.height};
   }
 };
+
+inline void ExpandPanel(const void* group_product, size_t panel, size_t k, size_t k_end) {
+  const auto& product = *static_cast<const GroupProduct*>(group_product);
+  const GroupMatrix& matrix = product.matrix;
+  matrix.expand(matrix.At(panel, k), (k_end - k) / matrix.terms_per_pack, product.ahead, product.block);
+}
+
+// The sums of kRows rows and the panel that ExpandPanel was called for: a SumFunction.
+template <class Block, Codes kCodes, bool kNested, size_t kRows>
+void SumExpanded(const void* group_product, size_t row, size_t, size_t k, size_t, float* sums) {
+  const auto& product = *static_cast<const GroupProduct*>(group_product);
+  AddBlock<kCodes, kNested, kRows>(Block(product.block), product.Activations(row, k), k == 0, sums);
+}
+
+// Where all targets sum alike, small codes and large ones need no code of their own.
+template <class T, size_t kRows>
+inline constexpr SumFunction kExpanded =
+    &SumExpanded<ExpandedBlockOf<T>, kPairsOfBytes ? kCodesOf<T> : Codes::kSmall, NestedScales<T>, kRows>;
+
+// The same for few rows, from the packs of type T.
+template <class T, size_t kRows>
+void SumPacks(const void* group_product, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
+  const auto& product = *static_cast<const GroupProduct*>(group_product);
+  const PackBlock<T> block = {reinterpret_cast<const T*>(product.matrix.At(panel, k)), (k_end - k) / T::kGroup,
+                              product.ahead};
+  AddBlock<kCodesOf<T>, NestedScales<T>, kRows>(block, product.Activations(row, k), k == 0, sums);
+}
+
+// Multiplies on vectors, and asks memory for what lies `ahead` bytes on.
+template <class T>
+void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
+  PanelBlock block;
+  const GroupProduct product = {GroupMatrixOf(args.weights, args.padded_k), args.input, ahead, block};
+  // Sums of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
+  constexpr size_t kManyRows = NumParts() == 2 ? 4 : kTileRows;
+  static_assert(kRowBlock % kManyRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
+  VectorProduct loops = VectorLoopsOf(args);
+  loops.args = &product, loops.by_block = true;
+  loops.expand = &ExpandPanel;
+  if constexpr (kExpandsAlways) {
+    loops.one = loops.one_panel = {1, 1, kExpanded<T, 1>, true};
+    loops.few = loops.many = {kManyRows, 1, kExpanded<T, kManyRows>, true};
+  } else {
+    loops.one = loops.one_panel = {1, 1, &SumPacks<T, 1>};
+    loops.few = {kFewRows, 1, &SumPacks<T, kFewRows>};
+    if constexpr (kCodesLieExpanded<T>) {
+      loops.many = {kManyRows, 1, &SumPacks<T, kManyRows>};
+    } else {
+      loops.few_limit = kFewForPacks<T>;
+      loops.many = {kManyRows, 1, kExpanded<T, kManyRows>, true};
+    }
+  }
+  MultiplyOnVectors(loops);
+}
 
 template <class T>
 void GroupMatMul(const MatMulArgs<T>& args) {
@@ -69,9 +114,12 @@ void GroupMatMul(const MatMulArgs<T>& args) {
   // ones, and codes are widened for it.
   constexpr size_t kRowsForAmx = 9;
   static_assert(QuantizedRows::Height(kRowsForAmx) == kLanes, "a group of rows is one AMX tile");
-  if (args.rows >= kRowsForAmx && HaveAmx()) return GroupMatMulAmx(args);
+  if (args.rows >= kRowsForAmx && HaveAmx()) return MultiplyGroupsAmx(args);
 #endif
-  MultiplyOnVectors(VectorProductOf<GroupTileSum<T>>(args));
+  // The single stream of a single row is better left to the processor, but not where codes, scales and offsets are
+  // three streams, nor where so much is read at a time.
+  constexpr bool kAlwaysAsks = !kOneStream || kHasOffsets<T> || NestedScales<T>;
+  bytes::MultiplyGroups(args, args.rows > 1 || kAlwaysAsks ? kBytesAhead : 0);
 }
 
 }  // namespace HWY_NAMESPACE

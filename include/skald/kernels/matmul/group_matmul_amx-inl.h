@@ -21,9 +21,10 @@
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/matmul/block_sums-inl.h"
 #include "skald/kernels/matmul/codes-inl.h"
-#include "skald/kernels/matmul/nested_scales-inl.h"
 #include "skald/kernels/matmul/outputs-inl.h"
+#include "skald/kernels/matmul/panel_block-inl.h"
 #include "skald/kernels/simd/amx-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
 
@@ -45,65 +46,19 @@ struct PanelAhead {
   }
 };
 
-// The scales of a PanelBlock: those of each group.
-template <class T>
-struct PanelScales {
-  static constexpr size_t kMaxGroups = kActivationBlock / T::kGroup;
-
-  void Fill(const T& pack, size_t group, size_t g) {
-    StoreLanes(LoadScales(pack.scales[group]), scales[g]);
-    if constexpr (std::is_same_v<T, Q8A>) StoreLanes(LoadLanes(pack.offsets[group]), offsets[g]);
-  }
-
-  alignas(kAlignment) float scales[kMaxGroups][kLanes];
-  alignas(kAlignment) float offsets[std::is_same_v<T, Q8A> ? kMaxGroups : 1][kLanes];  // Q8A only
-};
-
-// With scales of scales: the numbers of each group, those for each two sums of activations' codes, and what they
-// multiply.
-template <NestedScales T>
-struct PanelScales<T> {
-  static constexpr size_t kPairs = kActivationBlock / kActivationGroup;
-
-  void Fill(const T& pack, size_t group, size_t) {
-    hn::Store(Part(LoadNumbers(pack.scales[group]), 0), IntTag(), scales[group]);
-    if (group != 0) return;
-    for (size_t i = 0; i < kPairs; ++i) {
-      hn::Store(Part(LoadNumbersOfTwo(pack, 2 * i).first, 0), IntTag(), pairs[i]);
-    }
-    StoreLanes(LoadScales(pack.scale), scale);
-    StoreLanes(LoadMinimum(pack), minimum);
-  }
-
-  alignas(kAlignment) int32_t scales[T::kGroups][kLanes], pairs[kPairs][kLanes];
-  alignas(kAlignment) float scale[kLanes], minimum[kLanes];
-};
-
-// One panel of one block of K, as tile products want it: small enough for the first-level cache, widened to eight bits,
-// one piece of memory. Made once for all rows.
-template <class T>
-struct PanelBlock : PanelScales<T> {
-  static constexpr size_t kMaxGroups = kActivationBlock / T::kGroup, kRows = T::kGroup / 4;
-
-  void Fill(const T* packs, size_t num_packs) {
-    groups = num_packs * T::kGroups;
-    for (size_t g = 0; g < groups; ++g) {
-      const T& pack = packs[g / T::kGroups];
-      const size_t group = g % T::kGroups;
-      const hn::Repartition<int8_t, IntTag> bytes;
-      const auto bias = hn::Set(bytes, static_cast<int8_t>(kCodeBias<T>));
-      HWY_UNROLL(8)
-      for (size_t j = 0; j < kRows; ++j) {
-        const auto biased = hn::BitCast(bytes, LoadCodes(pack, group, j, 0));
-        hn::Store(hn::Sub(biased, bias), bytes, codes[g][j]);
-      }
-      PanelScales<T>::Fill(pack, group, g);
+// A PanelBlock for tile products, which multiply signed bytes.
+struct TilePanel : bytes::PanelBlock {
+  void Fill(const bytes::GroupMatrix& matrix, const std::byte* packs, size_t num_packs) {
+    matrix.expand(packs, num_packs, 0, *this);
+    if (bias == 0) return;
+    const hn::Repartition<uint8_t, IntTag> unsigned_bytes;
+    const auto all_bias = hn::Set(unsigned_bytes, static_cast<uint8_t>(bias));
+    for (size_t i = 0; i < num_packs * matrix.terms_per_pack / 4; ++i) {
+      hn::Store(hn::Sub(hn::Load(unsigned_bytes, codes[i]), all_bias), unsigned_bytes, codes[i]);
     }
   }
 
-  size_t groups;
-  PanelAhead ahead;  // weights of the PanelBlock that follows
-  alignas(kAlignment) int8_t codes[kMaxGroups][kRows][4 * kLanes];
+  PanelAhead ahead;  // weights of the TilePanel that follows
 };
 
 // Tiles 0 to 3 hold products, 4 and 5 a group of 16 rows of activations, 6 and 7 a group of 16 outputs.
@@ -117,7 +72,7 @@ SKALD_AMX void SetGroupTileShapes(size_t group) {
 
 // Multiplies a group of 16 rows by one of 16 outputs, into tile kProduct. The number of a tile must be a literal.
 template <size_t kProduct>
-SKALD_AMX_ALWAYS void MultiplyGroups(const int8_t* rows, const int8_t* codes) {
+SKALD_AMX_ALWAYS void MultiplyTiles(const int8_t* rows, const uint8_t* codes) {
 #define SKALD_MULTIPLY(product, x, y)       \
   do {                                      \
     _tile_zero(product);                    \
@@ -144,13 +99,13 @@ SKALD_AMX_ALWAYS void StoreProduct(int32_t* to) {
 // and their outputs of one row are neighbours.
 inline constexpr size_t kPanelsAtOnce = 4, kTotalsPerBlock = kPanelsAtOnce * kLanes * kLanes;
 
-// All tile products of some rows with some PanelBlocks, one after the other: for each 16 rows, each panel and each
+// All tile products of some rows with some panels, one after the other: for each 16 rows, each panel and each
 // group. The compiler knows the number of a group, so that sums stay in registers and nothing is counted.
-template <class T>
+template <bool kNested, bool kOffsets, size_t kGroupTerms>
 class GroupProducts {
  public:
   // `totals` [16-row blocks][kPanelsAtOnce][16][kLanes] are added to.
-  SKALD_AMX void AddAll(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, PanelBlock<T>* panels,
+  SKALD_AMX void AddAll(const QuantizedRows& input, size_t row, size_t row_blocks, size_t k, TilePanel* panels,
                         size_t num_panels, float* totals) {
     const size_t scale_stride = QuantizedRows::Blocks(input.padded_k) * kLanes;
     const size_t sum_stride = input.padded_k / kActivationSum * kLanes;
@@ -171,11 +126,11 @@ class GroupProducts {
 
  private:
   // The sums of a block of activations: integers as long as scales are.
-  using Sum = std::conditional_t<NestedScales<T>, IntVec, FloatVec>;
+  using Sum = std::conditional_t<kNested, IntVec, FloatVec>;
 
-  // 16 rows and a PanelBlock, or null: nothing to do.
+  // 16 rows and a panel, or null: nothing to do.
   struct Unit {
-    const PanelBlock<T>* panel;
+    const TilePanel* panel;
     const int8_t* codes;
     const float* scales;
     const int16_t* code_sums;
@@ -183,7 +138,7 @@ class GroupProducts {
   };
 
   // A step multiplies one group. So many steps later its product is stored, and added.
-  static constexpr size_t kSteps = PanelBlock<T>::kMaxGroups, kStoreLag = 2, kAddLag = 4, kSlots = 4;
+  static constexpr size_t kSteps = kActivationBlock / kGroupTerms, kStoreLag = 2, kAddLag = 4, kSlots = 4;
   static_assert(kSteps % kSlots == 0 && kAddLag - kStoreLag < kSlots && kAddLag <= kSteps);
 
   template <size_t... kStep>
@@ -218,10 +173,10 @@ class GroupProducts {
 
   template <size_t kGroup>
   SKALD_AMX_ALWAYS void Multiply(const Unit& unit) {
-    constexpr size_t kFirst = kGroup * T::kGroup;
+    constexpr size_t kFirst = kGroup * kGroupTerms;
     constexpr size_t kOffset = kFirst / kActivationGroup * kLanes * kActivationGroup + kFirst % kActivationGroup;
-    MultiplyGroups<kGroup % kSlots>(unit.codes + kOffset, unit.panel->codes[kGroup][0]);
-    if constexpr (std::is_same_v<T, Q8A>) {
+    MultiplyTiles<kGroup % kSlots>(unit.codes + kOffset, unit.panel->codes[kFirst / 4]);
+    if constexpr (kOffsets && !kNested) {
       const auto* const pairs = reinterpret_cast<const int32_t*>(unit.code_sums + kGroup / 2 * 2 * kLanes);
       const IntVec both = hn::LoadU(IntTag(), pairs), first = kGroup % 2 == 0 ? hn::ShiftLeft<16>(both) : both;
       const IntVec code_sums = hn::ShiftRight<16>(first);
@@ -230,10 +185,10 @@ class GroupProducts {
   }
 
   template <size_t kGroup>
-  HWY_INLINE void Add(const PanelBlock<T>& panel, Sum (&sums)[kLanes]) {
+  HWY_INLINE void Add(const TilePanel& panel, Sum (&sums)[kLanes]) {
     const int32_t* const product = products_[kGroup % kSlots];
-    if constexpr (NestedScales<T>) {
-      const IntVec scales = hn::Load(IntTag(), panel.scales[kGroup]);
+    if constexpr (kNested) {
+      const IntVec scales = hn::Load(IntTag(), panel.numbers[kGroup]);
       HWY_UNROLL(16)
       for (size_t r = 0; r < kLanes; ++r) {
         sums[r] = MulAddIntegers(hn::Load(IntTag(), product + r * kLanes), scales, sums[r]);
@@ -244,14 +199,14 @@ class GroupProducts {
   }
 
   template <size_t kGroup>
-  HWY_INLINE void AddFloats(const PanelBlock<T>& panel, const int32_t* product, Sum (&sums)[kLanes]) {
+  HWY_INLINE void AddFloats(const TilePanel& panel, const int32_t* product, Sum (&sums)[kLanes]) {
     const FloatVec scales = hn::Load(FloatTag(), panel.scales[kGroup]);
     HWY_UNROLL(16)
     for (size_t r = 0; r < kLanes; ++r) {
       const FloatVec dots = hn::ConvertTo(FloatTag(), hn::Load(IntTag(), product + r * kLanes));
       sums[r] = hn::MulAdd(dots, scales, sums[r]);
     }
-    if constexpr (std::is_same_v<T, Q8A>) {
+    if constexpr (kOffsets && !kNested) {
       const FloatVec offsets = hn::Load(FloatTag(), panel.offsets[kGroup]);
       HWY_UNROLL(16)
       for (size_t r = 0; r < kLanes; ++r) {
@@ -270,16 +225,15 @@ class GroupProducts {
   }
 
   HWY_INLINE static FloatVec SumOfBlock(const Unit& unit, size_t r, Sum sum) {
-    if constexpr (NestedScales<T>) {
-      const PanelBlock<T>& panel = *unit.panel;
-      IntVec sums = hn::Zero(IntTag());
+    if constexpr (kNested) {
+      const TilePanel& panel = *unit.panel;
+      IntVec offsets = hn::Zero(IntTag());
       HWY_UNROLL(8)
-      for (size_t i = 0; i < PanelBlock<T>::kPairs; ++i) {
-        const IntVec numbers = hn::Load(IntTag(), panel.pairs[i]);
-        sums = AddTwoSums(numbers, numbers, unit.code_sums + (i * kLanes + r) * 2, sums);
+      for (size_t i = 0; i < kActivationBlock / kActivationGroup; ++i) {
+        offsets = AddSums(hn::Load(IntTag(), panel.sum_numbers[i]), unit.code_sums + (i * kLanes + r) * 2, offsets);
       }
-      return FinishBlock<T>(sum, sums, hn::Load(FloatTag(), panel.scale), hn::Load(FloatTag(), panel.minimum),
-                            hn::Zero(FloatTag()));
+      return FinishNestedBlock<kOffsets>(sum, offsets, hn::Load(FloatTag(), panel.scale),
+                                         hn::Load(FloatTag(), panel.minimum));
     } else {
       return sum;
     }
@@ -287,46 +241,52 @@ class GroupProducts {
 
   static constexpr size_t kSumSlots = 8;  // more than kAddLag: they are written with the multiplication
   alignas(kAlignment) int32_t products_[kSlots][kLanes * kLanes];
-  alignas(kAlignment) float code_sums_[std::is_same_v<T, Q8A> ? kSumSlots : 1][kLanes];  // Q8A only
+  alignas(kAlignment) float code_sums_[kOffsets && !kNested ? kSumSlots : 1][kLanes];  // for offsets only
 };
 
-// Returns the weights, from term k on, of panel i of those computed together from `panel` on: neighbours, or panels of
-// gates each followed by its counterpart.
-template <class T>
-HWY_INLINE const T* WeightsAt(const MatMulArgs<T>& args, size_t panel, size_t i, size_t k) {
-  const size_t number = args.gate ? panel + i / 2 + i % 2 * (args.n / 2 / kLanes) : panel + i;
-  return args.weights + (number * args.padded_k + k) / T::kTerms;
-}
+// A multiplication by weights of any type.
+struct AmxProduct {
+  bytes::GroupMatrix matrix;
+  QuantizedRows input;
+  MatMulOutputs to;
+
+  // Panel i of those computed together from `panel` on: neighbours, or panels of gates each followed by its
+  // counterpart.
+  HWY_INLINE size_t PanelAt(size_t panel, size_t i) const {
+    return to.gate ? panel + i / 2 + i % 2 * (to.n / 2 / kLanes) : panel + i;
+  }
+};
 
 // Sums up to kMatMulGroup rows by `num_panels` panels.
-template <class T>
-SKALD_AMX void SumPanels(const MatMulArgs<T>& args, size_t row, size_t row_blocks, size_t panel, size_t num_panels,
+template <class Products>
+SKALD_AMX void SumPanels(const AmxProduct& product, size_t row, size_t row_blocks, size_t panel, size_t num_panels,
                          float* totals) {
   hwy::ZeroBytes(totals, row_blocks * kTotalsPerBlock * sizeof(float));
-  PanelBlock<T> panels[kPanelsAtOnce];
-  GroupProducts<T> products;
-  for (size_t k = 0; k < args.padded_k; k += kActivationBlock) {
-    const size_t num_packs = HWY_MIN(kActivationBlock, args.padded_k - k) / T::kTerms;
+  const bytes::GroupMatrix& matrix = product.matrix;
+  TilePanel panels[kPanelsAtOnce];
+  Products products;
+  for (size_t k = 0; k < matrix.padded_k; k += kActivationBlock) {
+    const size_t num_packs = HWY_MIN(kActivationBlock, matrix.padded_k - k) / matrix.terms_per_pack;
     for (size_t i = 0; i < num_panels; ++i) {
-      const T* const weights = WeightsAt(args, panel, i, k);
-      panels[i].Fill(weights, num_packs);
-      const char* const next = reinterpret_cast<const char*>(weights + num_packs);
-      const size_t bytes = num_packs * sizeof(T);
-      panels[i].ahead = {next, next + bytes, RoundUp((bytes + row_blocks - 1) / row_blocks, kAlignment)};
+      const std::byte* const weights = matrix.At(product.PanelAt(panel, i), k);
+      panels[i].Fill(matrix, weights, num_packs);
+      const size_t size = num_packs * matrix.pack_bytes;
+      const char* const next = reinterpret_cast<const char*>(weights + size);
+      panels[i].ahead = {next, next + size, RoundUp((size + row_blocks - 1) / row_blocks, kAlignment)};
     }
-    products.AddAll(args.input, row, row_blocks, k, panels, num_panels, totals);
+    products.AddAll(product.input, row, row_blocks, k, panels, num_panels, totals);
   }
 }
 
 // Up to kMatMulGroup rows by the panels [panel, panel_end), of which there are kPanelsAtOnce, gated: half as many.
-template <class T>
-void MatMulPanelsAmx(const MatMulArgs<T>& args, size_t row, size_t rows, size_t panel, size_t panel_end) {
+template <class Products>
+void MatMulPanelsAmx(const AmxProduct& product, size_t row, size_t rows, size_t panel, size_t panel_end) {
   constexpr size_t kPanelTotals = kLanes * kLanes;
   alignas(kAlignment) float totals[kMatMulGroup / kLanes * kTotalsPerBlock];
-  const size_t sums = args.gate ? 2 : 1;
-  SumPanels(args, row, RoundUp(rows, kLanes) / kLanes, panel, (panel_end - panel) * sums, totals);
+  const size_t sums = product.to.gate ? 2 : 1;
+  SumPanels<Products>(product, row, RoundUp(rows, kLanes) / kLanes, panel, (panel_end - panel) * sums, totals);
   for (size_t r = 0; r < rows; r += kLanes) {
-    StoreOutputs(OutputsOf(args), row + r, HWY_MIN(kLanes, rows - r), panel, panel_end - panel,
+    StoreOutputs(product.to, row + r, HWY_MIN(kLanes, rows - r), panel, panel_end - panel,
                  {.first = totals + r / kLanes * kTotalsPerBlock,
                   .row_stride = kLanes,
                   .panel_stride = sums * kPanelTotals,
@@ -336,13 +296,15 @@ void MatMulPanelsAmx(const MatMulArgs<T>& args, size_t row, size_t rows, size_t 
 
 // Outer loop: so many rows that their activations stay in L2.
 template <class T>
-void GroupMatMulAmx(const MatMulArgs<T>& args) {
+void MultiplyGroupsAmx(const MatMulArgs<T>& args) {
+  using Products = GroupProducts<NestedScales<T>, kHasOffsets<T>, T::kGroup>;
+  const AmxProduct product = {bytes::GroupMatrixOf(args.weights, args.padded_k), args.input, OutputsOf(args)};
   const size_t step = args.gate ? kPanelsAtOnce / 2 : kPanelsAtOnce;
   SetGroupTileShapes(T::kGroup);
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {
     const size_t rows = HWY_MIN(args.row_end - row, kMatMulGroup);
     for (size_t panel = args.panel_begin; panel < args.panel_end; panel += step) {
-      MatMulPanelsAmx(args, row, rows, panel, HWY_MIN(panel + step, args.panel_end));
+      MatMulPanelsAmx<Products>(product, row, rows, panel, HWY_MIN(panel + step, args.panel_end));
     }
   }
   ReleaseTiles();

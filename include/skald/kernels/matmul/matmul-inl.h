@@ -55,8 +55,6 @@ HWY_INLINE void AddTileOfK(const T* input, const T* weights, size_t panel_stride
 // The sums of a tile of rows and panels: a SumFunction for each shape.
 template <class T>
 struct TileSum {
-  static constexpr size_t kManyRows = kTileRows;
-
   template <size_t kRows, size_t kPanels>
   static void Add(const void* matmul_args, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
     const auto& args = *static_cast<const MatMulArgs<T>*>(matmul_args);
@@ -76,6 +74,10 @@ struct TileSum {
   }
 };
 
+// A tile of so many rows and panels.
+template <class T, size_t kRows, size_t kPanels>
+inline constexpr TileShape kTileShape = {kRows, kPanels, &TileSum<T>::template Add<kRows, kPanels>};
+
 template <class T>
 void MatMul(const MatMulArgs<T>& args) {
   ClearPreparedOutput(args);
@@ -87,7 +89,11 @@ void MatMul(const MatMulArgs<T>& args) {
     if (args.rows >= kRowsForAmx && HaveAmx()) return MatMulAmx(args);
   }
 #endif
-  MultiplyOnVectors(VectorProductOf<TileSum<T>>(args));
+  static_assert(kRowBlock % kTileRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
+  VectorProduct product = VectorLoopsOf(args);
+  product.one = kTileShape<T, 1, kRowStreams>, product.one_panel = kTileShape<T, 1, 1>;
+  product.few = kTileShape<T, kFewRows, kFewStreams>, product.many = kTileShape<T, kTileRows, 1>;
+  MultiplyOnVectors(product);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -34,13 +34,17 @@ inline constexpr size_t kVectorRows = 128, kVectorTerms = 256;
 static_assert(kVectorTerms % kActivationBlock == 0);
 
 // Adds the terms [k, k_end) of a tile of rows and panels to `sums`, [rows][panels][kLanes], which begin at k = 0.
-// `args` points to the MatMulArgs of the type of weights that the function is for.
+// `args` points to what the function was made for, the MatMulArgs of a type of weights as a rule.
 using SumFunction = void (*)(const void* args, size_t row, size_t panel, size_t k, size_t k_end, float* sums);
+
+// Makes the terms [k, k_end) of one panel ready for many rows.
+using ExpandFunction = void (*)(const void* args, size_t panel, size_t k, size_t k_end);
 
 // A tile of rows and panels that are summed in registers.
 struct TileShape {
   size_t rows, panels;
   SumFunction sum;
+  bool is_expanded = false;  // sums what VectorProduct::expand left
 };
 
 // A multiplication by weights of any type, and the tiles for one row, for few rows and for many.
@@ -49,13 +53,14 @@ struct VectorProduct {
   MatMulOutputs to;
   size_t padded_k, row_begin, row_end, panel_begin, panel_end;
   TileShape one, one_panel, few, many;
+  size_t few_limit = kFewRows;  // so many rows are few
+  bool by_block = false;        // tiles sum kVectorTerms terms at a time, even for one row
+  ExpandFunction expand = nullptr;
 };
 
-// Returns the multiplication by the sums of Sum<kRows, kPanels>().
-template <class Sum, class T>
-HWY_INLINE VectorProduct VectorProductOf(const MatMulArgs<T>& args) {
-  constexpr size_t kManyRows = Sum::kManyRows;
-  static_assert(kRowBlock % kManyRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
+// Returns a multiplication, all but its tiles.
+template <class T>
+HWY_INLINE VectorProduct VectorLoopsOf(const MatMulArgs<T>& args) {
   return {.args = &args,
           .to = OutputsOf(args),
           .padded_k = args.padded_k,
@@ -63,20 +68,21 @@ HWY_INLINE VectorProduct VectorProductOf(const MatMulArgs<T>& args) {
           .row_end = args.row_end,
           .panel_begin = args.panel_begin,
           .panel_end = args.panel_end,
-          .one = {1, kRowStreams, &Sum::template Add<1, kRowStreams>},
-          .one_panel = {1, 1, &Sum::template Add<1, 1>},
-          .few = {kFewRows, kFewStreams, &Sum::template Add<kFewRows, kFewStreams>},
-          .many = {kManyRows, 1, &Sum::template Add<kManyRows, 1>}};
+          .one = {},
+          .one_panel = {},
+          .few = {},
+          .many = {}};
 }
 
 // Sums rows [row, row_end) by a tile's panels; what a tile finds below the last row becomes sums that nobody reads.
 inline void SumRows(const VectorProduct& product, const TileShape& tile, size_t row, size_t row_end, size_t panel,
                     float* sums) {
-  const size_t terms = tile.rows == 1 ? product.padded_k : kVectorTerms;
+  const size_t terms = tile.rows == 1 && !product.by_block ? product.padded_k : kVectorTerms;
   for (size_t k = 0; k < product.padded_k; k += terms) {
+    const size_t k_end = HWY_MIN(k + terms, product.padded_k);
+    if (tile.is_expanded) product.expand(product.args, panel, k, k_end);
     for (size_t r = row; r < row_end; r += tile.rows) {
-      tile.sum(product.args, r, panel, k, HWY_MIN(k + terms, product.padded_k),
-               sums + (r - row) * tile.panels * kLanes);
+      tile.sum(product.args, r, panel, k, k_end, sums + (r - row) * tile.panels * kLanes);
     }
   }
 }
@@ -105,7 +111,7 @@ inline void MultiplyOnVectors(const VectorProduct& product) {
     const size_t whole = panel + panels / kRowStreams * kRowStreams;
     MultiplyRows(product, product.one, 0, 1, panel, whole);
     MultiplyRows(product, product.one_panel, 0, 1, whole, panel_end);
-  } else if (product.to.rows <= kFewRows && panels >= kFewStreams) {
+  } else if (product.to.rows <= product.few_limit && panels >= product.few.panels) {
     MultiplyRows(product, product.few, product.row_begin, product.row_end, panel, panel_end);
   } else {
     for (size_t row = product.row_begin; row < product.row_end; row += kVectorRows) {
