@@ -36,9 +36,13 @@ namespace skald {
 template <int64_t kTargets>
 template <class T>
 void Kernels<kTargets>::Prepare(const PrepareArgs<T>& args) {
-  SKALD_SHARE_ALL
-  HWY_EXPORT_T(PrepareTable, Prepare<T>);
-  HWY_DYNAMIC_DISPATCH_T(PrepareTable)(args);
+  if constexpr (kIsGrouped<T> && !std::is_same_v<T, Q8_0>) {  // activations are quantised alike for all types
+    Prepare<Q8_0>({args.input, args.input_stride, args.output, args.rows, args.cols, args.row_begin, args.row_end});
+  } else {
+    SKALD_SHARE_ALL
+    HWY_EXPORT_T(PrepareTable, Prepare<T>);
+    HWY_DYNAMIC_DISPATCH_T(PrepareTable)(args);
+  }
 }
 
 template <int64_t kTargets>

@@ -31,9 +31,6 @@ namespace HWY_NAMESPACE {
 template <class T>
 inline constexpr bool kCodesLieExpanded = kCodesOf<T> == Codes::kLarge;
 
-// Whether rows are few or many makes no difference: processors with nothing newer are too rare for more code.
-inline constexpr bool kExpandsAlways = kPairsOfBytes && NumParts() == 4;
-
 // Up to so many rows, expanding costs more than it saves.
 template <class T>
 inline constexpr size_t kFewForPacks = NumParts() == 1   ? 16
@@ -91,8 +88,7 @@ void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
   loops.args = &product, loops.by_block = true;
   loops.expand = &ExpandPanel;
   if constexpr (kExpandsAlways) {
-    loops.one = loops.one_panel = {1, 1, kExpanded<T, 1>, true};
-    loops.few = loops.many = {kManyRows, 1, kExpanded<T, kManyRows>, true};
+    loops.one = loops.one_panel = loops.few = loops.many = {1, 1, kExpanded<T, 1>, true};
   } else {
     loops.one = loops.one_panel = {1, 1, &SumPacks<T, 1>};
     loops.few = {kFewRows, 1, &SumPacks<T, kFewRows>};

@@ -185,10 +185,14 @@ struct PanelBlock {
   alignas(kAlignment) float scale[kLanes], minimum[kLanes];
 };
 
+// Whether blocks are expanded for few rows as well: processors with nothing newer than SSE are too rare for more code.
+inline constexpr bool kExpandsAlways = kPairsOfBytes && NumParts() == 4;
+
 // A PanelBlock of a type with groups of so many rows of codes, and what else PackBlock says of it.
 template <size_t kGroupRows, size_t kFittingRows, bool kOffsets>
 struct ExpandedBlock {
-  static constexpr size_t group_rows = kGroupRows, fitting_rows = kFittingRows, kUnrolledRows = fitting_rows;
+  static constexpr size_t group_rows = kGroupRows, fitting_rows = kFittingRows;
+  static constexpr size_t kUnrolledRows = kExpandsAlways ? 2 : fitting_rows;
   static constexpr bool has_offsets = kOffsets;
 
   HWY_INLINE explicit ExpandedBlock(const PanelBlock& panel_block)
@@ -254,8 +258,8 @@ HWY_INLINE GroupMatrix GroupMatrixOf(const T* weights, size_t padded_k) {
   return {reinterpret_cast<const std::byte*>(weights), padded_k, T::kTerms, sizeof(T), &Expand<T>};
 }
 
-// Where what is here and multiplication on vectors are compiled: AVX3_ZEN4 and AVX3_SPR have nothing for bytes that
-// AVX3_DL has not, but for AMX.
+// Where AVX3_SPR takes what is here and multiplication on vectors from: it has nothing for bytes that AVX3_ZEN4 has not,
+// but for AMX.
 #if HWY_TARGET == HWY_AVX3_SPR && (HWY_TARGETS & HWY_AVX3_ZEN4) && HWY_STATIC_TARGET != HWY_AVX3_ZEN4
 namespace bytes = skald::N_AVX3_ZEN4;
 #else
