@@ -258,8 +258,8 @@ HWY_INLINE GroupMatrix GroupMatrixOf(const T* weights, size_t padded_k) {
   return {reinterpret_cast<const std::byte*>(weights), padded_k, T::kTerms, sizeof(T), &Expand<T>};
 }
 
-// Where AVX3_SPR takes what is here and multiplication on vectors from: it has nothing for bytes that AVX3_ZEN4 has not,
-// but for AMX.
+// Where AVX3_SPR takes what is here and multiplication on vectors from: it has nothing for bytes that AVX3_ZEN4 has
+// not, but for AMX.
 #if HWY_TARGET == HWY_AVX3_SPR && (HWY_TARGETS & HWY_AVX3_ZEN4) && HWY_STATIC_TARGET != HWY_AVX3_ZEN4
 namespace bytes = skald::N_AVX3_ZEN4;
 #else
