@@ -44,6 +44,8 @@ TEST_CASE("a model known by its config.json alone computes the bits that its Con
   CheckFamily<GoldenMistral>("mistral");
   CheckFamily<GoldenQwen2>("qwen2");
   CheckFamily<GoldenQwen3>("qwen3");
+  CheckFamily<GoldenQwen3Moe>("qwen3_moe");
+  CheckFamily<GoldenMixtral>("mixtral");
   CheckFamily<GoldenGemma>("gemma");
   CheckFamily<GoldenGemma2>("gemma2");
   CheckFamily<GoldenGemma3>("gemma3");

@@ -118,6 +118,12 @@ TEST_CASE("Llama with RoPE scaling agrees with Hugging Face") { CheckFolder<Gold
 TEST_CASE("Mistral with its window agrees with Hugging Face") { CheckFolder<GoldenMistral>("mistral"); }
 TEST_CASE("Qwen 2 with biases agrees with Hugging Face") { CheckFolder<GoldenQwen2>("qwen2"); }
 TEST_CASE("Qwen 3 with head norms agrees with Hugging Face") { CheckFolder<GoldenQwen3>("qwen3"); }
+TEST_CASE("Qwen 3 with experts and a dense layer agrees with Hugging Face") {
+  CheckFolder<GoldenQwen3Moe>("qwen3_moe");
+  CheckCheckpoint<GoldenQwen3MoeUnnormalized>("qwen3_moe/model.safetensors",
+                                              "qwen3_moe/golden.norm_topk_false.safetensors");
+}
+TEST_CASE("Mixtral agrees with Hugging Face") { CheckFolder<GoldenMixtral>("mixtral"); }
 TEST_CASE("Gemma agrees with Hugging Face") { CheckFolder<GoldenGemma>("gemma"); }
 TEST_CASE("Gemma 2 with softcaps agrees with Hugging Face") { CheckFolder<GoldenGemma2>("gemma2"); }
 TEST_CASE("Gemma 3 with two RoPE bases agrees with Hugging Face") { CheckFolder<GoldenGemma3>("gemma3"); }

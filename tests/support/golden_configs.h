@@ -6,6 +6,7 @@
 #ifndef SKALD_TESTS_SUPPORT_GOLDEN_CONFIGS_H_
 #define SKALD_TESTS_SUPPORT_GOLDEN_CONFIGS_H_
 
+#include <array>
 #include <string_view>
 
 #include "skald/configs/families/gemma.h"
@@ -15,8 +16,10 @@
 #include "skald/configs/families/mamba.h"
 #include "skald/configs/families/mamba2.h"
 #include "skald/configs/families/mistral.h"
+#include "skald/configs/families/mixtral.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
+#include "skald/configs/families/qwen3_moe.h"
 #include "skald/configs/families/recurrent_gemma.h"
 #include "skald/configs/form/layer.h"
 
@@ -64,6 +67,31 @@ struct GoldenQwen3 : Qwen3Family {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+// Experts, a dense layer, experts.
+struct GoldenQwen3Moe : Qwen3MoeFamily {
+  static constexpr std::string_view kName = "golden-qwen3-moe";
+  static constexpr int kModelDim = 56, kFeedForwardDim = 72, kVocabSize = 264;
+  static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 20;
+  static constexpr auto kLayers = RepeatLayers<3>({LayerKind::kFullAttention});
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 9, .chosen = 3, .width = 20};
+  static constexpr std::array kDenseLayers = {1};
+  static constexpr RopeSpec kRope = {.base = 1000000.0};
+  static constexpr bool kTiedEmbeddings = false;
+};
+
+struct GoldenQwen3MoeUnnormalized : GoldenQwen3Moe {
+  static constexpr std::string_view kName = "golden-qwen3-moe-unnormalized";
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 9, .chosen = 3, .width = 20, .normalized = false};
+};
+
+struct GoldenMixtral : MixtralFamily {
+  static constexpr std::string_view kName = "golden-mixtral";
+  static constexpr int kModelDim = 60, kVocabSize = 260;
+  static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 10;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 8, .chosen = 2, .width = 44};
+  static constexpr RopeSpec kRope = {.base = 1000000.0};
+};
 struct GoldenGemma : GemmaFamily {
   static constexpr std::string_view kName = "golden-gemma";
   static constexpr int kModelDim = 64, kFeedForwardDim = 76, kVocabSize = 288;

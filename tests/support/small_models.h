@@ -6,6 +6,7 @@
 #define SKALD_TESTS_SUPPORT_SMALL_MODELS_H_
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -70,8 +71,20 @@ struct AllBiases : LlamaFamily {
   static constexpr bool kTiedEmbeddings = false;
 };
 
+// Experts, a dense layer, experts.
+struct Mixture : LlamaFamily {
+  static constexpr std::string_view kName = "mixture";
+  static constexpr int kModelDim = 52, kFeedForwardDim = 70, kVocabSize = 90;
+  static constexpr int kHeads = 3, kKVHeads = 1, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<3>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 7, .chosen = 3, .width = 32};
+  static constexpr std::array kDenseLayers = {1};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
 // For TEST_CASE_TEMPLATE: a model of each kind of cache, norm and feed-forward layer, types of a user's own among them.
-#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2, AllBiases, OwnTypes
+#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/sampling/portable_exp.h"
+#include "skald/base/numbers/portable_exp.h"
 
 namespace skald {
 

@@ -15,9 +15,9 @@
 #include <span>
 #include <vector>
 
+#include "skald/base/numbers/portable_exp.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/sampling/candidates.h"
-#include "skald/sampling/portable_exp.h"
 
 namespace skald {
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <set>
@@ -94,6 +95,7 @@ class LoadPlan {
     size_t cols;
     std::vector<const TensorView*> tensors;
     std::vector<size_t> head_dims;  // of each tensor; see Part
+    std::optional<DType> dtype;
     const WeightPacker* packer = nullptr;
   };
   struct TransposedStep {
@@ -107,10 +109,9 @@ class LoadPlan {
   };
 
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
-    MatrixStep step{parameter.target, parameter.cols, {}, {}};
+    MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype};
     for (const Part& part : parameter.parts) {
-      const uint64_t shape[] = {part.rows, parameter.cols};
-      step.tensors.push_back(Require(names_.NameOf(part.name, layer), shape, /*takes_groups=*/true));
+      step.tensors.push_back(RequirePart(part, parameter.cols, layer));
       step.head_dims.push_back(part.head_dim);
     }
     matrices_.push_back(std::move(step));
@@ -147,7 +148,7 @@ class LoadPlan {
   // Finds how a matrix is packed once its tensors are known.
   void ChoosePacker(MatrixStep& step) {
     if (!status_) return;
-    const DType type = PackedType(step.tensors, of_floats_);
+    const DType type = step.dtype ? *step.dtype : PackedType(step.tensors, of_floats_);
     step.packer = FindWeightPacker(packers_, type);
     if (step.packer != nullptr) return;
     Complain(ErrorCode::kUnsupported, Concat({step.tensors.front()->name, ": would be packed as ", NameOf(type),
@@ -178,6 +179,40 @@ class LoadPlan {
     }
     bytes_total_ += tensor->bytes.size();
     return tensor;
+  }
+
+  // Returns the tensor of a part of a matrix as Require does; where those of all experts are stacked, one expert's.
+  const TensorView* RequirePart(const Part& part, size_t cols, std::optional<size_t> layer) {
+    std::string name = SpelledName(part.name, layer);
+    const size_t number = name.find('#');
+    if (part.expert && number == name.npos) return RequireStacked(name, part, cols);
+    if (part.expert) name.replace(number, 1, std::to_string(part.expert->index));
+    const uint64_t shape[] = {part.rows, cols};
+    return Require(name, shape, /*takes_groups=*/true);
+  }
+
+  const TensorView* RequireStacked(const std::string& name, const Part& part, size_t cols) {
+    const uint64_t shape[] = {part.expert->count, part.rows, cols};
+    const TensorView* const stacked = Require(name, shape, /*takes_groups=*/true);
+    if (stacked == nullptr || !status_) return stacked;
+    const size_t bytes = stacked->bytes.size() / part.expert->count;
+    bytes_total_ -= stacked->bytes.size() - bytes;
+    TensorView& slice = slices_.emplace_back(*stacked);
+    slice.shape = stacked->shape.subspan(1);
+    slice.bytes = stacked->bytes.subspan(part.expert->index * bytes, bytes);
+    return &slice;
+  }
+
+  // Returns the spelling of a name that the checkpoint has, else the first.
+  std::string SpelledName(std::string_view name, std::optional<size_t> layer) const {
+    if (!layer) return names_.NameOf(name, layer);
+    std::vector<std::string> spellings = names_.SpellingsOf(name, *layer);
+    const auto is_there = [&](std::string spelling) {
+      if (const size_t number = spelling.find('#'); number != spelling.npos) spelling.replace(number, 1, "0");
+      return checkpoint_.Find(spelling) != nullptr;
+    };
+    const auto found = std::ranges::find_if(spellings, is_there);
+    return std::move(found == spellings.end() ? spellings.front() : *found);
   }
 
   void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress) {
@@ -260,6 +295,7 @@ class LoadPlan {
   const DType of_floats_;
   const std::span<const WeightPacker> packers_;
   std::set<std::string_view> used_;
+  std::deque<TensorView> slices_;  // of stacked tensors
   std::vector<MatrixStep> matrices_;
   std::vector<TransposedStep> transposed_;
   std::vector<VectorStep> vectors_;

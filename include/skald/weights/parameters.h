@@ -18,9 +18,15 @@
 #include <vector>
 
 #include "skald/base/message.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
+
+// Which of a number of experts a tensor belongs to. Checkpoints hold a tensor for each, or all of them stacked in one.
+struct ExpertIndex {
+  size_t index, count;
+};
 
 // A tensor by its name and its number of rows: outputs of a matrix, or elements of a vector. Names are those of the
 // Llama lineage; tensor_names.h translates them.
@@ -28,6 +34,7 @@ struct Part {
   std::string name;
   size_t rows;
   size_t head_dim = 0;  // rows of each head, if RoPE turns them
+  std::optional<ExpertIndex> expert = {};
 };
 
 // A tensor of floats with any number of axes.
@@ -49,6 +56,7 @@ struct MatrixParameter {
   Matrix* target;
   size_t cols;
   std::vector<Part> parts;
+  std::optional<DType> dtype = {};  // packed so, whatever the rest is
 
   size_t rows() const {
     size_t sum = 0;
@@ -100,8 +108,8 @@ class ParameterList {
   // Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
-  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts) {
-    Add(MatrixParameter{&target, cols, std::move(parts)});
+  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {}) {
+    Add(MatrixParameter{&target, cols, std::move(parts), dtype});
   }
   // Makes room for as many matrices.
   void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts) {

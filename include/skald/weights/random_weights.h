@@ -56,12 +56,12 @@ class RandomParameters {
   RandomParameters(uint64_t seed, DType dtype) : seed_(seed << 32), dtype_(dtype) {}
 
   void operator()(const MatrixParameter& parameter) {
-    *parameter.target = MakeMatrix(parameter.rows(), parameter.cols);
+    *parameter.target = MakeMatrix(parameter.rows(), parameter.cols, parameter.dtype.value_or(dtype_));
   }
   void operator()(const BlocksParameter& parameter) {
     Matrix* target = parameter.targets->data();
     for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) *target++ = MakeMatrix(part.rows, parameter.cols);
+      for (size_t i = 0; i < parameter.count; ++i) *target++ = MakeMatrix(part.rows, parameter.cols, dtype_);
     }
   }
   void operator()(const VectorParameter& parameter) {
@@ -73,9 +73,9 @@ class RandomParameters {
   }
 
  private:
-  Matrix MakeMatrix(size_t rows, size_t cols) {
-    Matrix matrix(rows, cols, dtype_);
-    VisitWeightType(dtype_, [&]<class T>() { FillMatrix<T>(++seed_, matrix); });
+  Matrix MakeMatrix(size_t rows, size_t cols, DType dtype) {
+    Matrix matrix(rows, cols, dtype);
+    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(++seed_, matrix); });
     return matrix;
   }
 

@@ -13,7 +13,8 @@
 //   the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints. kNorm, a LayerNorm or a
 //   norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
 // With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
-//   Or kFeedForward, a layer of any type: FeedForward, which has no gate, or one of your own.
+//   Or kFeedForward, a layer of any type: FeedForward, which has no gate, MixtureOfExperts, or one of your own; and
+//   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same.
 // With attention layers: kHeads, kKVHeads, kHeadDim, kRope; with sliding ones kWindow. Optional: kSlidingRope,
 //   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
@@ -108,6 +109,8 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kRoundEmbeddingScale; }) a.rounded_embedding_scale = C::kRoundEmbeddingScale;
   if constexpr (requires { C::kFeedForwardDim; }) a.feed_forward_dim = C::kFeedForwardDim;
   if constexpr (requires { C::kFeedForward; }) a.feed_forward.emplace(C::kFeedForward);
+  if constexpr (requires { C::kDenseLayers; })
+    a.dense_layers.assign(std::begin(C::kDenseLayers), std::end(C::kDenseLayers));
   if constexpr (requires { C::kActivation; }) a.activation = C::kActivation;
   if constexpr (requires { C::kFeedForwardBias; }) a.feed_forward_bias = C::kFeedForwardBias;
 }
@@ -220,8 +223,9 @@ constexpr void CheckMembers() {
       !requires { C::kFeedForwardDim; } || requires { C::kActivation; },
       "A Config with kFeedForwardDim must give kActivation.");
   static_assert(
-      !requires { C::kFeedForwardDim; } || !requires { C::kFeedForward; },
-      "A Config must give kFeedForwardDim, for gated feed-forward layers, or kFeedForward, but not both.");
+      !requires { C::kFeedForwardDim; } || !requires { C::kFeedForward; } || requires { C::kDenseLayers; },
+      "A Config must give kFeedForwardDim, for gated feed-forward layers, or kFeedForward, and both with "
+      "kDenseLayers.");
   static_assert(
       !requires { C::kUnitOffsetNorms; } || !requires { C::kNorm; },
       "kUnitOffsetNorms is of RMSNorm and would be ignored beside kNorm.");

@@ -7,6 +7,7 @@
 #ifndef SKALD_CONFIGS_FORM_SHORT_FORM_H_
 #define SKALD_CONFIGS_FORM_SHORT_FORM_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,6 +35,7 @@ struct ShortForm {
   int model_dim = 0;
   int feed_forward_dim = 0;                    // 0: layers are mixers alone, as in Mamba
   std::optional<LayerSpec> feed_forward = {};  // the feed-forward layers, of another type than GatedFeedForward
+  std::vector<uint32_t> dense_layers = {};     // that are GatedFeedForward all the same
   int vocab_size = 0;
   int heads = 0;
   int kv_heads = 0;
@@ -74,8 +76,9 @@ constexpr NormSpec NormOf(const ShortForm& a) {
   return RmsNormOf(a);
 }
 
-constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a) {
-  if (a.feed_forward || a.feed_forward_dim == 0) return a.feed_forward;
+constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a, uint32_t layer) {
+  const bool is_dense = std::ranges::find(a.dense_layers, layer) != a.dense_layers.end();
+  if ((a.feed_forward && !is_dense) || a.feed_forward_dim == 0) return a.feed_forward;
   return GatedFeedForward{.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias};
 }
 
@@ -127,7 +130,6 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
 // has one.
 constexpr ModelSpec Expand(const ShortForm& a) {
   const NormSpec norm = internal::NormOf(a);
-  const std::optional<LayerSpec> feed_forward_layer = internal::FeedForwardLayerOf(a);
   std::optional<NormSpec> post_norm;
   if (a.post_norms) post_norm = norm;
   const EmbeddingScale root = a.rounded_embedding_scale ? EmbeddingScale::kRoundedSqrt : EmbeddingScale::kSqrt;
@@ -141,6 +143,7 @@ constexpr ModelSpec Expand(const ShortForm& a) {
     Block mixer = {.number = i, .norm = norm, .post_norm = post_norm};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
     spec.blocks.push_back(mixer);
+    const std::optional<LayerSpec> feed_forward_layer = internal::FeedForwardLayerOf(a, i);
     if (!feed_forward_layer) continue;
     Block feed_forward = {.number = i,
                           .norm = norm,

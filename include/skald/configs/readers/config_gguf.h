@@ -12,9 +12,11 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skald/base/json/json_fields.h"
@@ -25,6 +27,7 @@
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_transformer.h"
+#include "skald/configs/readers/experts.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald {
@@ -100,9 +103,6 @@ inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyR
 // Refuses what would change the logits and has no place in a ShortForm.
 inline void RefuseUnsupportedGguf(const JsonFields& fields, int head_dim) {
   fields.Expect("attention.value_length", head_dim);
-  if (fields.Integer("expert_count", 0, kMaxLayers, 0) != 0) {
-    fields.Unsupported("expert_count", *fields.Find("expert_count"), "0");
-  }
 }
 
 // Returns the query_pre_scale of that of the Configs which has the sizes of `a`.
@@ -156,6 +156,7 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
   a.tied_embeddings = !facts.has_head;
+  ReadGgufExperts(fields, family.experts, a);
   return a;
 }
 
@@ -168,9 +169,38 @@ inline std::vector<ShortForm> WithMistral(const ShortForm& llama) {
   return {llama, mistral, sliding};
 }
 
-// Returns the model_type of the family that GGUF files call `name`.
-inline std::string_view GgufModelType(std::string_view name) {
-  return name == "gemma3" ? Gemma3Family::kModelType : name;
+// What GGUF files call a family, where it is not as its model_type. Mixtral is Llama with experts there.
+inline constexpr std::pair<std::string_view, std::string_view> kGgufArchitectures[] = {
+    {Gemma3Family::kModelType, "gemma3"},
+    {Qwen3MoeFamily::kModelType, "qwen3moe"},
+    {MixtralFamily::kModelType, "llama"},
+    {MistralFamily::kModelType, "llama"}};
+
+inline std::string_view GgufArchitecture(std::string_view model_type) {
+  const auto found = std::ranges::find(kGgufArchitectures, model_type, [](const auto& pair) { return pair.first; });
+  return found == std::end(kGgufArchitectures) ? model_type : found->second;
+}
+
+// Returns those of all families, for people.
+inline std::string GgufArchitectures(std::span<const FamilyRules> families) {
+  std::set<std::string_view> told;
+  std::string text;
+  for (const FamilyRules& family : families) {
+    const std::string_view architecture = GgufArchitecture(family.implied.model_type);
+    if (told.insert(architecture).second) text.append(text.empty() ? "" : ", ").append(architecture);
+  }
+  return text;
+}
+
+// Returns the family of a model of this architecture, or null.
+inline const FamilyRules* GgufFamily(std::span<const FamilyRules> families, std::string_view architecture,
+                                     bool has_experts) {
+  for (const FamilyRules& family : families) {
+    const std::string_view type = family.implied.model_type;
+    if (type == MistralFamily::kModelType || GgufArchitecture(type) != architecture) continue;
+    if (architecture != "llama" || has_experts == (family.experts != ExpertRule::kNone)) return &family;
+  }
+  return nullptr;
 }
 
 }  // namespace internal
@@ -189,20 +219,15 @@ inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json&
     const internal::JsonGuard guard(of_model);
     internal::AddFieldsBehind(metadata, name + ".", of_model);
     const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
+    const std::vector<internal::FamilyRules> families = internal::TransformerFamilies();
+    const bool has_experts = fields.Integer("expert_count", 0, internal::kMaxExperts, 0) > 0;
+    const internal::FamilyRules* const family = internal::GgufFamily(families, name, has_experts);
     std::optional<ShortForm> read;
-    std::string supported;
-    for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-      const std::string type(family.implied.model_type);
-      if (type == MistralFamily::kModelType) continue;
-      supported += (supported.empty() ? "" : ", ") + (type == Gemma3Family::kModelType ? "gemma3" : type);
-      if (!error && type == internal::GgufModelType(name)) {
-        read = internal::ReadGgufModel(fields, family, facts);
-      }
-    }
-    if (!read) whole.Unsupported("general.architecture", name, supported);
+    if (!error && family != nullptr) read = internal::ReadGgufModel(fields, *family, facts);
+    if (!read) whole.Unsupported("general.architecture", name, internal::GgufArchitectures(families));
     if (error) return Fail(error->code, "metadata: " + error->message);
     std::vector<DescribedModel> models;
-    const bool may_be_mistral = name == LlamaFamily::kModelType;
+    const bool may_be_mistral = read->model_type == LlamaFamily::kModelType;
     for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
       models.push_back({form.model_type, Expand(form)});
     }

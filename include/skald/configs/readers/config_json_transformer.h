@@ -19,12 +19,15 @@
 #include "skald/configs/families/gemma3.h"
 #include "skald/configs/families/llama.h"
 #include "skald/configs/families/mistral.h"
+#include "skald/configs/families/mixtral.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
+#include "skald/configs/families/qwen3_moe.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_rope.h"
+#include "skald/configs/readers/experts.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -32,9 +35,10 @@ namespace skald::internal {
 // Which layers are sliding where "layer_types" does not say.
 enum class LayerRule {
   kNone,
-  kAll,        // unless "sliding_window" is null; where it is absent it is 4096
-  kUpper,      // those from "max_window_layers" on, if "use_sliding_window" is true
-  kAllButNth,  // all but each nth
+  kAll,         // unless "sliding_window" is null; where it is absent it is 4096
+  kAllIfGiven,  // where "sliding_window" is there and not null
+  kUpper,       // those from "max_window_layers" on, if "use_sliding_window" is true
+  kAllButNth,   // all but each nth
 };
 
 // What a model_type implies, and assumes where config.json is silent.
@@ -47,6 +51,7 @@ struct FamilyRules {
   // Which biases the file decides on; others are as implied.
   bool reads_attention_bias = false;     // of all four projections
   bool reads_feed_forward_bias = false;  // of all three
+  ExpertRule experts = ExpertRule::kNone;
 };
 
 // Sources: configuration_*.py in the folders of src/transformers/models that have the model_type's name,
@@ -58,11 +63,16 @@ inline std::vector<FamilyRules> TransformerFamilies() {
        .reads_attention_bias = true,
        .reads_feed_forward_bias = true},
       {.implied = ShortFormOf<MistralFamily>(), .layers = LayerRule::kAll},
+      {.implied = ShortFormOf<MixtralFamily>(), .layers = LayerRule::kAllIfGiven, .experts = ExpertRule::kEveryLayer},
       {.implied = ShortFormOf<Qwen2Family>(), .layers = LayerRule::kUpper},
       {.implied = ShortFormOf<Qwen3Family>(),
        .layers = LayerRule::kUpper,
        .head_dim = 128,
        .reads_attention_bias = true},
+      {.implied = ShortFormOf<Qwen3MoeFamily>(),
+       .layers = LayerRule::kUpper,
+       .reads_attention_bias = true,
+       .experts = ExpertRule::kSomeLayers},
       {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true},
       {.implied = ShortFormOf<Gemma2Family>(),
        .layers = LayerRule::kAllButNth,
@@ -112,6 +122,8 @@ inline std::vector<LayerKind> DeriveLayerTypes(const JsonFields& fields, const F
   if (family.layers == LayerRule::kAll) {
     const bool window = fields.Find("sliding_window") != nullptr || !fields.Contains("sliding_window");
     if (window) first_sliding = 0;
+  } else if (family.layers == LayerRule::kAllIfGiven) {
+    if (fields.Find("sliding_window") != nullptr) first_sliding = 0;
   } else if (family.layers == LayerRule::kUpper) {
     const bool window = fields.Find("sliding_window") != nullptr && fields.Flag("use_sliding_window", false);
     if (window) first_sliding = static_cast<size_t>(fields.Integer("max_window_layers", 0, kMaxLayers));
@@ -185,6 +197,7 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
   ReadBiases(fields, family, a);
+  ReadJsonExperts(fields, family.experts, a);
   return a;
 }
 

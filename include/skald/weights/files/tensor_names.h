@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "skald/base/message.h"
 #include "skald/weights/files/checkpoint.h"
@@ -29,7 +30,20 @@ struct Renaming {
 // feed-forward layer of models that have no others; and of models with a norm behind each too, these are
 // "post_attention_layernorm", "pre_feedforward_layernorm" and "post_feedforward_layernorm". (Checkpoints call two of
 // them post_attention_layernorm.)
-inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."}};
+//
+// "mlp.gate" is the router of a mixture of experts and "mlp.experts.gate_proj" the gate projection of one of them: "#"
+// stands for its number, and where there is none the tensors of all experts are stacked in one. A name that stands here
+// twice has two spellings.
+inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
+                                           {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
+                                           {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
+                                           {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."},
+                                           {"mlp.gate.", "mlp.gate."},
+                                           // as Mixtral spells them
+                                           {"mlp.experts.gate_proj.", "block_sparse_moe.experts.#.w1."},
+                                           {"mlp.experts.up_proj.", "block_sparse_moe.experts.#.w3."},
+                                           {"mlp.experts.down_proj.", "block_sparse_moe.experts.#.w2."},
+                                           {"mlp.gate.", "block_sparse_moe.gate."}};
 inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
                                                     {"feed_forward_norm.", "channel_pre_norm."},
                                                     {"self_attn.", "temporal_block."},
@@ -46,6 +60,10 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"self_attn.o_proj.", "attn_output."},
                                           {"self_attn.q_norm.", "attn_q_norm."},
                                           {"self_attn.k_norm.", "attn_k_norm."},
+                                          {"mlp.gate.", "ffn_gate_inp."},
+                                          {"mlp.experts.gate_proj.", "ffn_gate_exps."},
+                                          {"mlp.experts.up_proj.", "ffn_up_exps."},
+                                          {"mlp.experts.down_proj.", "ffn_down_exps."},
                                           {"mlp.gate_proj.", "ffn_gate."},
                                           {"mlp.up_proj.", "ffn_up."},
                                           {"mlp.down_proj.", "ffn_down."}};
@@ -63,24 +81,30 @@ struct TensorNames {
   // Norms that multiply by one plus their parameter are stored with the one added.
   bool norms_with_offset = false;
 
-  // Returns what this family calls `name`, of a layer or of none.
+  // Returns what this family calls `name`, of a layer or of none, with "#" for the number of an expert.
   std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
-    if (layer) return Concat({body, layers, std::to_string(*layer), ".", Renamed(name)});
+    if (layer) return SpellingsOf(name, *layer).front();
     if (name == "embed_tokens.weight") return Concat({body, embedding});
     if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
     return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
   }
 
+  // Returns all that members of this family call `name` of a layer, at least one.
+  std::vector<std::string> SpellingsOf(std::string_view name, size_t layer) const {
+    const auto of_layer = [&](std::string_view in_layer, std::string_view rest) {
+      return Concat({body, layers, std::to_string(layer), ".", in_layer, rest});
+    };
+    std::vector<std::string> spellings;
+    for (const Renaming& renaming : renamings) {
+      if (!name.starts_with(renaming.ours)) continue;
+      spellings.push_back(of_layer(renaming.theirs, name.substr(renaming.ours.size())));
+    }
+    if (spellings.empty()) spellings.push_back(of_layer(name, ""));
+    return spellings;
+  }
+
   // True when this tensor belongs to the language model, so that a spec has to account for it.
   bool Covers(std::string_view name) const { return name.starts_with(body) || name.starts_with(head); }
-
- private:
-  std::string Renamed(std::string_view name) const {
-    for (const Renaming& renaming : renamings) {
-      if (name.starts_with(renaming.ours)) return Concat({renaming.theirs, name.substr(renaming.ours.size())});
-    }
-    return std::string(name);
-  }
 };
 
 inline constexpr std::array kTensorNames = {

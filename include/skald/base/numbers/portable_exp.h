@@ -5,8 +5,8 @@
 // uses only double additions and multiplications in a fixed order (under -ffp-contract=off and the
 // default rounding to nearest). Pure; safe for concurrent calls.
 
-#ifndef SKALD_SAMPLING_PORTABLE_EXP_H_
-#define SKALD_SAMPLING_PORTABLE_EXP_H_
+#ifndef SKALD_BASE_NUMBERS_PORTABLE_EXP_H_
+#define SKALD_BASE_NUMBERS_PORTABLE_EXP_H_
 
 #include <bit>
 #include <cstdint>
@@ -55,4 +55,4 @@ constexpr double PortableExp(double x) {
 
 }  // namespace skald
 
-#endif  // SKALD_SAMPLING_PORTABLE_EXP_H_
+#endif  // SKALD_BASE_NUMBERS_PORTABLE_EXP_H_
