@@ -272,7 +272,8 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": 7})", ErrorCode::kDataLoss, "model_type must be a string, but is 7"},
       {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
-       "model_type is \"rwkv\"; what Skald supports is llama, mistral, qwen2, qwen3, gemma, gemma2, "
+       "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, "
+       "gemma2, "
        "gemma3_text, recurrent_gemma, mamba, mamba2"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},

@@ -60,6 +60,14 @@ inline nlohmann::json TransformerJson(const ShortForm& a) {
       {"final_logit_softcapping", or_null(a.final_softcap)},
       {"tie_word_embeddings", a.tied_embeddings},
   };
+  if (const auto* experts = a.feed_forward ? a.feed_forward->As<MixtureOfExperts>() : nullptr) {
+    json["num_local_experts"] = experts->experts;
+    json["num_experts_per_tok"] = experts->chosen;
+    json["moe_intermediate_size"] = experts->width;
+    json["norm_topk_prob"] = experts->normalized;
+    json["mlp_only_layers"] = a.dense_layers;
+    if (a.feed_forward_dim == 0) json["intermediate_size"] = experts->width;
+  }
   if (a.sliding_rope) json["rope_local_base_freq"] = a.sliding_rope->base;
   return json;
 }

@@ -47,6 +47,8 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(ParameterCount<Qwen2_5_1_5B>() == 1'543'714'304);
   CHECK(ParameterCount<Qwen3_0_6B>() == 596'049'920);
   CHECK(ParameterCount<Qwen3_4B>() == 4'022'468'096);
+  CHECK(ParameterCount<Qwen3_30B_A3B>() == 30'532'122'624);
+  CHECK(ParameterCount<Mixtral_8x7B>() == 46'702'792'704);
   CHECK(ParameterCount<Gemma_2B>() == 2'506'172'416);
   CHECK(ParameterCount<Gemma_7B>() == 8'537'680'896);
   CHECK(ParameterCount<Gemma2_2B>() == 2'614'341'888);

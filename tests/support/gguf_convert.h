@@ -37,6 +37,9 @@ inline std::string GgufName(std::string name, bool has_post_norms) {
       {"self_attn.q_proj.", "attn_q."},
       {"self_attn.k_proj.", "attn_k."},
       {"self_attn.v_proj.", "attn_v."},
+      {"mlp.experts.", "block_sparse_moe.experts."},
+      {"mlp.gate.", "ffn_gate_inp."},
+      {"block_sparse_moe.gate.", "ffn_gate_inp."},
       {"mlp.gate_proj.", "ffn_gate."},
       {"mlp.up_proj.", "ffn_up."},
       {"mlp.down_proj.", "ffn_down."}};
@@ -59,6 +62,35 @@ inline std::string WithPairsAdjacent(const std::string& bytes, size_t rows, size
   return moved;
 }
 
+// The part of the feed-forward layer of an expert that a tensor is, as in "blk.0.ffn_gate_exps.weight"; empty for
+// others.
+inline std::string StackedName(const std::string& name) {
+  const size_t experts = name.find("block_sparse_moe.experts."), part = name.rfind('.', name.rfind('.') - 1);
+  if (experts == std::string::npos) return "";
+  const std::string projection = name.substr(part + 1, name.rfind('.') - part - 1);
+  const std::pair<const char*, const char*> parts[] = {{"gate_proj", "gate"}, {"w1", "gate"}, {"up_proj", "up"},
+                                                       {"w3", "up"},          {"w2", "down"}, {"down_proj", "down"}};
+  for (const auto& [from, to] : parts) {
+    if (projection == from) return name.substr(0, experts) + "ffn_" + to + "_exps.weight";
+  }
+  return "";
+}
+
+// Adds a tensor; those of experts, which follow one another by their numbers, are stacked in one.
+inline void AddConverted(NewGgufTensor tensor, std::vector<NewGgufTensor>& converted) {
+  const std::string stacked = StackedName(tensor.name);
+  if (stacked.empty()) return converted.push_back(std::move(tensor));
+  for (NewGgufTensor& other : converted) {
+    if (other.name != stacked) continue;
+    ++other.shape[0];
+    other.bytes += tensor.bytes;
+    return;
+  }
+  tensor.name = stacked;
+  tensor.shape.insert(tensor.shape.begin(), 1);
+  converted.push_back(std::move(tensor));
+}
+
 // Returns the tensors of a GGUF file for C. Those of `tensors` are F32 or BF16.
 template <ModelConfig C>
 std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, std::string_view architecture) {
@@ -76,8 +108,8 @@ std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, st
     }
     const bool is_turned = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
     if (architecture == "llama" && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], form.head_dim);
-    converted.push_back(
-        {GgufName(tensor.name, form.post_norms), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes});
+    AddConverted({GgufName(tensor.name, form.post_norms), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes},
+                 converted);
   }
   return converted;
 }

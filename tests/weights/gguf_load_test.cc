@@ -58,6 +58,8 @@ TEST_CASE("A checkpoint of each family arrives from GGUF as from safetensors") {
   CheckGolden<GoldenMistral>("mistral", "llama");
   CheckGolden<GoldenQwen2>("qwen2", "qwen2");
   CheckGolden<GoldenQwen3>("qwen3", "qwen3");
+  CheckGolden<GoldenQwen3Moe>("qwen3_moe", "qwen3moe");
+  CheckGolden<GoldenMixtral>("mixtral", "llama");
   CheckGolden<GoldenGemma>("gemma", "gemma");
   CheckGolden<GoldenGemma2>("gemma2", "gemma2");
   CheckGolden<GoldenGemma3>("gemma3", "gemma3");

@@ -4,10 +4,7 @@
 // router scores all experts, which are gated feed-forward layers, for each row; the few with the highest scores compute
 // it, and their outputs are added up with weights that are a softmax of the scores.
 //
-// Arithmetic (ARITHMETIC.md): scores by R1 in float32, whatever the type of the experts; the softmax in double, over
-// experts in ascending order, each weight rounded once; equal scores go to the lower expert. A row's output begins at
-// +0, and of the chosen experts, in ascending order, `output = output + weight * its output`, with two roundings. So no
-// row depends on what others choose.
+// Rows that chose an expert are multiplied together; no row depends on what others choose (kernels/ARITHMETIC.md).
 
 #ifndef SKALD_LAYERS_KINDS_MIXTURE_OF_EXPERTS_H_
 #define SKALD_LAYERS_KINDS_MIXTURE_OF_EXPERTS_H_
