@@ -98,7 +98,6 @@ struct Change {
 
 std::vector<Change> TransformerChanges(const json& config) {
   std::vector<Change> changes = {
-      {"intermediate_size", config["intermediate_size"].get<int>() + 8},
       {"num_attention_heads", config["num_attention_heads"].get<int>() * 5},
       {"num_key_value_heads", config["num_key_value_heads"].get<int>() * 5},
       {"head_dim", config["head_dim"].get<int>() + 2},
@@ -108,6 +107,16 @@ std::vector<Change> TransformerChanges(const json& config) {
       {"attn_logit_softcapping", 51.5},
       {"final_logit_softcapping", 31.5},
   };
+  const bool is_mixtral = config["model_type"] == "mixtral", has_experts = config.contains("num_local_experts");
+  if (!has_experts || is_mixtral || !config["mlp_only_layers"].empty()) {
+    changes.push_back({"intermediate_size", config["intermediate_size"].get<int>() + 8,
+                       is_mixtral ? "moe_intermediate_size" : "intermediate_size"});
+  }
+  if (has_experts) {
+    changes.push_back({"num_local_experts", config["num_local_experts"].get<int>() + 1, "num_experts"});
+    changes.push_back({"num_experts_per_tok", config["num_experts_per_tok"].get<int>() - 1});
+    if (!is_mixtral) changes.push_back({"moe_intermediate_size", config["moe_intermediate_size"].get<int>() + 8});
+  }
   if (!config["sliding_window"].is_null()) {
     changes.push_back({"sliding_window", config["sliding_window"].get<int>() - 1});
   }

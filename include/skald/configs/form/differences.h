@@ -24,6 +24,7 @@
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/kinds/rg_lru.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/layer_norm.h"
@@ -126,6 +127,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
 // What a layer is in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
+  if (layer.As<MixtureOfExperts>() != nullptr) return std::nullopt;
   if (const auto* attention = layer.As<Attention>()) {
     return attention->window > 0 ? "sliding_attention" : "full_attention";
   }
@@ -167,6 +169,10 @@ struct ModelFact {
 inline constexpr ModelFact kModelFacts[] = {
     {"hidden_size", [](const ModelSpec& s) { return Text(s.model_dim); }},
     {"intermediate_size", Member<GatedFeedForward, &GatedFeedForward::width>},
+    {"moe_intermediate_size", Member<MixtureOfExperts, &MixtureOfExperts::width>},
+    {"num_experts", Member<MixtureOfExperts, &MixtureOfExperts::experts>},
+    {"num_experts_per_tok", Member<MixtureOfExperts, &MixtureOfExperts::chosen>},
+    {"norm_topk_prob", Member<MixtureOfExperts, &MixtureOfExperts::normalized>},
     {"vocab_size", [](const ModelSpec& s) { return Text(s.vocab_size); }},
     {"num_hidden_layers", [](const ModelSpec& s) { return std::to_string(LayerCount(s)); }},
     {"num_attention_heads", Member<Attention, &Attention::heads>},
