@@ -46,7 +46,7 @@ TEST_CASE("a sparse file of 20 GB takes no memory") {
 }
 
 TEST_CASE("a file that claims to be empty and is not, as in /proc, is read as empty") {
-  CHECK(ReadSmallFile("/proc/self/maps", 100).value().empty());
+  CHECK(ReadSmallFile("/proc/self/limits", 100).value().empty());
 }
 
 TEST_CASE("a file is told by its first bytes, and what is no file is not waited for") {

@@ -45,14 +45,17 @@ class FloatEnvironment {
     _mm_setcsr(static_cast<unsigned>(value));
   }
 #elif HWY_ARCH_ARM_A64
-  static constexpr uint64_t kContract = uint64_t{1} << 24;  // FPCR: FZ, and zero for all else
+  // FPCR: FZ, and zero for all else. Above it FPSR: no flags raised.
+  static constexpr uint64_t kContract = uint64_t{1} << 24;
   static constexpr uint64_t kPlain = 0;
   static uint64_t Read() {
-    uint64_t value;
-    asm volatile("mrs %0, fpcr" : "=r"(value)::"memory");
-    return value;
+    uint64_t control, status;
+    asm volatile("mrs %0, fpcr\n\tmrs %1, fpsr" : "=r"(control), "=r"(status)::"memory");
+    return status << 32 | (control & 0xFFFFFFFFu);
   }
-  static void Write(uint64_t value) { asm volatile("msr fpcr, %0" ::"r"(value) : "memory"); }
+  static void Write(uint64_t value) {
+    asm volatile("msr fpcr, %0\n\tmsr fpsr, %1" ::"r"(value & 0xFFFFFFFFu), "r"(value >> 32) : "memory");
+  }
 #else
   static constexpr uint64_t kContract = 0;  // no such register known here: computes as its caller does
   static constexpr uint64_t kPlain = 0;
