@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: A Config must give kFeedForwardDim, for gated feed-forward layers, or kFeedForward, but not both.
+// expect: A Config must give kFeedForwardDim, for gated layers, or kFeedForward, and both only with kDenseLayers.
 
 #include <string_view>
 

@@ -224,8 +224,7 @@ constexpr void CheckMembers() {
       "A Config with kFeedForwardDim must give kActivation.");
   static_assert(
       !requires { C::kFeedForwardDim; } || !requires { C::kFeedForward; } || requires { C::kDenseLayers; },
-      "A Config must give kFeedForwardDim, for gated feed-forward layers, or kFeedForward, and both with "
-      "kDenseLayers.");
+      "A Config must give kFeedForwardDim, for gated layers, or kFeedForward, and both only with kDenseLayers.");
   static_assert(
       !requires { C::kUnitOffsetNorms; } || !requires { C::kNorm; },
       "kUnitOffsetNorms is of RMSNorm and would be ignored beside kNorm.");
