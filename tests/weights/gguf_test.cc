@@ -71,7 +71,8 @@ TEST_CASE("Values of all types are read") {
   values.Numbers<float>("none", 6, {}).F32("nan", std::nanf(""));
   const std::string inner = Raw(uint32_t{0}) + Raw(uint64_t{2}) + "\1\2";
   values.Add("nested", 9, Raw(uint32_t{9}) + Raw(uint64_t{2}) + inner + inner);
-  const Result<GgufContents> contents = Parse(GgufImage(values, {}));
+  const std::string image = GgufImage(values, {});  // what arrays refer to
+  const Result<GgufContents> contents = Parse(image);
   REQUIRE(contents);
   const nlohmann::json& read = contents->metadata.values;
   CHECK(read.size() == values.count());
