@@ -82,8 +82,9 @@ Result<void> ReportAll(const char* text, const std::filesystem::path& folder) {
   if (!tokenizer) return Failure(tokenizer.error());
   const auto windows = ReadWindows(text, *tokenizer);
   if (!windows) return Failure(windows.error());
-  for (const DType type :
-       {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ6_K, DType::kQ5_K, DType::kQ4_K, DType::kQ4_0}) {
+  for (const DType type : {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
+                           DType::kQ5_1, DType::kQ5_0, DType::kQ4_K, DType::kIQ4_XS, DType::kIQ4_NL, DType::kQ4_1,
+                           DType::kQ4_0, DType::kMXFP4, DType::kQ3_K, DType::kQ2_K}) {
     if (auto reported = Report(folder, type, *windows); !reported) return reported;
   }
   return {};

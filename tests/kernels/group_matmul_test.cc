@@ -5,9 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <span>
 #include <type_traits>
@@ -20,7 +23,7 @@
 #include "tests/support/kernel_data.h"
 #include "tests/support/saved_hashes.h"
 
-#define QUANTISED_TYPES Q8_0, Q4_0, Q8A, Q4_K, Q5_K, Q6_K, Q6A
+#define QUANTISED_TYPES Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ4_XS
 
 namespace skald::testing {
 namespace {
@@ -29,32 +32,58 @@ using reference::Scales;
 using reference::WeightGroup;
 
 template <class T>
-inline constexpr Scales kScales = NestedScales<T>          ? Scales::kNested
-                                  : std::is_same_v<T, Q8A> ? Scales::kFloatsAndOffsets
-                                                           : Scales::kFloats;
+inline constexpr Scales kScales = NestedScales<T> ? Scales::kNested
+                                  : HasOffsets<T> ? Scales::kFloatsAndOffsets
+                                                  : Scales::kFloats;
 
+// The lowest and the highest value that a code stands for.
 template <class T>
-inline constexpr bool kHasOffsets = std::is_same_v<T, Q8A>;
-template <NestedScales T>
-inline constexpr bool kHasOffsets<T> = T::kHasMinima;
+inline constexpr std::pair<int, int> kCodes = T::kCodeBits == 8
+                                                  ? std::pair(-128, 127)
+                                                  : std::pair(-T::kZero, (1 << T::kCodeBits) - 1 - T::kZero);
+template <>
+inline constexpr std::pair<int, int> kCodes<MXFP4> = {-12, 12};
+template <>
+inline constexpr std::pair<int, int> kCodes<IQ4_NL> = {-127, 113};
+template <>
+inline constexpr std::pair<int, int> kCodes<IQ4_XS> = {-127, 113};
 
-// The lowest and the highest code.
-template <class T>
-inline constexpr std::pair<int, int> kCodes = std::is_same_v<T, Q4_0> ? std::pair(-8, 7) : std::pair(-128, 127);
-template <NestedScales T>
-inline constexpr std::pair<int, int> kCodes<T> = {-T::kZero, (1 << T::kCodeBits) - 1 - T::kZero};
-
-// The scale of T that is about `value`, and how T stores it.
-template <class T>
-float RepresentableScale(float value) {
-  return std::is_same_v<T, Q8A> ? value : FromHalf(ToHalf(value));
-}
+// What a scale or offset becomes in memory.
+float Stored(float value, float) { return value; }
+float Stored(float value, uint16_t) { return FromHalf(ToHalf(value)); }
+float Stored(float value, uint8_t) { return std::exp2(std::floor(std::log2(std::abs(value) + 0x1p-60f))); }
 
 // The lowest and the highest number that multiplies a scale or minimum.
 template <class T>
-inline constexpr std::pair<int, int> kNumbers = std::is_same_v<T, Q4_K> || std::is_same_v<T, Q5_K>
-                                                    ? std::pair(0, 63)
-                                                    : std::pair(-128, 127);
+inline constexpr std::pair<int, int> kNumbers = {-128, 127};
+template <>
+inline constexpr std::pair<int, int> kNumbers<Q2_K> = {0, 15};
+template <>
+inline constexpr std::pair<int, int> kNumbers<Q3_K> = {-32, 31};
+template <>
+inline constexpr std::pair<int, int> kNumbers<Q4_K> = {0, 63};
+template <>
+inline constexpr std::pair<int, int> kNumbers<Q5_K> = {0, 63};
+template <>
+inline constexpr std::pair<int, int> kNumbers<IQ4_XS> = {-32, 31};
+
+// A code of T that stands for what is nearest to `value`.
+template <class T>
+unsigned CodeNear(int value) {
+  if constexpr (ListsValues<T>) {
+    const auto distance = [&](int listed) { return std::abs(listed - value); };
+    return static_cast<unsigned>(std::ranges::min_element(T::kValues, {}, distance) - std::begin(T::kValues));
+  } else {
+    return static_cast<unsigned>(value + T::kZero);
+  }
+}
+template <class T>
+int Available(int value) {
+  if constexpr (ListsValues<T>)
+    return T::kValues[CodeNear<T>(value)];
+  else
+    return value;
+}
 
 // Groups of one output with all codes that T can hold, the extreme ones often.
 template <class T>
@@ -63,12 +92,12 @@ std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
   const auto uniform = [&] { return static_cast<float>(random() >> 8) * 0x1p-23f - 1.0f; };
   std::vector<WeightGroup> groups(RoundUp(k, T::kGroup) / T::kGroup);
   for (WeightGroup& group : groups) {
-    group.scale = RepresentableScale<T>(uniform() * 0.01f);
-    if (std::is_same_v<T, Q8A>) group.offset = uniform();
+    group.scale = Stored(uniform() * 0.01f, T{}.scales[0][0]);
+    if constexpr (HasOffsets<T>) group.offset = Stored(uniform(), T{}.offsets[0][0]);
     for (size_t i = 0; i < T::kGroup; ++i) {
       const uint32_t choice = random() % 8;
       const int any = low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
-      group.codes.push_back(choice == 0 ? low : choice == 1 ? high : any);
+      group.codes.push_back(Available<T>(choice == 0 ? low : choice == 1 ? high : any));
     }
   }
   return groups;
@@ -88,55 +117,46 @@ std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
     WeightGroup& group = groups[g];
     const bool is_first = g % T::kGroups == 0;
     group.scale = is_first ? FromHalf(ToHalf(uniform() * 0.001f)) : groups[g - 1].scale;
-    if (T::kHasMinima) group.offset = is_first ? FromHalf(ToHalf(uniform() * 0.02f)) : groups[g - 1].offset;
+    if (HasOffsets<T>) group.offset = is_first ? FromHalf(ToHalf(uniform() * 0.02f)) : groups[g - 1].offset;
     group.number = any(kNumbers<T>.first, kNumbers<T>.second);
-    group.offset_number = T::kHasMinima ? any(kNumbers<T>.first, kNumbers<T>.second) : 0;
-    for (size_t i = 0; i < T::kGroup; ++i) group.codes.push_back(any(low, high));
+    group.offset_number = HasOffsets<T> ? any(kNumbers<T>.first, kNumbers<T>.second) : 0;
+    for (size_t i = 0; i < T::kGroup; ++i) group.codes.push_back(Available<T>(any(low, high)));
   }
   return groups;
 }
 
-void SetCode(Q8_0& pack, size_t g, size_t lane, size_t i, int code) {
-  pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(code);
-}
-void SetCode(Q8A& pack, size_t g, size_t lane, size_t i, int code) {
-  pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(code);
-}
-void SetCode(Q4_0& pack, size_t g, size_t lane, size_t i, int code) {
-  pack.nibbles[g][i % 16 / 4][lane][i % 4] |= static_cast<uint8_t>((code + 8) << (i < 16 ? 0 : 4));
-}
-template <NestedScales T>
-void SetCode(T& pack, size_t g, size_t lane, size_t i, int code) {
-  constexpr size_t kHalf = T::kGroup / 2;
-  code += T::kZero;
-  pack.codes[g].low[i % kHalf / 4][lane][i % 4] |= static_cast<uint8_t>((code & 15) << (i < kHalf ? 0 : 4));
-  if constexpr (T::kCodeBits > 4) {
-    pack.codes[g].high[0][lane][i % 4] |= static_cast<uint8_t>(code >> 4 << i / 4 * (T::kCodeBits - 4));
+template <class T>
+void SetCode(T& pack, size_t g, size_t lane, size_t i, int value) {
+  if constexpr (T::kCodeBits == 8) {
+    pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(value);
+  } else {
+    const size_t k = g * T::kGroup + i;
+    skald::SetCode(CodeNear<T>(value), lane, k % kPlaneTerms<T>, pack.codes[k / kPlaneTerms<T>]);
   }
 }
-void SetScale(Q8A& pack, size_t g, size_t lane, const WeightGroup& group) {
-  pack.scales[g][lane] = group.scale;
-  pack.offsets[g][lane] = group.offset;
-}
+
+void Store(float value, float& to) { to = value; }
+void Store(float value, uint16_t& to) { to = ToHalf(value); }
+void Store(float value, uint8_t& to) { to = static_cast<uint8_t>(std::ilogb(value) + 128); }
+
 template <class T>
 void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
-  pack.scales[g][lane] = ToHalf(group.scale);
+  Store(group.scale, pack.scales[g][lane]);
+  if constexpr (HasOffsets<T>) Store(group.offset, pack.offsets[g][lane]);
 }
 
 template <NestedScales T>
 void SetScale(T& pack, size_t g, size_t lane, const WeightGroup& group) {
-  const auto store = [](auto& to, float value) {
-    if constexpr (std::is_same_v<decltype(to), float&>)
-      to = value;
-    else
-      to = ToHalf(value);
-  };
-  store(pack.scale[lane], group.scale);
-  if constexpr (T::kHasMinima) {
-    store(pack.minimum[lane], -group.offset);
-    pack.minima[g][lane] = static_cast<std::remove_reference_t<decltype(pack.minima[g][lane])>>(group.offset_number);
+  Store(group.scale, pack.scale[lane]);
+  if constexpr (HasOffsets<T>) Store(-group.offset, pack.minimum[lane]);
+  if constexpr (std::is_same_v<T, Q2_K>) {
+    pack.both[g][lane] = static_cast<uint8_t>(group.number | group.offset_number << 4);
+  } else {
+    pack.scales[g][lane] = static_cast<std::remove_reference_t<decltype(pack.scales[g][lane])>>(group.number);
+    if constexpr (HasOffsets<T>) {
+      pack.minima[g][lane] = static_cast<std::remove_reference_t<decltype(pack.minima[g][lane])>>(group.offset_number);
+    }
   }
-  pack.scales[g][lane] = static_cast<std::remove_reference_t<decltype(pack.scales[g][lane])>>(group.number);
 }
 
 // A multiplication and everything it needs. Output rows lie `kGap` floats apart; the gaps hold NaN.
@@ -332,7 +352,7 @@ TEST_CASE_TEMPLATE("the largest sums that a group can have", T, QUANTISED_TYPES)
         std::ranges::fill(group.codes, i % 2 == 0 ? low : high);
         if constexpr (NestedScales<T>) {
           group.number = i % 4 < 2 ? kNumbers<T>.first : kNumbers<T>.second;
-          if (T::kHasMinima) group.offset_number = group.number;
+          if (HasOffsets<T>) group.offset_number = group.number;
         }
       }
     }
@@ -361,7 +381,7 @@ TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, QUANTIS
       const auto code = static_cast<float>(group.codes[k % T::kGroup]);
       const float scale = group.scale * static_cast<float>(group.number);
       const float offset = group.offset * static_cast<float>(group.offset_number);
-      expected.push_back((kHasOffsets<T> ? std::fma(scale, code, offset) : scale * code) * 1.5f);
+      expected.push_back((HasOffsets<T> ? std::fma(scale, code, offset) : scale * code) * 1.5f);
     }
   }
   CHECK(BitDifference(output, expected) == "");

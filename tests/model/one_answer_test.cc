@@ -12,6 +12,7 @@
 #include "doctest/doctest.h"
 #include "hwy/targets.h"
 #include "tests/support/golden_configs.h"
+#include "tests/support/quantised_types.h"
 #include "tests/support/saved_hashes.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"
@@ -46,8 +47,7 @@ void ForEachType(Function function) {
       function(Fixture<C>(weights, kv));
     }
   }
-  for (const DType weights :
-       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
+  for (const DType weights : kQuantisedTypes) {
     CAPTURE(NameOf(weights));
     function(Fixture<C>(weights, DType::kBF16));
   }

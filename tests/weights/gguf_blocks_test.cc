@@ -40,6 +40,41 @@ int SixBitsOf(const uint8_t* packed, size_t part, bool minimum) {
 double Q8_0(const Block& b, size_t i) { return HalfOf(b, 0) * static_cast<int8_t>(b[2 + i]); }
 double Q4_0(const Block& b, size_t i) { return HalfOf(b, 0) * (Nibble(b[2 + i % 16], i / 16) - 8); }
 
+double Q4_1(const Block& b, size_t i) { return HalfOf(b, 0) * Nibble(b[4 + i % 16], i / 16) + HalfOf(b, 2); }
+double Q5_0(const Block& b, size_t i) {
+  return HalfOf(b, 0) * (Nibble(b[6 + i % 16], i / 16) + 16 * (b[2 + i / 8] >> (i % 8) & 1) - 16);
+}
+double Q5_1(const Block& b, size_t i) {
+  return HalfOf(b, 0) * (Nibble(b[8 + i % 16], i / 16) + 16 * (b[4 + i / 8] >> (i % 8) & 1)) + HalfOf(b, 2);
+}
+
+int Iq4Value(int code) {
+  constexpr int kValues[] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  return kValues[code];
+}
+
+double Iq4Nl(const Block& b, size_t i) { return HalfOf(b, 0) * Iq4Value(Nibble(b[2 + i % 16], i / 16)); }
+
+double Iq4Xs(const Block& b, size_t i) {
+  const size_t part = i / 32;
+  const int low = Nibble(b[4 + part / 2], part % 2), high = (b[2] | b[3] << 8) >> (2 * part) & 3;
+  return HalfOf(b, 0) * (low + 16 * high - 32) * Iq4Value(Nibble(b[8 + part * 16 + i % 16], i % 32 / 16));
+}
+
+// A four-bit float: a sign, two bits of exponent, one of fraction.
+double Mxfp4(const Block& b, size_t i) {
+  const int code = Nibble(b[1 + i % 16], i / 16), exponent = code >> 1 & 3, fraction = code & 1;
+  const double magnitude = exponent == 0 ? 0.5 * fraction : std::ldexp(1 + 0.5 * fraction, exponent - 1);
+  return std::ldexp(code >= 8 ? -magnitude : magnitude, b[0] - 127);
+}
+
+double Q3K(const Block& b, size_t i) {
+  const size_t g = i / 16;
+  const int low = Nibble(b[96 + g % 8], g / 8), high = b[104 + g % 4] >> (g / 4 * 2) & 3;
+  const int code = (b[32 + i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3) + (b[i % 32] >> (i / 32) & 1 ? 0 : -4);
+  return HalfOf(b, 108) * (low + 16 * high - 32) * code;
+}
+
 double Q2K(const Block& b, size_t i) {
   const int scales = b[i / 16], code = b[16 + i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
   return HalfOf(b, 80) * (scales % 16) * code - HalfOf(b, 82) * (scales / 16);
@@ -84,7 +119,9 @@ const GgufType& TypeNamed(const std::string& name) {
 
 TEST_CASE("Blocks decode exactly to the weights that the format defines") {
   const std::map<std::string, double (*)(const Block&, size_t)> references = {
-      {"Q8_0", Q8_0}, {"Q4_0", Q4_0}, {"Q2_K", Q2K}, {"Q4_K", Q4K}, {"Q5_K", Q5K}, {"Q6_K", Q6K}, {"IQ2_XXS", Iq2Xxs}};
+      {"Q8_0", Q8_0},    {"Q4_0", Q4_0},    {"Q4_1", Q4_1},   {"Q5_0", Q5_0},     {"Q5_1", Q5_1},
+      {"Q2_K", Q2K},     {"Q3_K", Q3K},     {"Q4_K", Q4K},    {"Q5_K", Q5K},      {"Q6_K", Q6K},
+      {"IQ4_NL", Iq4Nl}, {"IQ4_XS", Iq4Xs}, {"MXFP4", Mxfp4}, {"IQ2_XXS", Iq2Xxs}};
   std::mt19937 random(7);
   for (const auto& [name, reference] : references) {
     CAPTURE(name);
@@ -97,7 +134,7 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
       Block block(type.block_bytes);
       for (uint8_t& byte : block) byte = static_cast<uint8_t>(random());
       // Scales are finite: their highest exponent bit is clear.
-      for (const size_t at : {0, 2, 80, 82, 208}) {
+      for (const size_t at : {0, 2, 80, 82, 108, 208}) {
         if (at + 1 < block.size()) block[at + 1] &= 0xBF;
       }
       CodeGroup groups[16];
@@ -111,7 +148,7 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
     }
   }
   CHECK(FindGroupFormat("F32") == nullptr);
-  CHECK(FindGroupFormat("Q3_K") == nullptr);
+  CHECK(FindGroupFormat("IQ3_S") == nullptr);
 }
 
 // The list is too long to proofread, but it was made with rules that a slip would break.

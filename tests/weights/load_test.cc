@@ -9,6 +9,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/message.h"
 #include "tests/support/layer_blocks.h"
+#include "tests/support/quantised_types.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/load_tensors.h"
@@ -264,8 +265,7 @@ TEST_CASE("Options that cannot work are refused") {
 TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are") {
   const std::vector<NewTensor> tensors = TinyTensors<TinyFull>();
   const Result<ModelWeights> exact = LoadTensors<TinyFull>(tensors, {.dtype = DType::kF32});
-  for (const DType dtype :
-       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
+  for (const DType dtype : testing::kQuantisedTypes) {
     const Result<ModelWeights> weights = LoadTensors<TinyFull>(tensors, {.dtype = dtype});
     REQUIRE(weights);
     CHECK(weights->embedding.dtype == dtype);
@@ -277,11 +277,13 @@ TEST_CASE("A checkpoint is quantised as it is loaded; vectors stay as they are")
       largest = std::max(largest, std::abs(expected[i]));
       worst = std::max(worst, std::abs(expected[i] - values[i]));
     }
-    const bool few = dtype == DType::kQ4_0 || dtype == DType::kQ4_K;
-    const float steps = few                                             ? 7.9f
-                        : dtype == DType::kQ5_K                         ? 15.0f
-                        : dtype == DType::kQ6_K || dtype == DType::kQ6A ? 25.0f
-                                                                        : 127.0f;
+    const float steps = dtype == DType::kMXFP4 || dtype == DType::kQ2_K                           ? 2.0f
+                        : dtype == DType::kQ3_K                                                   ? 5.0f
+                        : dtype == DType::kQ4_0 || dtype == DType::kQ4_1 || dtype == DType::kQ4_K ? 7.9f
+                        : dtype == DType::kIQ4_NL || dtype == DType::kIQ4_XS                      ? 7.9f
+                        : dtype == DType::kQ5_0 || dtype == DType::kQ5_1 || dtype == DType::kQ5_K ? 15.0f
+                        : dtype == DType::kQ6_K || dtype == DType::kQ6A                           ? 25.0f
+                                                                                                  : 127.0f;
     CHECK(worst <= largest / steps);
   }
 }

@@ -15,6 +15,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/model/load.h"
+#include "tests/support/quantised_types.h"
 #include "tests/support/unpack.h"
 
 namespace skald {
@@ -74,7 +75,17 @@ TEST_CASE("Unpacking a packed matrix gives its values, rounded to the element ty
 // The error of a value that is rounded to a code: half a step, and the rounding of its scale.
 float LargestError(DType dtype, float largest) {
   if (dtype == DType::kQ4_0) return largest / 8 * 1.01f;
+  if (dtype == DType::kQ5_0) return largest / 16 * 1.01f;
+  // Half a step from the smallest value to the largest one.
+  if (dtype == DType::kQ4_1) return largest / 15 * 1.02f;
+  if (dtype == DType::kQ5_1) return largest / 31 * 1.04f;
+  // What has no counterpart of the other sign, or half the largest step; more than the largest value.
+  if (dtype == DType::kIQ4_NL) return largest * 14 / 127 * 1.02f;
+  if (dtype == DType::kIQ4_XS) return largest * (12.0f / 113 + 0.5f / 31) * 1.01f;
+  if (dtype == DType::kMXFP4) return largest * 2 / 8;
   // Half a step, and what the numbers that multiply a scale, and a minimum, are rounded by.
+  if (dtype == DType::kQ2_K) return largest * (1.0f / 3 + 1.0f / 15 + 0.5f / 15) * 1.01f;
+  if (dtype == DType::kQ3_K) return largest * (0.5f / 3 + 0.5f / 31) * 1.01f;
   if (dtype == DType::kQ4_K) return largest * (1.0f / 15 + 1.0f / 63 + 0.5f / 63) * 1.01f;
   if (dtype == DType::kQ5_K) return largest * (1.0f / 31 + 1.0f / 63 + 0.5f / 63) * 1.01f;
   if (dtype == DType::kQ6A) return largest * (1.0f / 63 + 1.0f / 63 + 0.5f / 63) * 1.01f;
@@ -83,8 +94,7 @@ float LargestError(DType dtype, float largest) {
 }
 
 TEST_CASE("Quantised values are as near as their codes allow, for any shape") {
-  for (const DType dtype :
-       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
+  for (const DType dtype : testing::kQuantisedTypes) {
     for (const size_t rows : {1, 16, 17, 50}) {
       for (const size_t cols : {1, 16, 31, 33, 64, 97, 300}) {
         CAPTURE(NameOf(dtype));
@@ -114,17 +124,16 @@ TEST_CASE("Quantisation follows GGML's rules") {
   CHECK(pack.scales[1][0] == 0);
   const Matrix four = Pack({{SourceOf(values, 1)}}, 64, DType::kQ4_0);
   const Q4_0& nibbles = *four.As<Q4_0>();
-  CHECK(nibbles.scales[0][0] == ToHalf(0.25f));     // -2 / -8
-  CHECK(int{nibbles.nibbles[0][0][0][3]} == 0x80);  // -2, and value 19, which is 0
-  CHECK(int{nibbles.nibbles[0][3][0][3]} == 0xF8);  // 0, and value 31, which the largest code stands for
-  CHECK(int{nibbles.nibbles[0][1][0][0]} == 0x8C);  // 1 is code 4
+  CHECK(nibbles.scales[0][0] == ToHalf(0.25f));       // -2 / -8
+  CHECK(int{nibbles.codes[0].low[0][0][3]} == 0x80);  // -2, and value 19, which is 0
+  CHECK(int{nibbles.codes[0].low[3][0][3]} == 0xF8);  // 0, and value 31, which the largest code stands for
+  CHECK(int{nibbles.codes[0].low[1][0][0]} == 0x8C);  // 1 is code 4
 }
 
 TEST_CASE("Values that cannot be quantised do no harm") {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {kInfinity, -kInfinity, std::nanf(""), 3e38f, -3e38f, 1e-45f, 0.0f, 1.0f};
-  for (const DType dtype :
-       {DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
+  for (const DType dtype : testing::kQuantisedTypes) {
     Pack({{SourceOf(values, 1)}}, values.size(), dtype);  // for the sanitizers
     const std::vector<float> tiny(32, 1e-44f);
     for (const float value : testing::Unpack(Pack({{SourceOf(tiny, 1)}}, 32, dtype))) CHECK(std::abs(value) < 1e-43f);

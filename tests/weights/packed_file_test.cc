@@ -18,6 +18,7 @@
 #include "skald/model/load.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
+#include "tests/support/quantised_types.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/weights/tiny_checkpoint.h"
 
@@ -90,8 +91,9 @@ void CheckRoundTrip(DType dtype) {
 }
 
 TEST_CASE("what is mapped is what was written, for every kind of layer and element type") {
-  for (const DType dtype : {DType::kBF16, DType::kF32, DType::kQ8_0, DType::kQ4_0, DType::kQ8A, DType::kQ4_K,
-                            DType::kQ5_K, DType::kQ6_K, DType::kQ6A}) {
+  std::vector<DType> types = {DType::kBF16, DType::kF32};
+  types.insert(types.end(), testing::kQuantisedTypes.begin(), testing::kQuantisedTypes.end());
+  for (const DType dtype : types) {
     CheckRoundTrip<TinyFull>(dtype);
     CheckRoundTrip<testing::TinyTied>(dtype);
     CheckRoundTrip<testing::TinyHybrid>(dtype);

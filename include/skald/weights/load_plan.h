@@ -279,13 +279,14 @@ class LoadPlan {
   // mean, or the type for floats where any tensor holds such.
   static DType PackedType(std::span<const TensorView* const> tensors, DType of_floats) {
     DType packed = of_floats;
-    bool all_nested = true;
+    bool all_fit = true;  // Q6A
+
     for (size_t i = 0; i < tensors.size(); ++i) {
       const GroupFormat* const format = tensors[i]->format;
       if (format == nullptr) return of_floats;
       const DType exact = format->packed;
-      all_nested &= format->decode_block != nullptr;
-      packed = i == 0 || packed == exact ? exact : all_nested ? DType::kQ6A : DType::kQ8A;
+      all_fit &= format->FitsQ6A();
+      packed = i == 0 || packed == exact ? exact : all_fit ? DType::kQ6A : DType::kQ8A;
     }
     return packed;
   }

@@ -6,14 +6,16 @@
 // order and each byte once. The padding of N and K has scales and codes of zero.
 //
 // A type says how many terms a pack and a group have (kTerms, kGroup). Codes are [group][k / 4][output][k % 4] in
-// bytes; codes of fewer bits share those bytes, as each struct says.
+// bytes, or in fewer bits as CodePlanes says.
 
 #ifndef SKALD_BASE_NUMBERS_GROUP_TYPES_H_
 #define SKALD_BASE_NUMBERS_GROUP_TYPES_H_
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
@@ -24,103 +26,141 @@ namespace skald {
 // whole cache lines.
 inline constexpr size_t kGroupPadding = 64;
 
-// Groups of 32 with a binary16 scale: weight = scale * code. GGUF's type of the same name in another order.
-struct Q8_0 {
-  static constexpr size_t kTerms = 64, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 8;
-  static constexpr int kZero = 0;
+// Codes of kBits bits of kPlaneTerms neighbouring terms of 16 outputs: kRows rows of four terms each, whose bits lie
+// apart. The low plane has two bits of each code, or four where there are as many; the first rows have the lowest bits
+// of its bytes. Bits beyond those are in the high plane, all rows in one byte, the first one lowest.
+template <size_t kPlaneTerms, size_t kBits>
+struct CodePlanes {
+  static constexpr size_t kTerms = kPlaneTerms, kRows = kTerms / 4, kLowBits = kBits < 4 ? 2 : 4;
+  static constexpr size_t kHighBits = kBits - kLowBits, kLowRows = kRows * kLowBits / 8;
+  static_assert(kRows * kHighBits <= 8);
+  uint8_t low[kLowRows][kLanes][4];
+  uint8_t high[1][kLanes][4];
+};
+template <size_t kPlaneTerms, size_t kBits>
+requires(kBits == 2 || kBits == 4)  //
+    struct CodePlanes<kPlaneTerms, kBits> {
+  static constexpr size_t kTerms = kPlaneTerms, kRows = kTerms / 4, kLowBits = kBits;
+  static constexpr size_t kHighBits = 0, kLowRows = kRows * kLowBits / 8;
+  uint8_t low[kLowRows][kLanes][4];
+};
+
+// What all types say of themselves. The code kZeroCode stands for zero.
+template <DType kDType, size_t kPackTerms, size_t kGroupTerms, size_t kBits, int kZeroCode = 0>
+struct GroupType {
+  static constexpr DType kType = kDType;
+  static constexpr size_t kTerms = kPackTerms, kGroup = kGroupTerms, kGroups = kTerms / kGroup, kCodeBits = kBits;
+  static constexpr int kZero = kZeroCode;
+};
+
+// weight = scale * (code - kZero) + offset. A scale or offset is a float, in binary16 or, in one byte, the exponent of
+// a power of two. GGUF has types of the same names but for Q8A, in another order.
+
+struct Q8_0 : GroupType<DType::kQ8_0, 64, 32, 8> {
   uint16_t scales[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
 };
 
-// Groups of 32 with a binary16 scale: weight = scale * (nibble - 8). Likewise GGUF's. The low nibbles of a byte are
-// the first 16 terms of a group, the high nibbles the other 16.
-struct Q4_0 {
-  static constexpr size_t kTerms = 64, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 4;
-  static constexpr int kZero = 8;
+struct Q4_0 : GroupType<DType::kQ4_0, 64, 32, 4, 8> {
   uint16_t scales[kGroups][kLanes];
-  uint8_t nibbles[kGroups][kGroup / 8][kLanes][4];
+  CodePlanes<32, 4> codes[kGroups];
 };
 
-// Groups of 16 with a float scale and offset: weight = scale * code + offset. Holds exactly what the many block types
-// of GGUF mean (weights/types/code_group.h).
-struct Q8A {
-  static constexpr size_t kTerms = 64, kGroup = 16, kGroups = kTerms / kGroup, kCodeBits = 8;
-  static constexpr int kZero = 0;
-  float scales[kGroups][kLanes];
-  float offsets[kGroups][kLanes];
+struct Q4_1 : GroupType<DType::kQ4_1, 64, 32, 4> {
+  uint16_t scales[kGroups][kLanes], offsets[kGroups][kLanes];
+  CodePlanes<32, 4> codes[kGroups];
+};
+
+struct Q5_0 : GroupType<DType::kQ5_0, 64, 32, 5, 16> {
+  uint16_t scales[kGroups][kLanes];
+  CodePlanes<32, 5> codes[kGroups];
+};
+
+struct Q5_1 : GroupType<DType::kQ5_1, 64, 32, 5> {
+  uint16_t scales[kGroups][kLanes], offsets[kGroups][kLanes];
+  CodePlanes<32, 5> codes[kGroups];
+};
+
+// Holds exactly what the many block types of GGUF mean (weights/types/code_group.h).
+struct Q8A : GroupType<DType::kQ8A, 64, 16, 8> {
+  float scales[kGroups][kLanes], offsets[kGroups][kLanes];
   int8_t codes[kGroups][kGroup / 4][kLanes][4];
+};
+
+// Codes are the numbers of values in a fixed list: weight = scale * kValues[code]. GGUF's.
+struct IQ4_NL : GroupType<DType::kIQ4_NL, 64, 32, 4> {
+  static constexpr int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+  uint16_t scales[kGroups][kLanes];
+  CodePlanes<32, 4> codes[kGroups];
+};
+
+// The same with the values of four-bit floats (e2m1), doubled, and scales that are half as large: MXFP4 of the OCP
+// Microscaling Formats specification (v1.0), GGUF's type and that of gpt-oss. The scales 2^-127 and 2^-126 times one
+// half are subnormal numbers and count as zero, as such do everywhere (R6).
+struct MXFP4 : GroupType<DType::kMXFP4, 128, 32, 4> {
+  static constexpr int8_t kValues[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+  uint8_t scales[kGroups][kLanes];
+  CodePlanes<32, 4> codes[kGroups];
 };
 
 // The types below have scales of scales: each output a scale and some of them a minimum for 256 terms, in binary16 but
-// where it says otherwise, which the small numbers of each group multiply. Codes count from zero. Their low four bits
-// lie as in Q4_0; one byte has the bits above them of every kGroup / 4th code, the lowest ones for the first.
+// where it says otherwise, which the small numbers of each group multiply:
+// weight = scale * scales * (code - kZero) - minimum * minima. GGUF has types of the same names but for Q6A.
 
-// GGUF's type of the same name: groups of 32, weight = scale * scales * nibble - minimum * minima.
-struct Q4_K {
-  static constexpr size_t kTerms = 256, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 4;
-  static constexpr bool kHasMinima = true;
-  static constexpr int kZero = 0;  // the code of a weight that is zero, but for its minimum
+// The number of a group's scale is in the low half of a byte, that of its minimum in the high one.
+struct Q2_K : GroupType<DType::kQ2_K, 256, 16, 2> {
   uint16_t scale[kLanes], minimum[kLanes];
-  uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
-  struct {
-    uint8_t low[kGroup / 8][kLanes][4];
-  } codes[kGroups];
+  uint8_t both[kGroups][kLanes];
+  CodePlanes<16, 2> codes[16];
 };
 
-// The same with codes of five bits.
-struct Q5_K {
-  static constexpr size_t kTerms = 256, kGroup = 32, kGroups = kTerms / kGroup, kCodeBits = 5;
-  static constexpr bool kHasMinima = true;
-  static constexpr int kZero = 0;
-  uint16_t scale[kLanes], minimum[kLanes];
-  uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
-  struct {
-    uint8_t low[kGroup / 8][kLanes][4], high[1][kLanes][4];
-  } codes[kGroups];
-};
-
-// GGUF's type of the same name: groups of 16, weight = scale * scales * (code - 32).
-struct Q6_K {
-  static constexpr size_t kTerms = 256, kGroup = 16, kGroups = kTerms / kGroup, kCodeBits = 6;
-  static constexpr bool kHasMinima = false;
-  static constexpr int kZero = 32;
+struct Q3_K : GroupType<DType::kQ3_K, 256, 16, 3, 4> {
   uint16_t scale[kLanes], unused[kLanes];
   int8_t scales[kGroups][kLanes];
-  struct {
-    uint8_t low[kGroup / 8][kLanes][4], high[1][kLanes][4];
-  } codes[kGroups];
+  CodePlanes<32, 3> codes[8];
 };
 
-// What holds exactly all that types with scales of scales mean: groups of 16, weight = scale * scales * code - minimum
-// * minima. For types that are stacked in one matrix, or have no packed type of their own.
-struct Q6A {
-  static constexpr size_t kTerms = 256, kGroup = 16, kGroups = kTerms / kGroup, kCodeBits = 6;
-  static constexpr bool kHasMinima = true;
-  static constexpr int kZero = 0;
+struct Q4_K : GroupType<DType::kQ4_K, 256, 32, 4> {
+  uint16_t scale[kLanes], minimum[kLanes];
+  uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
+  CodePlanes<32, 4> codes[8];
+};
+
+struct Q5_K : GroupType<DType::kQ5_K, 256, 32, 5> {
+  uint16_t scale[kLanes], minimum[kLanes];
+  uint8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
+  CodePlanes<32, 5> codes[8];
+};
+
+struct Q6_K : GroupType<DType::kQ6_K, 256, 16, 6, 32> {
+  uint16_t scale[kLanes], unused[kLanes];
+  int8_t scales[kGroups][kLanes];
+  CodePlanes<16, 6> codes[16];
+};
+
+// What holds exactly all that these types but IQ4_XS mean. For types that are stacked in one matrix.
+struct Q6A : GroupType<DType::kQ6A, 256, 16, 6> {
   float scale[kLanes], minimum[kLanes];
   int8_t scales[kGroups][kLanes], minima[kGroups][kLanes];
-  struct {
-    uint8_t low[kGroup / 8][kLanes][4], high[1][kLanes][4];
-  } codes[kGroups];
+  CodePlanes<16, 6> codes[16];
 };
 
-static_assert(sizeof(Q8_0) == 1088 && sizeof(Q4_0) == 576 && sizeof(Q8A) == 1536);
-static_assert(sizeof(Q4_K) == 2368 && sizeof(Q5_K) == 2880 && sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712);
+// With the list of IQ4_NL.
+struct IQ4_XS : GroupType<DType::kIQ4_XS, 256, 32, 4> {
+  static constexpr auto& kValues = IQ4_NL::kValues;
+  uint16_t scale[kLanes], unused[kLanes];
+  int8_t scales[kGroups][kLanes];
+  CodePlanes<32, 4> codes[8];
+};
 
-template <>
-inline constexpr DType kDTypeOf<Q8_0> = DType::kQ8_0;
-template <>
-inline constexpr DType kDTypeOf<Q4_0> = DType::kQ4_0;
-template <>
-inline constexpr DType kDTypeOf<Q8A> = DType::kQ8A;
-template <>
-inline constexpr DType kDTypeOf<Q4_K> = DType::kQ4_K;
-template <>
-inline constexpr DType kDTypeOf<Q5_K> = DType::kQ5_K;
-template <>
-inline constexpr DType kDTypeOf<Q6_K> = DType::kQ6_K;
-template <>
-inline constexpr DType kDTypeOf<Q6A> = DType::kQ6A;
+static_assert(sizeof(Q8_0) == 1088 && sizeof(Q4_0) == 576 && sizeof(Q4_1) == 640 && sizeof(Q5_0) == 704);
+static_assert(sizeof(Q5_1) == 768 && sizeof(Q8A) == 1536 && sizeof(IQ4_NL) == 576 && sizeof(MXFP4) == 1088);
+static_assert(sizeof(Q2_K) == 1344 && sizeof(Q3_K) == 1856 && sizeof(Q4_K) == 2368 && sizeof(Q5_K) == 2880);
+static_assert(sizeof(Q6_K) == 3392 && sizeof(Q6A) == 3712 && sizeof(IQ4_XS) == 2240);
+
+template <class T>
+requires std::is_enum_v<decltype(T::kType)>
+inline constexpr DType kDTypeOf<T> = T::kType;
 
 template <class T>
 inline constexpr bool kIsGrouped = IsGrouped(kDTypeOf<T>);
@@ -131,48 +171,108 @@ template <class... Ts>
 struct WeightTypeList {};
 
 using FloatWeights = WeightTypeList<float, bf16>;
-using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q8A, Q4_K, Q5_K, Q6_K, Q6A, bf16>;
+using AllWeights = WeightTypeList<float, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
+                                  Q6A, IQ4_XS, bf16>;
 
 // Whether T has scales of scales.
 template <class T>
-concept NestedScales = kIsGrouped<T> && requires {
-  T::kHasMinima;
+concept NestedScales = requires(const T& pack) {
+  pack.scale;
 };
 
-// Returns a scale as a number.
+// Whether something is added to T's products, or subtracted.
+template <class T>
+concept HasOffsets = requires(const T& pack) {
+  pack.offsets;
+}
+|| requires(const T& pack) { pack.minimum; };
+
+// Whether T's codes are the numbers of values in a list.
+template <class T>
+concept ListsValues = requires {
+  T::kValues;
+};
+
+// Returns a scale, as a type stores it, as a number.
 inline float ScaleOf(uint16_t half) { return FromHalf(half); }
 inline float ScaleOf(float scale) { return scale; }
+inline float ScaleOf(uint8_t exponent) {  // 2^(exponent - 128)
+  return std::bit_cast<float>((uint32_t{exponent} - (exponent > 0 ? 1u : 0u)) << 23);
+}
 
-// The weight at term k of one output of a pack.
-inline float WeightAt(const Q8_0& pack, size_t lane, size_t k) {
-  return FromHalf(pack.scales[k / 32][lane]) * static_cast<float>(pack.codes[k / 32][k % 32 / 4][lane][k % 4]);
-}
-inline float WeightAt(const Q4_0& pack, size_t lane, size_t k) {
-  const int byte = pack.nibbles[k / 32][k % 16 / 4][lane][k % 4];
-  return FromHalf(pack.scales[k / 32][lane]) * static_cast<float>((k % 32 < 16 ? byte & 15 : byte >> 4) - 8);
-}
-inline float WeightAt(const Q8A& pack, size_t lane, size_t k) {
-  const float code = pack.codes[k / 16][k % 16 / 4][lane][k % 4];
-  return std::fma(pack.scales[k / 16][lane], code, pack.offsets[k / 16][lane]);
-}
-// Products of a scale and a group's number are exact.
-template <NestedScales T>
-float WeightAt(const T& pack, size_t lane, size_t k) {
-  const size_t group = k / T::kGroup, i = k % T::kGroup, half = T::kGroup / 2;
-  const auto& codes = pack.codes[group];
-  unsigned code = unsigned{codes.low[i % half / 4][lane][i % 4]} >> (i < half ? 0 : 4) & 15u;
-  if constexpr (T::kCodeBits > 4) {
-    constexpr size_t kHighBits = T::kCodeBits - 4;
-    code |= (unsigned{codes.high[0][lane][i % 4]} >> (i / 4 * kHighBits) & ((1u << kHighBits) - 1)) << 4;
+// Returns the code of term i of one output.
+template <size_t kTerms, size_t kBits>
+unsigned CodeAt(const CodePlanes<kTerms, kBits>& planes, size_t lane, size_t i) {
+  using Planes = CodePlanes<kTerms, kBits>;
+  const size_t row = i / 4, shift = row / Planes::kLowRows * Planes::kLowBits;
+  unsigned code = unsigned{planes.low[row % Planes::kLowRows][lane][i % 4]} >> shift & ((1u << Planes::kLowBits) - 1);
+  if constexpr (Planes::kHighBits > 0) {
+    const unsigned high = unsigned{planes.high[0][lane][i % 4]} >> row * Planes::kHighBits;
+    code |= (high & ((1u << Planes::kHighBits) - 1)) << Planes::kLowBits;
   }
-  const float scale = ScaleOf(pack.scale[lane]) * static_cast<float>(pack.scales[group][lane]);
-  const auto above_zero = static_cast<float>(static_cast<int>(code) - T::kZero);
-  if constexpr (T::kHasMinima) {
-    const float minimum = ScaleOf(pack.minimum[lane]) * static_cast<float>(pack.minima[group][lane]);
-    return std::fma(scale, above_zero, -minimum);
+  return code;
+}
+
+// Writes it, where there are zeros.
+template <size_t kTerms, size_t kBits>
+void SetCode(unsigned code, size_t lane, size_t i, CodePlanes<kTerms, kBits>& planes) {
+  using Planes = CodePlanes<kTerms, kBits>;
+  const size_t row = i / 4, shift = row / Planes::kLowRows * Planes::kLowBits;
+  uint8_t& low = planes.low[row % Planes::kLowRows][lane][i % 4];
+  low = static_cast<uint8_t>(low | (code & ((1u << Planes::kLowBits) - 1)) << shift);
+  if constexpr (Planes::kHighBits > 0) {
+    uint8_t& high = planes.high[0][lane][i % 4];
+    high = static_cast<uint8_t>(high | code >> Planes::kLowBits << row * Planes::kHighBits);
+  }
+}
+
+// The terms that T's codes are together for.
+template <class T>
+inline constexpr size_t kPlaneTerms = std::remove_reference_t<decltype(T{}.codes[0])>::kTerms;
+
+// Returns what the code at term k of one output of a pack stands for.
+template <class T>
+int ValueAt(const T& pack, size_t lane, size_t k) {
+  if constexpr (T::kCodeBits == 8) {
+    return pack.codes[k / T::kGroup][k % T::kGroup / 4][lane][k % 4];
   } else {
-    return scale * above_zero;
+    const unsigned code = CodeAt(pack.codes[k / kPlaneTerms<T>], lane, k % kPlaneTerms<T>);
+    if constexpr (ListsValues<T>)
+      return T::kValues[code];
+    else
+      return static_cast<int>(code) - T::kZero;
   }
+}
+
+// Returns the numbers of a group, of one output.
+template <NestedScales T>
+int ScaleNumberAt(const T& pack, size_t group, size_t lane) {
+  return pack.scales[group][lane];
+}
+template <NestedScales T>
+int MinimumNumberAt(const T& pack, size_t group, size_t lane) {
+  return pack.minima[group][lane];
+}
+inline int ScaleNumberAt(const Q2_K& pack, size_t group, size_t lane) { return pack.both[group][lane] & 15; }
+inline int MinimumNumberAt(const Q2_K& pack, size_t group, size_t lane) { return pack.both[group][lane] >> 4; }
+
+// The weight at term k of one output of a pack. Products of a scale and a group's number are exact.
+template <class T>
+requires kIsGrouped<T>
+float WeightAt(const T& pack, size_t lane, size_t k) {
+  const auto value = static_cast<float>(ValueAt(pack, lane, k));
+  const size_t group = k / T::kGroup;
+  float scale, offset = 0.0f;
+  if constexpr (NestedScales<T>) {
+    scale = ScaleOf(pack.scale[lane]) * static_cast<float>(ScaleNumberAt(pack, group, lane));
+    if constexpr (HasOffsets<T>) {
+      offset = -(ScaleOf(pack.minimum[lane]) * static_cast<float>(MinimumNumberAt(pack, group, lane)));
+    }
+  } else {
+    scale = ScaleOf(pack.scales[group][lane]);
+    if constexpr (HasOffsets<T>) offset = ScaleOf(pack.offsets[group][lane]);
+  }
+  return HasOffsets<T> ? std::fma(scale, value, offset) : scale * value;
 }
 
 }  // namespace skald

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "hwy/base.h"
@@ -18,8 +19,27 @@ namespace skald {
 using bf16 = hwy::bfloat16_t;
 
 // Element types of parameters in files, of packed matrices and of cached keys and values. Those from kQ8_0 on are
-// group-quantised (base/numbers/group_types.h) and only for packed matrices.
-enum class DType : uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ8A, kQ4_K, kQ5_K, kQ6_K, kQ6A };
+// group-quantised (base/numbers/group_types.h) and only for packed matrices. Formats know those by their order.
+enum class DType : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ8A,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kQ6A,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kIQ4_NL,
+  kMXFP4,
+  kQ2_K,
+  kQ3_K,
+  kIQ4_XS,
+};
 
 constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0; }
 
@@ -27,29 +47,10 @@ constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0; }
 constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
-  switch (type) {
-    case DType::kF32:
-      return "F32";
-    case DType::kF16:
-      return "F16";
-    case DType::kBF16:
-      return "BF16";
-    case DType::kQ8_0:
-      return "Q8_0";
-    case DType::kQ4_0:
-      return "Q4_0";
-    case DType::kQ8A:
-      return "Q8A";
-    case DType::kQ4_K:
-      return "Q4_K";
-    case DType::kQ5_K:
-      return "Q5_K";
-    case DType::kQ6_K:
-      return "Q6_K";
-    case DType::kQ6A:
-      return "Q6A";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"F32", "F16",  "BF16", "Q8_0", "Q4_0",   "Q8A",   "Q4_K", "Q5_K", "Q6_K",
+                                         "Q6A", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K", "Q3_K", "IQ4_XS"};
+  const auto index = static_cast<size_t>(type);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
 template <class T>

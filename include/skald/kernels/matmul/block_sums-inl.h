@@ -89,7 +89,7 @@ HWY_INLINE FloatVec FinishNestedBlock(IntVec dots, IntVec offsets, FloatVec scal
 }
 
 // The block's sums with scales of scales: integers up to its end.
-template <class Block, size_t kRows>
+template <Codes kCodes, class Block, size_t kRows>
 HWY_INLINE void AddNestedBlock(const Block& block, const ActivationTile& tile, Lanes (&sums)[kRows]) {
   constexpr size_t kPieces = kActivationBlock / kActivationGroup;
   IntLanes dots[kRows], offsets[kRows];
@@ -106,12 +106,11 @@ HWY_INLINE void AddNestedBlock(const Block& block, const ActivationTile& tile, L
         IntLanes products[kRows];
         HWY_UNROLL(16)
         for (size_t r = 0; r < kRows; ++r) products[r] = SetIntLanes(0);
-        AddCodes<Codes::kSmall>(x, block, group, j, j + block.fitting_rows, products);
+        AddCodes<kCodes>(x, block, group, j, j + block.fitting_rows, products);
         ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {
           const IntVec product = Part(products[r], i), number = Part(numbers, i), dot = Part(dots[r], i);
-          SetPart(
-              dots[r], i,
-              kSumsInShorts<Codes::kSmall> ? MulAddPairs(product, number, dot) : MulAddIntegers(product, number, dot));
+          SetPart(dots[r], i,
+                  kSumsInShorts<kCodes> ? MulAddPairs(product, number, dot) : MulAddIntegers(product, number, dot));
         });
       }
     }
@@ -198,7 +197,7 @@ template <Codes kCodes, bool kNested, size_t kRows, class Block>
 HWY_INLINE void AddBlock(const Block& block, const ActivationTile& tile, bool is_first, float* totals) {
   Lanes sums[kRows];
   if constexpr (kNested) {
-    AddNestedBlock(block, tile, sums);
+    AddNestedBlock<kCodes>(block, tile, sums);
   } else {
     AddFloatBlock<kCodes>(block, tile, sums);
   }

@@ -37,7 +37,7 @@ inline constexpr bool kUnsignedBytes = false, kPairsOfBytes = HWY_ARCH_X86 && HW
 // Whether pairs of 16-bit numbers are multiplied and added up by one instruction.
 inline constexpr bool kMultipliesShorts = HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR;
 
-// What the codes of a type of weights are as factors, and what becomes of their products. Small codes count from zero
+// What the codes of a type of weights are as factors, and what becomes of their products. Small factors count from zero
 // and have at most kSmallBits bits, so that some products may be added up in 16 bits, where bytes are multiplied in
 // pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied.
 enum class Codes { kSmall, kLarge };

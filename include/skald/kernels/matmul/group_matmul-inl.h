@@ -29,7 +29,7 @@ namespace HWY_NAMESPACE {
 
 // Whether expanding codes would be copying them.
 template <class T>
-inline constexpr bool kCodesLieExpanded = kCodesOf<T> == Codes::kLarge;
+inline constexpr bool kCodesLieExpanded = T::kCodeBits == 8;
 
 // Up to so many rows, expanding costs more than it saves.
 template <class T>
@@ -114,7 +114,7 @@ void GroupMatMul(const MatMulArgs<T>& args) {
 #endif
   // The single stream of a single row is better left to the processor, but not where codes, scales and offsets are
   // three streams, nor where so much is read at a time.
-  constexpr bool kAlwaysAsks = !kOneStream || kHasOffsets<T> || NestedScales<T>;
+  constexpr bool kAlwaysAsks = !kOneStream || HasOffsets<T> || NestedScales<T>;
   bytes::MultiplyGroups(args, args.rows > 1 || kAlwaysAsks ? kBytesAhead : 0);
 }
 

@@ -56,6 +56,7 @@ struct TilePanel : bytes::PanelBlock {
     for (size_t i = 0; i < num_packs * matrix.terms_per_pack / 4; ++i) {
       hn::Store(hn::Sub(hn::Load(unsigned_bytes, codes[i]), all_bias), unsigned_bytes, codes[i]);
     }
+    hwy::ZeroBytes(sum_numbers, sizeof(sum_numbers));  // which were to take back the bias, where scales have scales
   }
 
   PanelAhead ahead;  // weights of the TilePanel that follows
@@ -297,7 +298,7 @@ void MatMulPanelsAmx(const AmxProduct& product, size_t row, size_t rows, size_t 
 // Outer loop: so many rows that their activations stay in L2.
 template <class T>
 void MultiplyGroupsAmx(const MatMulArgs<T>& args) {
-  using Products = GroupProducts<NestedScales<T>, kHasOffsets<T>, T::kGroup>;
+  using Products = GroupProducts<NestedScales<T>, HasOffsets<T>, T::kGroup>;
   const AmxProduct product = {bytes::GroupMatrixOf(args.weights, args.padded_k), args.input, OutputsOf(args)};
   const size_t step = args.gate ? kPanelsAtOnce / 2 : kPanelsAtOnce;
   SetGroupTileShapes(T::kGroup);

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
@@ -24,82 +25,144 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
+// The bits of a type's factors, the smallest of which are zero where they are small: its codes, or the values that
+// these are the numbers of.
 template <class T>
-inline constexpr Codes kCodesOf = T::kCodeBits <= kSmallBits ? Codes::kSmall : Codes::kLarge;
-
-// By how much a type's codes are larger as factors. Those with scales of scales count from zero.
-template <class T>
-inline constexpr int32_t kCodeBias = NestedScales<T>                ? 0
-                                     : kCodesOf<T> == Codes::kSmall ? T::kZero
-                                     : kUnsignedBytes               ? 128
-                                                                    : 0;
+inline constexpr size_t kFactorBits = T::kCodeBits;
+template <ListsValues T>
+inline constexpr size_t kFactorBits<T> = T::kValues[0] == 0 ? 5 : 8;
 
 template <class T>
-inline constexpr bool kHasOffsets = std::is_same_v<T, Q8A>;
-template <NestedScales T>
-inline constexpr bool kHasOffsets<T> = T::kHasMinima;
+inline constexpr Codes kCodesOf = kFactorBits<T> <= kSmallBits ? Codes::kSmall : Codes::kLarge;
 
-// Loads a register of row j of the codes of a group, from output `lane` on.
-HWY_INLINE IntVec LoadLow(const uint8_t* both, bool is_high) {
-  const hn::RebindToUnsigned<IntTag> tag;
-  const auto bytes = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(both));
-  return hn::BitCast(IntTag(), hn::And(is_high ? hn::ShiftRight<4>(bytes) : bytes, hn::Set(tag, 0x0F0F0F0Fu)));
+// By how much factors are larger than what they stand for.
+template <class T>
+inline constexpr int32_t kFactorZero = kCodesOf<T> == Codes::kLarge ? (kUnsignedBytes ? 128 : 0) : T::kZero;
+template <>
+inline constexpr int32_t kFactorZero<MXFP4> = 12;
+
+// The factors of a type that lists values, by its codes, for as many bytes as are looked up together.
+template <ListsValues T>
+struct FactorList {
+  constexpr FactorList() {
+    for (size_t i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(T::kValues[i] + kFactorZero<T>);
+  }
+  alignas(16) uint8_t bytes[16] = {};
+};
+template <ListsValues T>
+inline constexpr FactorList<T> kFactors;
+
+using UnsignedTag = hn::RebindToUnsigned<IntTag>;
+using UnsignedVec = hn::Vec<UnsignedTag>;
+
+// Returns the factors of a type that lists values.
+#if HWY_TARGET == HWY_SCALAR  // whose vectors hold no bytes
+template <class T>
+HWY_INLINE UnsignedVec LookUp(UnsignedVec codes) {
+  uint8_t bytes[4];
+  std::memcpy(bytes, &codes.raw, sizeof(bytes));
+  for (uint8_t& byte : bytes) byte = kFactors<T>.bytes[byte];
+  std::memcpy(&codes.raw, bytes, sizeof(bytes));
+  return codes;
 }
-HWY_INLINE IntVec LoadCodes(const Q4_0& pack, size_t group, size_t j, size_t lane) {
-  constexpr size_t kHalf = Q4_0::kGroup / 8;
-  return LoadLow(pack.nibbles[group][j % kHalf][lane], j >= kHalf);
+#else
+template <class T>
+HWY_INLINE UnsignedVec LookUp(UnsignedVec codes) {
+  const hn::Repartition<uint8_t, IntTag> bytes;
+  const auto list = hn::LoadDup128(bytes, kFactors<T>.bytes);
+  return hn::BitCast(UnsignedTag(), hn::TableLookupBytes(list, hn::BitCast(bytes, codes)));
 }
-template <NestedScales T>
-HWY_INLINE IntVec LoadCodes(const T& pack, size_t group, size_t j, size_t lane) {
-  const hn::RebindToUnsigned<IntTag> tag;
-  constexpr size_t kHalf = T::kGroup / 8;
-  const auto& codes = pack.codes[group];
-  const IntVec low = LoadLow(codes.low[j % kHalf][lane], j >= kHalf);
-  if constexpr (T::kCodeBits > 4) {
-    constexpr int kHighBits = T::kCodeBits - 4;
-    constexpr uint32_t kMask = 0x10101010u * ((1u << kHighBits) - 1);
-    const int shift = 4 - static_cast<int>(j) * kHighBits;
-    const auto all = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(codes.high[0][lane]));
-    const auto high = shift > 0 ? hn::ShiftLeftSame(all, shift) : hn::ShiftRightSame(all, -shift);
-    return hn::Or(low, hn::BitCast(IntTag(), hn::And(high, hn::Set(tag, kMask))));
-  } else {
+#endif
+
+// Returns row `row` of the codes of a plane, of a register of outputs from `lane` on.
+template <class Planes>
+HWY_INLINE UnsignedVec LoadPlanes(const Planes& planes, size_t row, size_t lane) {
+  constexpr uint32_t kAllBytes = 0x01010101u, kLowMask = kAllBytes * ((1u << Planes::kLowBits) - 1);
+  constexpr uint32_t kHighMask = kAllBytes * ((1u << Planes::kHighBits) - 1) << Planes::kLowBits;
+  const UnsignedTag tag;
+  auto low = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(planes.low[row % Planes::kLowRows][lane]));
+  const size_t place = row / Planes::kLowRows * Planes::kLowBits;
+  if (place == 2) low = hn::ShiftRight<2>(low);
+  if (place == 4) low = hn::ShiftRight<4>(low);
+  if (place == 6) low = hn::ShiftRight<6>(low);
+  low = hn::And(low, hn::Set(tag, kLowMask));
+  if constexpr (Planes::kHighBits == 0) {
     return low;
+  } else {
+    const int shift = static_cast<int>(Planes::kLowBits) - static_cast<int>(row * Planes::kHighBits);
+    const auto all = hn::LoadU(tag, reinterpret_cast<const uint32_t*>(planes.high[0][lane]));
+    const auto high = shift > 0 ? hn::ShiftLeftSame(all, shift) : hn::ShiftRightSame(all, -shift);
+    return hn::Or(low, hn::And(high, hn::Set(tag, kHighMask)));
   }
 }
+
+// Returns a register of row j of the factors of a group, from output `lane` on.
 template <class T>
-HWY_INLINE IntVec LoadCodes(const T& pack, size_t group, size_t j, size_t lane) {
-  const IntVec codes = hn::LoadU(IntTag(), reinterpret_cast<const int32_t*>(pack.codes[group][j][lane]));
-  return kUnsignedBytes ? hn::Xor(codes, hn::Set(IntTag(), static_cast<int32_t>(0x80808080u))) : codes;
+HWY_INLINE IntVec LoadFactors(const T& pack, size_t group, size_t j, size_t lane) {
+  if constexpr (T::kCodeBits == 8) {
+    const IntVec codes = hn::LoadU(IntTag(), reinterpret_cast<const int32_t*>(pack.codes[group][j][lane]));
+    return kUnsignedBytes ? hn::Xor(codes, hn::Set(IntTag(), static_cast<int32_t>(0x80808080u))) : codes;
+  } else {
+    const size_t row = group * T::kGroup / 4 + j;
+    constexpr size_t kRows = kPlaneTerms<T> / 4;
+    UnsignedVec factors = LoadPlanes(pack.codes[row / kRows], row % kRows, lane);
+    if constexpr (ListsValues<T>) factors = LookUp<T>(factors);
+    return hn::BitCast(IntTag(), factors);
+  }
 }
 
 HWY_INLINE Lanes LoadScales(const float* scales) { return LoadLanes(scales); }
-HWY_INLINE Lanes LoadScales(const uint16_t* scales) {
-  const hn::Rebind<hwy::float16_t, FloatTag> halves;
+HWY_INLINE FloatVec LoadScaleVec(const uint16_t* halves) {
+  const hn::Rebind<hwy::float16_t, FloatTag> tag;
+  const auto bits = hn::LoadU(hn::Rebind<uint16_t, FloatTag>(), halves);
+  return hn::PromoteTo(FloatTag(), hn::BitCast(tag, bits));
+}
+HWY_INLINE FloatVec LoadScaleVec(const uint8_t* exponents) {
+  const hn::Rebind<uint8_t, FloatTag> bytes;
+  const auto exponent = hn::SaturatedSub(hn::LoadU(bytes, exponents), hn::Set(bytes, uint8_t{1}));
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<23>(hn::PromoteTo(UnsignedTag(), exponent)));
+}
+template <class S>
+HWY_INLINE Lanes LoadScales(const S* scales) {
   Lanes result;
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
-  for (size_t i = 0; i < parts; ++i) {
-    const auto part = hn::LoadU(hn::Rebind<uint16_t, FloatTag>(), scales + i * hn::Lanes(FloatTag()));
-    SetPart(result, i, hn::PromoteTo(FloatTag(), hn::BitCast(halves, part)));
-  }
+  for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadScaleVec(scales + i * hn::Lanes(FloatTag())));
   return result;
 }
 
-// Returns whole numbers, those of `low` times `factor`, or pairs of 16 bits with `high`.
-template <bool kPairs, class T>
-HWY_INLINE IntLanes LoadNumbers(const T* low, const T* high, int factor) {
-  const hn::Rebind<T, IntTag> tag;
+// Returns the numbers of a group's scales, or minima, for a register of outputs.
+template <class N>
+HWY_INLINE IntVec LoadNumberVec(const N* numbers) {
+  return hn::PromoteTo(IntTag(), hn::LoadU(hn::Rebind<N, IntTag>(), numbers));
+}
+template <class T>
+HWY_INLINE IntVec LoadScaleNumbers(const T& pack, size_t group, size_t lane) {
+  return LoadNumberVec(pack.scales[group] + lane);
+}
+template <class T>
+HWY_INLINE IntVec LoadMinimumNumbers(const T& pack, size_t group, size_t lane) {
+  return LoadNumberVec(pack.minima[group] + lane);
+}
+HWY_INLINE IntVec LoadScaleNumbers(const Q2_K& pack, size_t group, size_t lane) {
+  return hn::And(LoadNumberVec(pack.both[group] + lane), hn::Set(IntTag(), 15));
+}
+HWY_INLINE IntVec LoadMinimumNumbers(const Q2_K& pack, size_t group, size_t lane) {
+  return hn::ShiftRight<4>(LoadNumberVec(pack.both[group] + lane));
+}
+
+// Returns whole numbers, those of group `low` as `load(group, lane)` returns them, or pairs of 16 bits with those of
+// group `high`.
+template <bool kPairs, class Load>
+HWY_INLINE IntLanes LoadNumbers(size_t low, size_t high, Load load) {
   IntLanes result;
   const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < parts; ++i) {
     const size_t lane = i * hn::Lanes(IntTag());
-    IntVec numbers = hn::PromoteTo(IntTag(), hn::LoadU(tag, low + lane));
-    if (factor != 1) numbers = hn::Mul(numbers, hn::Set(IntTag(), factor));
+    IntVec numbers = load(low, lane);
     if constexpr (kPairs) {
-      IntVec above = hn::PromoteTo(IntTag(), hn::LoadU(tag, high + lane));
-      if (factor != 1) above = hn::Mul(above, hn::Set(IntTag(), factor));
-      numbers = hn::Or(hn::And(numbers, hn::Set(IntTag(), 0xFFFF)), hn::ShiftLeft<16>(above));
+      numbers = hn::Or(hn::And(numbers, hn::Set(IntTag(), 0xFFFF)), hn::ShiftLeft<16>(load(high, lane)));
     }
     SetPart(result, i, numbers);
   }
@@ -114,10 +177,10 @@ template <class T>
 struct PackBlock {
   static constexpr size_t group_rows = T::kGroup / 4, kLines = sizeof(T) / kAlignment;
   static constexpr size_t fitting_rows =
-      HWY_MIN(group_rows, kSumsInShorts<kCodesOf<T>> ? 128u >> T::kCodeBits : group_rows);
+      HWY_MIN(group_rows, kSumsInShorts<kCodesOf<T>> ? 128u >> kFactorBits<T> : group_rows);
   static constexpr size_t kUnrolledRows = fitting_rows;
-  static constexpr int32_t bias = kCodeBias<T>;
-  static constexpr bool has_offsets = kHasOffsets<T>;
+  static constexpr int32_t bias = NestedScales<T> && kCodesOf<T> == Codes::kSmall ? 0 : kFactorZero<T>;
+  static constexpr bool has_offsets = HasOffsets<T>;
 
   // Row j of the codes of a group.
   HWY_INLINE IntLanes CodesAt(size_t group, size_t j) const {
@@ -127,7 +190,7 @@ struct PackBlock {
     IntLanes result;
     const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
     SKALD_UNROLL_PARTS
-    for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadCodes(pack, group, j, i * hn::Lanes(IntTag())));
+    for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadFactors(pack, group, j, i * hn::Lanes(IntTag())));
     return result;
   }
 
@@ -135,23 +198,26 @@ struct PackBlock {
     return LoadScales(packs[group / T::kGroups].scales[group % T::kGroups]);
   }
   HWY_INLINE Lanes OffsetsOf(size_t group) const {
-    return LoadLanes(packs[group / T::kGroups].offsets[group % T::kGroups]);
+    return LoadScales(packs[group / T::kGroups].offsets[group % T::kGroups]);
   }
 
   HWY_INLINE IntLanes NumbersOf(size_t group) const {
-    return LoadNumbers<kSumsInShorts<kCodesOf<T>>>(packs->scales[group], packs->scales[group], 1);
+    return LoadNumbers<kSumsInShorts<kCodesOf<T>>>(
+        group, group, [this](size_t g, size_t lane) HWY_ATTR { return LoadScaleNumbers(*packs, g, lane); });
   }
   HWY_INLINE IntLanes SumNumbers(size_t i) const {
     constexpr size_t kPerGroup = T::kGroup / kActivationSum;
     const size_t low = i * kSumsAtOnce / kPerGroup, high = (i * kSumsAtOnce + kSumsAtOnce - 1) / kPerGroup;
-    if constexpr (T::kHasMinima)
-      return LoadNumbers<kMultipliesShorts>(packs->minima[low], packs->minima[high], 1);
-    else
-      return LoadNumbers<kMultipliesShorts>(packs->scales[low], packs->scales[high], T::kZero);
+    return LoadNumbers<kMultipliesShorts>(low, high, [this](size_t g, size_t lane) HWY_ATTR {
+      if constexpr (HasOffsets<T>)
+        return LoadMinimumNumbers(*packs, g, lane);
+      else
+        return hn::Mul(LoadScaleNumbers(*packs, g, lane), hn::Set(IntTag(), kFactorZero<T>));
+    });
   }
   HWY_INLINE Lanes Scale() const { return LoadScales(packs->scale); }
   HWY_INLINE Lanes Minimum() const {
-    if constexpr (T::kHasMinima)
+    if constexpr (HasOffsets<T>)
       return LoadScales(packs->minimum);
     else
       return ZeroLanes();
@@ -178,7 +244,7 @@ struct PanelBlock {
   static constexpr size_t kCodeRows = kActivationBlock / 4, kMaxGroups = kActivationBlock / kActivationSum;
 
   size_t groups;
-  int32_t bias;
+  int32_t bias;  // by which factors are larger, but for small ones with scales of scales
   alignas(kAlignment) uint8_t codes[kCodeRows][4 * kLanes];
   alignas(kAlignment) float scales[kMaxGroups][kLanes], offsets[kMaxGroups][kLanes];  // without scales of scales
   alignas(kAlignment) int32_t numbers[kMaxGroups][kLanes], sum_numbers[kMaxGroups / kSumsAtOnce][kLanes];  // with them
@@ -213,7 +279,7 @@ struct ExpandedBlock {
   int32_t bias;
 };
 template <class T>
-using ExpandedBlockOf = ExpandedBlock<PackBlock<T>::group_rows, PackBlock<T>::fitting_rows, kHasOffsets<T>>;
+using ExpandedBlockOf = ExpandedBlock<PackBlock<T>::group_rows, PackBlock<T>::fitting_rows, HasOffsets<T>>;
 
 // Writes a block of `num_packs` packs to `to`.
 template <class T>
@@ -229,7 +295,7 @@ void Expand(const std::byte* packs, size_t num_packs, size_t ahead, PanelBlock& 
       StoreIntLanes(from.NumbersOf(group), to.numbers[group]);
     } else {
       StoreLanes(from.ScalesOf(group), to.scales[group]);
-      if constexpr (kHasOffsets<T>) StoreLanes(from.OffsetsOf(group), to.offsets[group]);
+      if constexpr (HasOffsets<T>) StoreLanes(from.OffsetsOf(group), to.offsets[group]);
     }
   }
   if constexpr (NestedScales<T>) {

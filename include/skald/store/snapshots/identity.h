@@ -47,24 +47,8 @@ struct Identity {
 // Returns the number by which formats know a type of weights: its ChunkElement, or for group-quantised types, which are
 // never content of chunks, a number from 16 on.
 constexpr uint32_t WeightTypeCode(DType type) {
-  switch (type) {
-    case DType::kQ8_0:
-      return 16;
-    case DType::kQ4_0:
-      return 17;
-    case DType::kQ8A:
-      return 18;
-    case DType::kQ4_K:
-      return 19;
-    case DType::kQ5_K:
-      return 20;
-    case DType::kQ6_K:
-      return 21;
-    case DType::kQ6A:
-      return 22;
-    default:
-      return static_cast<uint32_t>(ChunkElementOf(type));
-  }
+  if (!IsGrouped(type)) return static_cast<uint32_t>(ChunkElementOf(type));
+  return 16 + static_cast<uint32_t>(type) - static_cast<uint32_t>(DType::kQ8_0);
 }
 
 // An identity as it is written down.

@@ -7,6 +7,7 @@
 #define SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +38,50 @@ inline int8_t RoundedCode(float value) {
 // Returns 1 / scale, or 0 where that would overflow: such a group is zero.
 inline float InverseOf(float scale) { return std::abs(scale) < 0x1p-100f ? 0.0f : 1.0f / scale; }
 
+// Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
+inline int RoundedUpTo(int limit, float value) {
+  return value >= 0.0f ? static_cast<int>(std::min(value, static_cast<float>(limit)) + 0.5f) : 0;
+}
+
+// Returns the value of largest magnitude, the first one of several.
+inline float ExtremeOf(const float* values, size_t count) {
+  float extreme = 0.0f;
+  for (size_t i = 0; i < count; ++i) {
+    if (std::abs(values[i]) > std::abs(extreme)) extreme = values[i];
+  }
+  return extreme;
+}
+
+// Returns the value of T's list that is nearest, the first one of two.
+template <ListsValues T>
+int8_t NearestValue(float value) {
+  int8_t nearest = T::kValues[0];
+  for (const int8_t listed : T::kValues) {
+    if (std::abs(value - listed) < std::abs(value - nearest)) nearest = listed;
+  }
+  return nearest;
+}
+
+// The codes of values in T's list.
+template <ListsValues T>
+struct CodesOfValues {
+  constexpr CodesOfValues() {
+    for (size_t code = 16; code-- > 0;) codes[T::kValues[code] + 128] = static_cast<uint8_t>(code);
+  }
+  uint8_t codes[256] = {};
+};
+template <ListsValues T>
+inline constexpr CodesOfValues<T> kCodesOfValues;
+
+// Returns the code of T that stands for a value.
+template <class T>
+unsigned CodeOf(int value) {
+  if constexpr (ListsValues<T>)
+    return kCodesOfValues<T>.codes[value + 128];
+  else
+    return static_cast<unsigned>(value + T::kZero);
+}
+
 // The quantisers below take T::kGroup finite values. They are GGML's (ggml-quants.c, quantize_row_q8_0_ref and
 // quantize_row_q4_0_ref): codes come from the scale before its rounding to binary16.
 inline WeightGroup<Q8_0> QuantizeGroup(const float* values, WeightGroup<Q8_0> group) {
@@ -48,18 +93,49 @@ inline WeightGroup<Q8_0> QuantizeGroup(const float* values, WeightGroup<Q8_0> gr
   return group;
 }
 
-// The value of largest magnitude gets the code -8, which has no counterpart.
-inline WeightGroup<Q4_0> QuantizeGroup(const float* values, WeightGroup<Q4_0> group) {
-  float extreme = 0.0f;
-  for (size_t i = 0; i < Q4_0::kGroup; ++i) {
-    if (std::abs(values[i]) > std::abs(extreme)) extreme = values[i];
-  }
-  group.scale = extreme / -8.0f;
+// The value of largest magnitude gets the code 0, which has no counterpart of the other sign.
+template <class T>
+requires(!HasOffsets<T> && !ListsValues<T>)  //
+    WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
+  constexpr int kLargest = (1 << T::kCodeBits) - 1;
+  group.scale = ExtremeOf(values, T::kGroup) / static_cast<float>(-T::kZero);
   const float inverse = InverseOf(group.scale);
-  for (size_t i = 0; i < Q4_0::kGroup; ++i) {
-    const float shifted = values[i] * inverse + 8.5f;  // 0.5 to 16.5
-    group.codes[i] = static_cast<int8_t>(static_cast<int>(shifted >= 0.0f ? std::min(shifted, 15.0f) : 0.0f) - 8);
+  for (size_t i = 0; i < T::kGroup; ++i) {
+    const float shifted = values[i] * inverse + (T::kZero + 0.5f);  // 0.5 to 2 * kZero + 0.5
+    const float code = shifted >= 0.0f ? std::min(shifted, static_cast<float>(kLargest)) : 0.0f;
+    group.codes[i] = static_cast<int8_t>(static_cast<int>(code) - T::kZero);
   }
+  return group;
+}
+
+// The smallest value is the offset (quantize_row_q4_1_ref).
+template <class T>
+requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
+  constexpr int kLargest = (1 << T::kCodeBits) - 1;
+  const auto [low, high] = std::minmax_element(values, values + T::kGroup);
+  group.offset = *low;
+  group.scale = *high / kLargest - *low / kLargest;
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < T::kGroup; ++i) {
+    group.codes[i] = static_cast<int8_t>(RoundedUpTo(kLargest, (values[i] - group.offset) * inverse));
+  }
+  return group;
+}
+
+// The value of largest magnitude gets the first code of the list.
+inline WeightGroup<IQ4_NL> QuantizeGroup(const float* values, WeightGroup<IQ4_NL> group) {
+  group.scale = ExtremeOf(values, IQ4_NL::kGroup) / IQ4_NL::kValues[0];
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < IQ4_NL::kGroup; ++i) group.codes[i] = NearestValue<IQ4_NL>(values[i] * inverse);
+  return group;
+}
+
+// The largest magnitude is 4 to 8 of four-bit floats, of which the largest is 6 (Microscaling Formats, 6.3).
+inline WeightGroup<MXFP4> QuantizeGroup(const float* values, WeightGroup<MXFP4> group) {
+  const float extreme = std::abs(ExtremeOf(values, MXFP4::kGroup));
+  group.scale = extreme < 0x1p-100f ? 0.0f : std::ldexp(1.0f, std::ilogb(extreme) - 3);
+  const float inverse = InverseOf(group.scale);
+  for (size_t i = 0; i < MXFP4::kGroup; ++i) group.codes[i] = NearestValue<MXFP4>(values[i] * inverse);
   return group;
 }
 
@@ -76,8 +152,7 @@ inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> grou
 // Whether T means exactly what groups of this format mean.
 template <class T>
 bool HoldsExactly(const GroupFormat& format) {
-  const bool holds_nested = std::is_same_v<T, Q6A> && format.decode_block != nullptr;
-  return format.packed == kDTypeOf<T> || holds_nested || std::is_same_v<T, Q8A>;
+  return format.packed == kDTypeOf<T> || (std::is_same_v<T, Q6A> && format.FitsQ6A()) || std::is_same_v<T, Q8A>;
 }
 
 // Returns one group of T from the CodeGroups that make it up, which have one scale and offset.
@@ -90,23 +165,22 @@ WeightGroup<T> JoinGroups(const CodeGroup* groups) {
   return joined;
 }
 
+inline void StoreScale(float scale, float& to) { to = scale; }
+inline void StoreScale(float scale, uint16_t& half) { half = ToHalf(scale); }
+inline void StoreScale(float scale, uint8_t& exponent) {  // a power of two; one that counts as zero becomes the least
+  exponent = static_cast<uint8_t>((std::bit_cast<uint32_t>(scale) >> 23) + 1);
+}
+
 // Writes group `index` of one output of a pack.
 template <class T>
 void StoreGroup(const WeightGroup<T>& group, size_t index, size_t lane, T& pack) {
-  if constexpr (std::is_same_v<T, Q8A>) {
-    pack.scales[index][lane] = group.scale;
-    pack.offsets[index][lane] = group.offset;
-  } else {
-    pack.scales[index][lane] = ToHalf(group.scale);
-  }
-  if constexpr (std::is_same_v<T, Q4_0>) {
-    constexpr size_t kHalf = Q4_0::kGroup / 2;
-    for (size_t i = 0; i < kHalf; ++i) {
-      pack.nibbles[index][i / 4][lane][i % 4] =
-          static_cast<uint8_t>(group.codes[i] + 8 + (group.codes[i + kHalf] + 8) * 16);
-    }
-  } else {
-    for (size_t i = 0; i < T::kGroup; ++i) pack.codes[index][i / 4][lane][i % 4] = group.codes[i];
+  StoreScale(group.scale, pack.scales[index][lane]);
+  if constexpr (HasOffsets<T>) StoreScale(group.offset, pack.offsets[index][lane]);
+  for (size_t i = 0; i < T::kGroup; ++i) {
+    if constexpr (T::kCodeBits == 8)
+      pack.codes[index][i / 4][lane][i % 4] = group.codes[i];
+    else
+      SetCode(CodeOf<T>(group.codes[i]), lane, i, pack.codes[index]);
   }
 }
 
@@ -127,36 +201,45 @@ void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane
   for (size_t g = 0; g < num_groups; ++g) StoreGroup(groups[g], g % T::kGroups, lane, packs[g / T::kGroups]);
 }
 
-// Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
-inline int RoundedUpTo(int limit, float value) {
-  return value >= 0.0f ? static_cast<int>(std::min(value, static_cast<float>(limit)) + 0.5f) : 0;
-}
+// The largest magnitude of T's codes and of the numbers of its groups.
+template <NestedScales T>
+inline constexpr int kLargestCode = ListsValues<T> ? 113 : (1 << T::kCodeBits) - 1 - T::kZero;
+template <NestedScales T>
+inline constexpr int kLargestNumber = HasOffsets<T> ? 63 : 31;
+template <>
+inline constexpr int kLargestNumber<Q2_K> = 15;
+template <>
+inline constexpr int kLargestNumber<Q6_K> = 127;
 
 // Returns 256 finite values as numbers of T. Each group has the scale and minimum between which its values lie, or,
 // without a minimum, the scale that reaches its largest magnitude.
 template <NestedScales T>
 CodeBlock QuantizeBlock(const float* values) {
-  constexpr int kLargestCode = (1 << T::kCodeBits) - 1, kLargestNumber = T::kHasMinima ? 63 : 127;
   constexpr size_t kGroups = CodeBlock::kWeights / kCodeGroup;
+  constexpr int kZero = ListsValues<T> ? 128 : T::kZero;
   float scales[kGroups], minima[kGroups], scale = 0.0f, minimum = 0.0f;
   for (size_t g = 0; g < kGroups; ++g) {
     const float* const group = values + g * kCodeGroup / T::kGroup * T::kGroup;
     const auto [lowest, highest] = std::minmax_element(group, group + T::kGroup);
-    minima[g] = T::kHasMinima ? std::max(0.0f, -*lowest) : 0.0f;
-    const float range = T::kHasMinima ? *highest + minima[g] : std::max(*highest, -*lowest);
-    scales[g] = range / static_cast<float>(kLargestCode - T::kZero);
-    scale = std::max(scale, scales[g] / kLargestNumber), minimum = std::max(minimum, minima[g] / kLargestNumber);
+    minima[g] = HasOffsets<T> ? std::max(0.0f, -*lowest) : 0.0f;
+    const float range = HasOffsets<T> ? *highest + minima[g] : std::max(*highest, -*lowest);
+    scales[g] = range / static_cast<float>(kLargestCode<T>);
+    scale = std::max(scale, scales[g] / kLargestNumber<T>), minimum = std::max(minimum, minima[g] / kLargestNumber<T>);
   }
-  CodeBlock block = {ToHalf(scale), ToHalf(minimum), {}, {}, {}, T::kZero};
+  CodeBlock block = {ToHalf(scale), ToHalf(minimum), {}, {}, {}, kZero};
   const float exact_scale = FromHalf(block.scale), exact_minimum = FromHalf(block.minimum);
   for (size_t g = 0; g < kGroups; ++g) {
-    const int number = RoundedUpTo(kLargestNumber, scales[g] * InverseOf(exact_scale));
-    const int minimum_number = RoundedUpTo(kLargestNumber, minima[g] * InverseOf(exact_minimum));
+    const int number = RoundedUpTo(kLargestNumber<T>, scales[g] * InverseOf(exact_scale));
+    const int minimum_number = RoundedUpTo(kLargestNumber<T>, minima[g] * InverseOf(exact_minimum));
     block.scales[g] = static_cast<int8_t>(number), block.minima[g] = static_cast<uint8_t>(minimum_number);
     const float inverse = InverseOf(exact_scale * static_cast<float>(number));
     const float from = exact_minimum * static_cast<float>(minimum_number);
     for (size_t i = g * kCodeGroup; i < (g + 1) * kCodeGroup; ++i) {
-      block.codes[i] = static_cast<uint8_t>(RoundedUpTo(kLargestCode, (values[i] + from) * inverse + T::kZero));
+      const float value = (values[i] + from) * inverse;
+      if constexpr (ListsValues<T>)
+        block.codes[i] = static_cast<uint8_t>(NearestValue<T>(value) + kZero);
+      else
+        block.codes[i] = static_cast<uint8_t>(RoundedUpTo(kLargestCode<T> + kZero, value + kZero));
     }
   }
   return block;
@@ -166,11 +249,15 @@ CodeBlock QuantizeBlock(const float* values) {
 template <NestedScales T>
 void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
   pack.scale[lane] = block.scale;
-  if constexpr (T::kHasMinima) pack.minimum[lane] = block.minimum;
+  if constexpr (HasOffsets<T>) pack.minimum[lane] = block.minimum;
   for (size_t g = 0; g < T::kGroups; ++g) {
     const size_t first = g * T::kGroup / kCodeGroup;
-    pack.scales[g][lane] = block.scales[first];
-    if constexpr (T::kHasMinima) pack.minima[g][lane] = block.minima[first];
+    if constexpr (std::is_same_v<T, Q2_K>) {
+      pack.both[g][lane] = static_cast<uint8_t>(block.scales[first] | block.minima[first] << 4);
+    } else {
+      pack.scales[g][lane] = static_cast<std::remove_reference_t<decltype(pack.scales[g][lane])>>(block.scales[first]);
+      if constexpr (HasOffsets<T>) pack.minima[g][lane] = block.minima[first];
+    }
   }
 }
 
@@ -189,18 +276,9 @@ inline void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack) {
 template <NestedScales T>
 void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
   StoreScales(block, lane, pack);
-  for (size_t g = 0; g < T::kGroups; ++g) {
-    const uint8_t* const codes = block.codes + g * T::kGroup;
-    constexpr size_t kHalf = T::kGroup / 2;
-    for (size_t i = 0; i < kHalf; ++i) {
-      pack.codes[g].low[i / 4][lane][i % 4] = static_cast<uint8_t>((codes[i] & 15) | codes[i + kHalf] << 4);
-    }
-    if constexpr (T::kCodeBits > 4) {
-      for (size_t i = 0; i < T::kGroup; ++i) {
-        uint8_t& bits = pack.codes[g].high[0][lane][i % 4];
-        bits = static_cast<uint8_t>(bits | codes[i] >> 4 << (i / 4 * (T::kCodeBits - 4)));
-      }
-    }
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    const unsigned code = ListsValues<T> ? CodeOf<T>(block.codes[i] - block.zero) : block.codes[i];
+    SetCode(code, lane, i % kPlaneTerms<T>, pack.codes[i / kPlaneTerms<T>]);
   }
 }
 

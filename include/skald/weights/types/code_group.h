@@ -53,6 +53,9 @@ struct GroupFormat {
   void (*decode)(const std::byte* block, CodeGroup* groups);  // one block, of any alignment
   // The same to a CodeBlock, for types with scales of scales.
   void (*decode_block)(const std::byte* block, CodeBlock& decoded) = nullptr;
+
+  // Whether Q6A holds exactly what blocks mean.
+  constexpr bool FitsQ6A() const { return decode_block != nullptr && packed != DType::kIQ4_XS; }
 };
 
 }  // namespace skald

@@ -7,11 +7,13 @@
 #ifndef SKALD_WEIGHTS_TYPES_GGUF_BLOCKS_H_
 #define SKALD_WEIGHTS_TYPES_GGUF_BLOCKS_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
+#include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/weights/types/code_group.h"
 #include "skald/weights/types/iq2_xxs.h"
@@ -46,6 +48,88 @@ inline void DecodeQ4_0(const std::byte* block, CodeGroup* groups) {
     for (size_t i = 0; i < kCodeGroup; ++i) {
       groups[g].codes[i] = static_cast<int8_t>((ByteAt(block + 2, i) >> (4 * g) & 15) - 8);
     }
+  }
+}
+
+// Fills in 32 codes of 4 bits in 16 bytes, low halves first, with their fifth bits in `fifth`, the lowest for the
+// first.
+inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, CodeGroup* groups) {
+  for (size_t i = 0; i < 32; ++i) {
+    const unsigned code = (ByteAt(nibbles, i % 16) >> (i / 16 * 4) & 15) | (fifth >> i & 1) << 4;
+    groups[i / kCodeGroup].codes[i % kCodeGroup] = static_cast<int8_t>(static_cast<int>(code) - zero);
+  }
+}
+
+inline uint32_t WordAt(const std::byte* source) {
+  uint32_t word;
+  std::memcpy(&word, source, sizeof(word));
+  return word;
+}
+
+// The rest of the first types begins with a scale (binary16); those whose names end in 1 have an offset behind it.
+// Q4_1: 32 weights of 4 bits. Q5_0 and Q5_1: four bytes with the fifth bits, 32 weights; those of Q5_0 count from -16.
+inline void DecodeQ4_1(const std::byte* block, CodeGroup* groups) {
+  for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = HalfAt(block + 2);
+  DecodeNibbles(block + 4, 0, 0, groups);
+}
+inline void DecodeQ5_0(const std::byte* block, CodeGroup* groups) {
+  for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = 0.0f;
+  DecodeNibbles(block + 6, WordAt(block + 2), 16, groups);
+}
+inline void DecodeQ5_1(const std::byte* block, CodeGroup* groups) {
+  for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = HalfAt(block + 2);
+  DecodeNibbles(block + 8, WordAt(block + 4), 0, groups);
+}
+
+// 32 numbers of T's values, in 16 bytes, those in low halves first.
+template <class T>
+void DecodeListed(const std::byte* nibbles, float scale, CodeGroup* groups) {
+  for (size_t g = 0; g < 2; ++g) {
+    groups[g].scale = scale, groups[g].offset = 0.0f;
+    for (size_t i = 0; i < kCodeGroup; ++i) groups[g].codes[i] = T::kValues[ByteAt(nibbles, i) >> (4 * g) & 15];
+  }
+}
+
+// IQ4_NL: a scale (binary16), numbers. MXFP4: a byte e, numbers; the scale of the doubled values is 2^(e - 128).
+inline void DecodeIq4Nl(const std::byte* block, CodeGroup* groups) {
+  DecodeListed<IQ4_NL>(block + 2, HalfAt(block), groups);
+}
+inline void DecodeMxfp4(const std::byte* block, CodeGroup* groups) {
+  DecodeListed<MXFP4>(block + 1, std::ldexp(1.0f, static_cast<int>(ByteAt(block, 0)) - 128), groups);
+}
+
+// IQ4_XS: the scale of the scales (binary16); two bytes with the upper two bits of the eight scales, four with the
+// lower four bits; they count from -32. Numbers of values, as in IQ4_NL, 32 at a time.
+inline void DecodeIq4Xs(const std::byte* source, CodeBlock& block) {
+  constexpr int kZero = 128;
+  block.scale = HalfBitsAt(source), block.minimum = 0, block.zero = kZero;
+  for (size_t g = 0; g < 16; ++g) {
+    const size_t part = g / 2;
+    const unsigned low = ByteAt(source + 4, part / 2) >> (part % 2 * 4) & 15;
+    const unsigned high = ByteAt(source + 2, part / 4) >> (part % 4 * 2) & 3;
+    block.scales[g] = static_cast<int8_t>(static_cast<int>(low | high << 4) - 32), block.minima[g] = 0;
+  }
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    const unsigned number = ByteAt(source + 8, i / 32 * 16 + i % 16) >> (i % 32 / 16 * 4) & 15;
+    block.codes[i] = static_cast<uint8_t>(IQ4_XS::kValues[number] + kZero);
+  }
+}
+
+// Q3_K: 32 bytes with the third bits, those of 32 weights at each bit; 64 bytes with the low two bits, 128 weights in
+// 32 of them, as in Q2_K; 12 bytes with 16 scales; the scale of the scales (binary16). Weights count from -4. Scales
+// count from -32: their low four bits are in the first 8 bytes, low halves first, their upper two bits in the last 4,
+// four scales at each bit pair.
+inline void DecodeQ3K(const std::byte* source, CodeBlock& block) {
+  block.scale = HalfBitsAt(source + 108), block.minimum = 0, block.zero = 4;
+  for (size_t g = 0; g < 16; ++g) {
+    const unsigned low = ByteAt(source + 96, g % 8) >> (g / 8 * 4) & 15;
+    const unsigned high = ByteAt(source + 104, g % 4) >> (g / 4 * 2) & 3;
+    block.scales[g] = static_cast<int8_t>(static_cast<int>(low | high << 4) - 32), block.minima[g] = 0;
+  }
+  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
+    const unsigned low = ByteAt(source + 32, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
+    const unsigned third = ByteAt(source, i % 32) >> (i / 32) & 1;
+    block.codes[i] = static_cast<uint8_t>(low | third << 2);
   }
 }
 
@@ -135,13 +219,21 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
     std::string_view name;
     GroupFormat format;
   };
-  static constexpr Entry kFormats[] = {{"Q8_0", {DType::kQ8_0, 32, 34, internal::DecodeQ8_0}},
-                                       {"Q4_0", {DType::kQ4_0, 32, 18, internal::DecodeQ4_0}},
-                                       {"Q2_K", internal::NestedFormat<internal::DecodeQ2K>(DType::kQ6A, 84)},
-                                       {"Q4_K", internal::NestedFormat<internal::DecodeQ4K>(DType::kQ4_K, 144)},
-                                       {"Q5_K", internal::NestedFormat<internal::DecodeQ5K>(DType::kQ5_K, 176)},
-                                       {"Q6_K", internal::NestedFormat<internal::DecodeQ6K>(DType::kQ6_K, 210)},
-                                       {"IQ2_XXS", {DType::kQ8A, 256, 66, internal::DecodeIq2Xxs}}};
+  using namespace internal;
+  static constexpr Entry kFormats[] = {{"Q8_0", {DType::kQ8_0, 32, 34, DecodeQ8_0}},
+                                       {"Q4_0", {DType::kQ4_0, 32, 18, DecodeQ4_0}},
+                                       {"Q4_1", {DType::kQ4_1, 32, 20, DecodeQ4_1}},
+                                       {"Q5_0", {DType::kQ5_0, 32, 22, DecodeQ5_0}},
+                                       {"Q5_1", {DType::kQ5_1, 32, 24, DecodeQ5_1}},
+                                       {"IQ4_NL", {DType::kIQ4_NL, 32, 18, DecodeIq4Nl}},
+                                       {"MXFP4", {DType::kMXFP4, 32, 17, DecodeMxfp4}},
+                                       {"Q2_K", NestedFormat<DecodeQ2K>(DType::kQ2_K, 84)},
+                                       {"Q3_K", NestedFormat<DecodeQ3K>(DType::kQ3_K, 110)},
+                                       {"Q4_K", NestedFormat<DecodeQ4K>(DType::kQ4_K, 144)},
+                                       {"Q5_K", NestedFormat<DecodeQ5K>(DType::kQ5_K, 176)},
+                                       {"Q6_K", NestedFormat<DecodeQ6K>(DType::kQ6_K, 210)},
+                                       {"IQ4_XS", NestedFormat<DecodeIq4Xs>(DType::kIQ4_XS, 136)},
+                                       {"IQ2_XXS", {DType::kQ8A, 256, 66, DecodeIq2Xxs}}};
   for (const Entry& entry : kFormats) {
     if (entry.name == type) return &entry.format;
   }
