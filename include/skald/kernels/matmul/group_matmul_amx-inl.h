@@ -178,9 +178,12 @@ class GroupProducts {
     constexpr size_t kOffset = kFirst / kActivationGroup * kLanes * kActivationGroup + kFirst % kActivationGroup;
     MultiplyTiles<kGroup % kSlots>(unit.codes + kOffset, unit.panel->codes[kFirst / 4]);
     if constexpr (kOffsets && !kNested) {
-      const auto* const pairs = reinterpret_cast<const int32_t*>(unit.code_sums + kGroup / 2 * 2 * kLanes);
-      const IntVec both = hn::LoadU(IntTag(), pairs), first = kGroup % 2 == 0 ? hn::ShiftLeft<16>(both) : both;
-      const IntVec code_sums = hn::ShiftRight<16>(first);
+      const int16_t* const pairs = unit.code_sums + kFirst / kActivationGroup * kLanes * 2;
+      const IntVec both = hn::LoadU(IntTag(), reinterpret_cast<const int32_t*>(pairs));
+      const IntVec first = hn::ShiftRight<16>(hn::ShiftLeft<16>(both)), second = hn::ShiftRight<16>(both);
+      const IntVec code_sums = kGroupTerms == kActivationGroup  ? hn::Add(first, second)
+                               : kFirst % kActivationGroup == 0 ? first
+                                                                : second;
       hn::Store(hn::ConvertTo(FloatTag(), code_sums), FloatTag(), code_sums_[kGroup % kSumSlots]);
     }
   }
