@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -97,16 +98,69 @@ double Q6K(const Block& b, size_t i) {
   return HalfOf(b, 208) * static_cast<int8_t>(b[192 + i / 16]) * (low + 16 * high - 32);
 }
 
+// Element `i` of a vector of magnitudes, `bits` bits each.
+double Magnitude(const std::vector<double>& magnitudes, int vector, size_t bits, size_t i) {
+  return magnitudes.at(static_cast<size_t>(vector >> (bits * i) & ((1 << bits) - 1)));
+}
+const std::vector<double> kIq2Magnitudes = {8.0, 25.0, 43.0};
+const std::vector<double> kIq3XxsMagnitudes = {4.0, 12.0, 20.0, 28.0, 36.0, 44.0, 52.0, 62.0};
+
+double SignOf(unsigned signs, size_t i) { return signs >> i & 1 ? -1.0 : 1.0; }
+double EvenSignOf(unsigned signs, size_t i) { return SignOf(std::popcount(signs) % 2 == 1 ? signs + 128 : signs, i); }
+uint32_t Word(const Block& b, size_t at) {
+  uint32_t word;
+  std::memcpy(&word, &b[at], 4);
+  return word;
+}
+unsigned Half(const Block& b, size_t at) { return b[at] + 256u * b[at + 1]; }
+
 double Iq2Xxs(const Block& b, size_t i) {
-  const uint8_t* const part = &b[2 + i / 32 * 8];
-  uint32_t packed;
-  std::memcpy(&packed, part + 4, 4);
-  const uint16_t vector = internal::kIq2XxsVectors[part[i % 32 / 8]];
-  const double magnitudes[] = {8.0, 25.0, 43.0};
-  uint32_t signs = packed >> (7 * (i % 32 / 8)) & 127;
-  if (std::popcount(signs) % 2 == 1) signs += 128;
-  const double sign = signs >> (i % 8) & 1 ? -1.0 : 1.0;
-  return HalfOf(b, 0) * (0.5 + (packed >> 28)) * 0.25 * sign * magnitudes[vector >> (2 * (i % 8)) & 3];
+  const uint32_t packed = Word(b, 2 + i / 32 * 8 + 4);
+  const uint16_t vector = internal::kIq2XxsVectors[b[2 + i / 32 * 8 + i % 32 / 8]];
+  return HalfOf(b, 0) * (0.5 + (packed >> 28)) * 0.25 * EvenSignOf(packed >> (7 * (i % 32 / 8)) & 127, i % 8) *
+         Magnitude(kIq2Magnitudes, vector, 2, i % 8);
+}
+
+double Iq2Xs(const Block& b, size_t i) {
+  const unsigned both = Half(b, 2 + i / 8 * 2);
+  return HalfOf(b, 0) * (0.5 + Nibble(b[66 + i / 32], i % 32 / 16)) * 0.25 * EvenSignOf(both / 512, i % 8) *
+         Magnitude(kIq2Magnitudes, internal::kIq2XsVectors[both % 512], 2, i % 8);
+}
+
+double Iq2S(const Block& b, size_t i) {
+  const int number = b[2 + i / 8] + 256 * (b[66 + i / 32] >> (2 * (i % 32 / 8)) & 3);
+  return HalfOf(b, 0) * (0.5 + Nibble(b[74 + i / 32], i % 32 / 16)) * 0.25 * SignOf(b[34 + i / 8], i % 8) *
+         Magnitude(kIq2Magnitudes, internal::kIq2SVectors[number], 2, i % 8);
+}
+
+double Iq3Xxs(const Block& b, size_t i) {
+  const uint32_t packed = Word(b, 66 + i / 32 * 4);
+  return HalfOf(b, 0) * (0.5 + (packed >> 28)) * 0.5 * EvenSignOf(packed >> (7 * (i % 32 / 8)) & 127, i % 8) *
+         Magnitude(kIq3XxsMagnitudes, internal::kIq3XxsVectors[b[2 + i / 4]], 3, i % 4);
+}
+
+double Iq3S(const Block& b, size_t i) {
+  const int number = b[2 + i / 4] + 256 * (b[66 + i / 32] >> (i / 4 % 8) & 1);
+  const int magnitude = 2 * (internal::kIq3SVectors[number] >> (3 * (i % 4)) & 7) + 1;
+  return HalfOf(b, 0) * (1 + 2 * Nibble(b[106 + i / 64], i / 32 % 2)) * SignOf(b[74 + i / 8], i % 8) * magnitude;
+}
+
+double Iq1(int number, size_t i, bool is_less) {
+  return (internal::kIq1Vectors[number] >> (2 * (i % 8)) & 3) - 1 + (is_less ? -0.125 : 0.125);
+}
+
+double Iq1S(const Block& b, size_t i) {
+  const unsigned part = Half(b, 34 + i / 32 * 2);
+  const int number = b[2 + i / 8] + 256 * static_cast<int>(part >> (3 * (i / 8 % 4)) & 7);
+  return HalfOf(b, 0) * (2.0 * (part >> 12 & 7) + 1) * Iq1(number, i, part >= 32768);
+}
+
+double Iq1M(const Block& b, size_t i) {
+  Block d(2);
+  d[0] = static_cast<uint8_t>(b[49] >> 4 | (b[51] & 0xF0)), d[1] = static_cast<uint8_t>(b[53] >> 4 | (b[55] & 0xF0));
+  const int upper = Nibble(b[32 + i / 16], i / 8 % 2), number = b[i / 8] + 256 * (upper % 8);
+  const unsigned s = Half(b, 48 + i / 64 * 2) >> (3 * (i / 16 % 4)) & 7;
+  return HalfOf(d, 0) * (2.0 * s + 1) * Iq1(number, i, upper >= 8);
 }
 
 const GgufType& TypeNamed(const std::string& name) {
@@ -119,9 +173,10 @@ const GgufType& TypeNamed(const std::string& name) {
 
 TEST_CASE("Blocks decode exactly to the weights that the format defines") {
   const std::map<std::string, double (*)(const Block&, size_t)> references = {
-      {"Q8_0", Q8_0},    {"Q4_0", Q4_0},    {"Q4_1", Q4_1},   {"Q5_0", Q5_0},     {"Q5_1", Q5_1},
-      {"Q2_K", Q2K},     {"Q3_K", Q3K},     {"Q4_K", Q4K},    {"Q5_K", Q5K},      {"Q6_K", Q6K},
-      {"IQ4_NL", Iq4Nl}, {"IQ4_XS", Iq4Xs}, {"MXFP4", Mxfp4}, {"IQ2_XXS", Iq2Xxs}};
+      {"Q8_0", Q8_0},    {"Q4_0", Q4_0},      {"Q4_1", Q4_1},   {"Q5_0", Q5_0},      {"Q5_1", Q5_1},
+      {"Q2_K", Q2K},     {"Q3_K", Q3K},       {"Q4_K", Q4K},    {"Q5_K", Q5K},       {"Q6_K", Q6K},
+      {"IQ4_NL", Iq4Nl}, {"IQ4_XS", Iq4Xs},   {"MXFP4", Mxfp4}, {"IQ2_XXS", Iq2Xxs}, {"IQ2_XS", Iq2Xs},
+      {"IQ2_S", Iq2S},   {"IQ3_XXS", Iq3Xxs}, {"IQ3_S", Iq3S},  {"IQ1_S", Iq1S},     {"IQ1_M", Iq1M}};
   std::mt19937 random(7);
   for (const auto& [name, reference] : references) {
     CAPTURE(name);
@@ -134,7 +189,7 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
       Block block(type.block_bytes);
       for (uint8_t& byte : block) byte = static_cast<uint8_t>(random());
       // Scales are finite: their highest exponent bit is clear.
-      for (const size_t at : {0, 2, 80, 82, 108, 208}) {
+      for (const size_t at : {0, 2, 54, 80, 82, 108, 208}) {
         if (at + 1 < block.size()) block[at + 1] &= 0xBF;
       }
       CodeGroup groups[16];
@@ -148,21 +203,29 @@ TEST_CASE("Blocks decode exactly to the weights that the format defines") {
     }
   }
   CHECK(FindGroupFormat("F32") == nullptr);
-  CHECK(FindGroupFormat("IQ3_S") == nullptr);
+  CHECK(FindGroupFormat("Q8_K") == nullptr);
 }
 
-// The list is too long to proofread, but it was made with rules that a slip would break.
-TEST_CASE("The vectors of IQ2_XXS are in rising order, and 25 occurs in each an even number of times") {
-  for (size_t v = 0; v < 256; ++v) {
-    const uint16_t vector = internal::kIq2XxsVectors[v];
-    int ones = 0;
-    for (int i = 0; i < 8; ++i) {
-      const int magnitude = vector >> (2 * i) & 3;
-      CHECK(magnitude < 3);
-      ones += magnitude == 1;
+// The lists are too long to proofread, but they were made with rules that a slip would break.
+TEST_CASE("The vectors of the IQ types are in rising order, and of magnitudes that there are") {
+  const auto check = [](std::span<const uint16_t> vectors, int elements, int bits, int magnitudes) {
+    for (size_t v = 0; v < vectors.size(); ++v) {
+      if (v > 0) CHECK(vectors[v - 1] < vectors[v]);
+      CHECK((vectors[v] >> (elements * bits)) == 0);
+      for (int i = 0; i < elements; ++i) CHECK((vectors[v] >> (bits * i) & ((1 << bits) - 1)) < magnitudes);
     }
-    CHECK(ones % 2 == 0);
-    if (v > 0) CHECK(internal::kIq2XxsVectors[v - 1] < vector);
+  };
+  check(internal::kIq2XxsVectors, 8, 2, 3);
+  check(internal::kIq2XsVectors, 8, 2, 3);
+  check(internal::kIq2SVectors, 8, 2, 3);
+  check(internal::kIq1Vectors, 8, 2, 3);
+  check(internal::kIq3XxsVectors, 4, 3, 8);
+  check(internal::kIq3SVectors, 4, 3, 8);
+}
+
+TEST_CASE("The magnitude 25 occurs in each vector of IQ2_XXS an even number of times") {
+  for (const uint16_t vector : internal::kIq2XxsVectors) {
+    CHECK(std::popcount(static_cast<unsigned>(vector) & 0x5555u) % 2 == 0);
   }
 }
 

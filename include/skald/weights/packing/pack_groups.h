@@ -226,14 +226,13 @@ CodeBlock QuantizeBlock(const float* values) {
     scales[g] = range / static_cast<float>(kLargestCode<T>);
     scale = std::max(scale, scales[g] / kLargestNumber<T>), minimum = std::max(minimum, minima[g] / kLargestNumber<T>);
   }
-  CodeBlock block = {ToHalf(scale), ToHalf(minimum), {}, {}, {}, kZero};
-  const float exact_scale = FromHalf(block.scale), exact_minimum = FromHalf(block.minimum);
+  CodeBlock block = {FromHalf(ToHalf(scale)), FromHalf(ToHalf(minimum)), {}, {}, {}, kZero};
   for (size_t g = 0; g < kGroups; ++g) {
-    const int number = RoundedUpTo(kLargestNumber<T>, scales[g] * InverseOf(exact_scale));
-    const int minimum_number = RoundedUpTo(kLargestNumber<T>, minima[g] * InverseOf(exact_minimum));
+    const int number = RoundedUpTo(kLargestNumber<T>, scales[g] * InverseOf(block.scale));
+    const int minimum_number = RoundedUpTo(kLargestNumber<T>, minima[g] * InverseOf(block.minimum));
     block.scales[g] = static_cast<int8_t>(number), block.minima[g] = static_cast<uint8_t>(minimum_number);
-    const float inverse = InverseOf(exact_scale * static_cast<float>(number));
-    const float from = exact_minimum * static_cast<float>(minimum_number);
+    const float inverse = InverseOf(block.scale * static_cast<float>(number));
+    const float from = block.minimum * static_cast<float>(minimum_number);
     for (size_t i = g * kCodeGroup; i < (g + 1) * kCodeGroup; ++i) {
       const float value = (values[i] + from) * inverse;
       if constexpr (ListsValues<T>)
@@ -248,8 +247,8 @@ CodeBlock QuantizeBlock(const float* values) {
 // Writes the scales of one output of a pack.
 template <NestedScales T>
 void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
-  pack.scale[lane] = block.scale;
-  if constexpr (HasOffsets<T>) pack.minimum[lane] = block.minimum;
+  StoreScale(block.scale, pack.scale[lane]);
+  if constexpr (HasOffsets<T>) StoreScale(block.minimum, pack.minimum[lane]);
   for (size_t g = 0; g < T::kGroups; ++g) {
     const size_t first = g * T::kGroup / kCodeGroup;
     if constexpr (std::is_same_v<T, Q2_K>) {
@@ -263,9 +262,8 @@ void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
 
 // Codes that count from below zero have the minimum -zero * scale.
 inline void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack) {
-  const float scale = FromHalf(block.scale);
-  pack.scale[lane] = scale;
-  pack.minimum[lane] = block.zero == 0 ? FromHalf(block.minimum) : scale * static_cast<float>(block.zero);
+  pack.scale[lane] = block.scale;
+  pack.minimum[lane] = block.zero == 0 ? block.minimum : block.scale * static_cast<float>(block.zero);
   for (size_t g = 0; g < Q6A::kGroups; ++g) {
     pack.scales[g][lane] = block.scales[g];
     pack.minima[g][lane] = block.zero == 0 ? static_cast<int8_t>(block.minima[g]) : block.scales[g];

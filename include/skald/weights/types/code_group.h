@@ -27,7 +27,7 @@ struct CodeGroup {
 // weight[i] = scale * scales[i / kCodeGroup] * (codes[i] - zero) - minimum * minima[i / kCodeGroup]
 struct CodeBlock {
   static constexpr size_t kWeights = 256;
-  uint16_t scale, minimum;  // binary16; where codes count from below zero there is no minimum
+  float scale, minimum;  // binary16 but for Q6A's; where codes count from below zero there is no minimum
   int8_t scales[kWeights / kCodeGroup];
   uint8_t minima[kWeights / kCodeGroup];  // below 128
   uint8_t codes[kWeights];
@@ -38,8 +38,8 @@ struct CodeBlock {
 // float holds.
 inline void WriteGroups(const CodeBlock& block, CodeGroup* groups) {
   for (size_t g = 0; g < CodeBlock::kWeights / kCodeGroup; ++g) {
-    groups[g].scale = FromHalf(block.scale) * static_cast<float>(block.scales[g]);
-    groups[g].offset = 0.0f - FromHalf(block.minimum) * static_cast<float>(block.minima[g]);
+    groups[g].scale = block.scale * static_cast<float>(block.scales[g]);
+    groups[g].offset = 0.0f - block.minimum * static_cast<float>(block.minima[g]);
     for (size_t i = 0; i < kCodeGroup; ++i) {
       groups[g].codes[i] = static_cast<int8_t>(block.codes[g * kCodeGroup + i] - block.zero);
     }

@@ -15,21 +15,12 @@
 
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/weights/types/block_bytes.h"
 #include "skald/weights/types/code_group.h"
-#include "skald/weights/types/iq2_xxs.h"
+#include "skald/weights/types/iq_blocks.h"
 
 namespace skald {
 namespace internal {
-
-inline uint16_t HalfBitsAt(const std::byte* source) {
-  uint16_t bits;
-  std::memcpy(&bits, source, sizeof(bits));
-  return bits;
-}
-
-inline float HalfAt(const std::byte* source) { return FromHalf(HalfBitsAt(source)); }
-
-inline unsigned ByteAt(const std::byte* source, size_t index) { return std::to_integer<unsigned>(source[index]); }
 
 // Q8_0: a scale (binary16), 32 weights of a signed byte.
 inline void DecodeQ8_0(const std::byte* block, CodeGroup* groups) {
@@ -58,12 +49,6 @@ inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, Co
     const unsigned code = (ByteAt(nibbles, i % 16) >> (i / 16 * 4) & 15) | (fifth >> i & 1) << 4;
     groups[i / kCodeGroup].codes[i % kCodeGroup] = static_cast<int8_t>(static_cast<int>(code) - zero);
   }
-}
-
-inline uint32_t WordAt(const std::byte* source) {
-  uint32_t word;
-  std::memcpy(&word, source, sizeof(word));
-  return word;
 }
 
 // The rest of the first types begins with a scale (binary16); those whose names end in 1 have an offset behind it.
@@ -102,7 +87,7 @@ inline void DecodeMxfp4(const std::byte* block, CodeGroup* groups) {
 // lower four bits; they count from -32. Numbers of values, as in IQ4_NL, 32 at a time.
 inline void DecodeIq4Xs(const std::byte* source, CodeBlock& block) {
   constexpr int kZero = 128;
-  block.scale = HalfBitsAt(source), block.minimum = 0, block.zero = kZero;
+  block.scale = HalfAt(source), block.minimum = 0.0f, block.zero = kZero;
   for (size_t g = 0; g < 16; ++g) {
     const size_t part = g / 2;
     const unsigned low = ByteAt(source + 4, part / 2) >> (part % 2 * 4) & 15;
@@ -120,7 +105,7 @@ inline void DecodeIq4Xs(const std::byte* source, CodeBlock& block) {
 // count from -32: their low four bits are in the first 8 bytes, low halves first, their upper two bits in the last 4,
 // four scales at each bit pair.
 inline void DecodeQ3K(const std::byte* source, CodeBlock& block) {
-  block.scale = HalfBitsAt(source + 108), block.minimum = 0, block.zero = 4;
+  block.scale = HalfAt(source + 108), block.minimum = 0.0f, block.zero = 4;
   for (size_t g = 0; g < 16; ++g) {
     const unsigned low = ByteAt(source + 96, g % 8) >> (g / 8 * 4) & 15;
     const unsigned high = ByteAt(source + 104, g % 4) >> (g / 4 * 2) & 3;
@@ -136,7 +121,7 @@ inline void DecodeQ3K(const std::byte* source, CodeBlock& block) {
 // Q2_K: 16 bytes with the scale (low half) and the minimum (high half) of 16 weights each; 256 weights of 2 bits; the
 // scale of the scales and that of the minima (binary16). Each 128 weights share 32 bytes, 32 of them at each bit pair.
 inline void DecodeQ2K(const std::byte* source, CodeBlock& block) {
-  block.scale = HalfBitsAt(source + 80), block.minimum = HalfBitsAt(source + 82), block.zero = 0;
+  block.scale = HalfAt(source + 80), block.minimum = HalfAt(source + 82), block.zero = 0;
   for (size_t g = 0; g < 16; ++g) {
     block.scales[g] = static_cast<int8_t>(ByteAt(source, g) & 15);
     block.minima[g] = static_cast<uint8_t>(ByteAt(source, g) >> 4);
@@ -158,7 +143,7 @@ inline unsigned SixBits(const std::byte* source, size_t part, bool is_minimum) {
 // Fills in what a block of Q4_K or Q5_K has before its codes: the scale of the scales and that of the minima
 // (binary16), and these.
 inline void DecodeSixBitScales(const std::byte* source, CodeBlock& block) {
-  block.scale = HalfBitsAt(source), block.minimum = HalfBitsAt(source + 2), block.zero = 0;
+  block.scale = HalfAt(source), block.minimum = HalfAt(source + 2), block.zero = 0;
   for (size_t g = 0; g < 16; ++g) {
     block.scales[g] = static_cast<int8_t>(SixBits(source + 4, g / 2, false));
     block.minima[g] = static_cast<uint8_t>(SixBits(source + 4, g / 2, true));
@@ -187,7 +172,7 @@ inline void DecodeQ5K(const std::byte* source, CodeBlock& block) {
 // Weights count from -32. Of each 128, the low bits lie in 64 bytes, those of the first 64 in the low halves, and the
 // high bits in 32 bytes, those of 32 weights at each bit pair.
 inline void DecodeQ6K(const std::byte* source, CodeBlock& block) {
-  block.scale = HalfBitsAt(source + 208), block.minimum = 0, block.zero = 32;
+  block.scale = HalfAt(source + 208), block.minimum = 0.0f, block.zero = 32;
   for (size_t g = 0; g < 16; ++g) {
     block.scales[g] = std::to_integer<int8_t>(source[192 + g]);
     block.minima[g] = 0;
@@ -233,7 +218,13 @@ inline const GroupFormat* FindGroupFormat(std::string_view type) {
                                        {"Q5_K", NestedFormat<DecodeQ5K>(DType::kQ5_K, 176)},
                                        {"Q6_K", NestedFormat<DecodeQ6K>(DType::kQ6_K, 210)},
                                        {"IQ4_XS", NestedFormat<DecodeIq4Xs>(DType::kIQ4_XS, 136)},
-                                       {"IQ2_XXS", {DType::kQ8A, 256, 66, DecodeIq2Xxs}}};
+                                       {"IQ3_S", NestedFormat<DecodeIq3S>(DType::kQ6_K, 110)},
+                                       {"IQ3_XXS", NestedFormat<DecodeIq3Xxs>(DType::kQ6A, 98)},
+                                       {"IQ2_S", {DType::kQ8A, 256, 82, DecodeIq2S}},
+                                       {"IQ2_XS", {DType::kQ8A, 256, 74, DecodeIq2Xs}},
+                                       {"IQ2_XXS", {DType::kQ8A, 256, 66, DecodeIq2Xxs}},
+                                       {"IQ1_M", NestedFormat<DecodeIq1M>(DType::kQ6A, 56)},
+                                       {"IQ1_S", NestedFormat<DecodeIq1S>(DType::kQ6A, 50)}};
   for (const Entry& entry : kFormats) {
     if (entry.name == type) return &entry.format;
   }
