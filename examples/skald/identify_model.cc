@@ -9,15 +9,14 @@
 #include <utility>
 
 #include "known_configs.h"
+#include "open_tokenizer.h"
 #include "skald/base/files/small_file.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/configs/form/config_text.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
 #include "skald/model/load_any.h"
-#include "skald/text/gguf_tokenizer.h"
 #include "skald/text/templates/published.h"
-#include "skald/text/tokenizer.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
 
@@ -50,10 +49,27 @@ std::string FamilyOf(const DescribedModel& model, const json& config) {
   return family != config.end() && family->is_string() ? family->get<std::string>() : "";
 }
 
+struct KnownModel {
+  std::string_view name;
+  ModelSpec spec;
+};
+
 template <ModelConfig... Configs>
-std::string NameIn(ConfigList<Configs...>, const DescribedModel& model) {
+std::vector<KnownModel> ModelsOf(ConfigList<Configs...>) {
+  return {{Configs::kName, SpecOf<Configs>()}...};
+}
+
+const std::vector<KnownModel>& AllKnown() {
+  static const std::vector<KnownModel> models = ModelsOf(KnownConfigs{});
+  return models;
+}
+
+// The name of the Config that has this spec, else the model's type.
+std::string NameOf(const DescribedModel& model) {
   std::string name(model.model_type);
-  ((SpecOf<Configs>() == model.spec ? void(name = Configs::kName) : void()), ...);
+  for (const KnownModel& known : AllKnown()) {
+    if (known.spec == model.spec) name = known.name;
+  }
   return name;
 }
 
@@ -62,7 +78,7 @@ ModelFiles OpenFolder(const std::filesystem::path& folder) {
     const std::filesystem::path path = folder / name;
     return ReadSmallFile(path, kMaxModelFileBytes);
   };
-  return {DType::kBF16, read_file, [folder] { return Tokenizer::Load(folder); }};
+  return {DType::kBF16, read_file, [folder] { return OpenTokenizer(folder); }};
 }
 
 Result<ModelFiles> OpenPacked(const std::filesystem::path& path) {
@@ -76,7 +92,7 @@ Result<ModelFiles> OpenPacked(const std::filesystem::path& path) {
   return ModelFiles{(*file)->table().dtype, read_file, [path, read_file]() -> Result<Tokenizer> {
                       const auto bytes = read_file(kTokenizerFile);
                       if (!bytes) return Failure(bytes.error());
-                      auto tokenizer = Tokenizer::Parse(*bytes);
+                      auto tokenizer = ParseTokenizer(*bytes);
                       if (!tokenizer) return Annotate(path.string(), tokenizer);
                       return tokenizer;
                     }};
@@ -107,15 +123,10 @@ Result<ModelFiles> OpenGguf(const std::filesystem::path& path) {
     return content;
   };
   return ModelFiles{DType::kBF16, read_file, [path, checkpoint]() -> Result<Tokenizer> {
-                      auto tokenizer = TokenizerFromGguf(checkpoint->gguf()->metadata());
+                      auto tokenizer = OpenTokenizer(checkpoint->gguf()->metadata());
                       if (!tokenizer) return Annotate(path.string(), tokenizer);
                       return tokenizer;
                     }};
-}
-
-template <ModelConfig... Configs>
-std::vector<std::string_view> NamesOf(ConfigList<Configs...>) {
-  return {Configs::kName...};
 }
 
 }  // namespace
@@ -144,7 +155,7 @@ Result<ModelInfo> IdentifyModel(const std::filesystem::path& path) {
   auto model = DescribeModel(folder);
   if (!model) return Failure(model.error());
   const json config = ReadConfigJson(files->read_file);
-  std::string name = NameIn(KnownConfigs{}, *model);
+  std::string name = NameOf(*model);
   return ModelInfo{*std::move(files), std::move(model->spec), FamilyOf(*model, config), std::move(name),
                    TrainedContext(config)};
 }
@@ -153,7 +164,7 @@ std::optional<std::string> WhyNoConfig(const std::filesystem::path& path) {
   const auto model = DescribeModel(path);
   if (!model) return model.error().message;
   if (model->model_type == kPackedModelType) {
-    const std::string name = NameIn(KnownConfigs{}, *model);
+    const std::string name = NameOf(*model);
     return name == model->model_type ? std::optional<std::string>("no Config fits") : std::nullopt;
   }
   const auto found = FindConfig(KnownConfigs{}, *model);
@@ -172,15 +183,15 @@ Result<std::string> ConfigOf(const std::filesystem::path& path) {
 }
 
 Result<ModelSpec> FindModelByName(std::string_view name) {
-  std::optional<ModelSpec> spec;
-  const auto look = [&]<ModelConfig... Configs>(ConfigList<Configs...>) {
-    ((Configs::kName == name ? void(spec = SpecOf<Configs>()) : void()), ...);
-  };
-  look(KnownConfigs{});
-  if (spec) return std::move(*spec);
+  const auto known = std::ranges::find(AllKnown(), name, &KnownModel::name);
+  if (known != AllKnown().end()) return known->spec;
   return Fail(ErrorCode::kNotFound, std::string(name) + " is none of the models that 'skald models' lists");
 }
 
-std::vector<std::string_view> KnownModels() { return NamesOf(KnownConfigs{}); }
+std::vector<std::string_view> KnownModels() {
+  std::vector<std::string_view> names;
+  for (const KnownModel& known : AllKnown()) names.push_back(known.name);
+  return names;
+}
 
 }  // namespace skald::program

@@ -5,25 +5,10 @@
 #include <ctime>
 #include <filesystem>
 
-#include "skald/text/gguf_tokenizer.h"
+#include "open_tokenizer.h"
 #include "skald/text/templates/published.h"
-#include "skald/text/tokenizer.h"
-#include "skald/weights/files/gguf.h"
 
 namespace skald::program {
-namespace {
-
-// The tokenizer in a file of its own.
-Result<Tokenizer> OpenTokenizer(const std::filesystem::path& path) {
-  if (!IsGgufFile(path)) return Tokenizer::Load(path);
-  const auto file = GgufFile::Open(path);
-  if (!file) return Failure(file.error());
-  auto tokenizer = TokenizerFromGguf(file->metadata());
-  if (!tokenizer) return Annotate(path.string(), tokenizer);
-  return tokenizer;
-}
-
-}  // namespace
 
 Result<Tokenizer> LoadTokenizer(const Options& options, const ModelInfo& info) {
   auto tokenizer = options.tokenizer ? OpenTokenizer(*options.tokenizer) : info.load_tokenizer();
@@ -51,6 +36,23 @@ Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo&
   if (!published) return Annotate(options.model.string(), published);
   if (*published) return **std::move(published);
   return BuiltInTemplate(GuessBuiltInTemplate(tokenizer));
+}
+
+Result<ChatTemplate> ChooseMessageTemplate(const Options& options) {
+  return BuiltInTemplate(options.chat_template.value_or("none"));
+}
+
+Result<std::vector<int32_t>> IdsOfChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                       const Chat& chat) {
+  return EncodeChat(tokenizer, chat_template, chat);
+}
+Result<NextTurn> IdsOfNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
+                               std::span<const int32_t> cached) {
+  return EncodeNextTurn(tokenizer, chat_template, chat, cached);
+}
+Result<std::vector<int32_t>> IdsThatStop(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                         const GenerationConfig& advice) {
+  return StopIds(tokenizer, chat_template, advice);
 }
 
 RenderOptions RenderOptionsNow() {

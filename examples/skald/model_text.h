@@ -5,6 +5,10 @@
 #ifndef SKALD_EXAMPLES_SKALD_MODEL_TEXT_H_
 #define SKALD_EXAMPLES_SKALD_MODEL_TEXT_H_
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "identify_model.h"
 #include "options.h"
 #include "skald/base/result.h"
@@ -24,6 +28,16 @@ Result<Tokenizer> LoadTokenizerAlone(const Options& options);
 // Returns the chat template that the user names, else the one that the model publishes, else the built-in one that the
 // pieces of the tokenizer tell of, or "none". Error: the model publishes one that is none.
 Result<ChatTemplate> ChooseChatTemplate(const Options& options, const ModelInfo& info, const Tokenizer& tokenizer);
+
+// Returns the template for a text that is one message: the one that the user names, else "none".
+Result<ChatTemplate> ChooseMessageTemplate(const Options& options);
+
+// EncodeChat, EncodeNextTurn and StopIds, compiled in model_text.cc alone, which compiles the language of templates.
+Result<std::vector<int32_t>> IdsOfChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
+Result<NextTurn> IdsOfNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
+                               std::span<const int32_t> cached);
+Result<std::vector<int32_t>> IdsThatStop(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                         const GenerationConfig& advice);
 
 // What a chat's templates may ask for: the time.
 RenderOptions RenderOptionsNow();

@@ -178,7 +178,7 @@ class Conversation {
     // Without a template a message goes on with the text.
     const bool goes_on = template_.parts().only_continues && !turns_.empty();
     chat_.Add(Role::kUser, (goes_on ? " " : "") + message);
-    auto next = EncodeNextTurn(tokenizer_, template_, chat_, session_.ids());
+    auto next = IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids());
     if (!next) return Failure(next.error());
     if (auto room = MakeRoom(*next); !room) return Failure(room.error());
     if (next->keep < session_.size()) {
@@ -235,7 +235,7 @@ class Conversation {
     if (forgotten == 0) return {};
     Note("the context is full: of the turns after the first one, the oldest " + std::to_string(forgotten) +
          (forgotten == 1 ? " is" : " are") + " forgotten");
-    auto again = EncodeNextTurn(tokenizer_, template_, chat_, session_.ids());
+    auto again = IdsOfNextTurn(tokenizer_, template_, chat_, session_.ids());
     if (!again) return Failure(again.error());
     next = std::move(*again);
     return {};
@@ -358,7 +358,7 @@ Result<int> RunChat(const Options& options) {
 
   auto chat_template = ChooseChatTemplate(options, *info, *tokenizer);
   if (!chat_template) return Failure(chat_template.error());
-  auto stop_ids = StopIds(*tokenizer, *chat_template, *advice);
+  auto stop_ids = IdsThatStop(*tokenizer, *chat_template, *advice);
   if (!stop_ids) return Failure(stop_ids.error());
   Conversation chat(options, *tokenizer, *session, *chat_template,
                     {*sampler, std::move(*stop_ids), options.max_tokens});

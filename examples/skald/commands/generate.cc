@@ -91,7 +91,7 @@ Result<int> RunGenerate(const Options& options) {
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> prompt = options.token_ids;
   std::vector<int32_t> stop_ids;
-  const auto chat_template = BuiltInTemplate(options.chat_template.value_or("none"));
+  const auto chat_template = ChooseMessageTemplate(options);
   if (!chat_template) return Failure(chat_template.error());
   if (prompt.empty()) {
     auto loaded = LoadTokenizer(options, *info);
@@ -99,10 +99,10 @@ Result<int> RunGenerate(const Options& options) {
     tokenizer = std::move(*loaded);
     const auto text = ReadPrompt(options);
     if (!text) return Failure(text.error());
-    auto ids = EncodeChat(*tokenizer, *chat_template, Chat(std::vector<Message>{{Role::kUser, *text}}));
+    auto ids = IdsOfChat(*tokenizer, *chat_template, Chat(std::vector<Message>{{Role::kUser, *text}}));
     if (!ids) return Failure(ids.error());
     prompt = std::move(*ids);
-    auto stops = StopIds(*tokenizer, *chat_template, *advice);
+    auto stops = IdsThatStop(*tokenizer, *chat_template, *advice);
     if (!stops) return Failure(stops.error());
     stop_ids = std::move(*stops);
   }
