@@ -34,13 +34,12 @@ std::string Describe(const KVCache& cache) {
 }
 
 // A conversation some way on, and one that shares its beginning.
-template <class C>
 struct Conversation {
-  Conversation() {
-    REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(1, 45), workspace, {.pass_tokens = 16}));
+  explicit Conversation(const SmallModel& of) : small(of) {
+    REQUIRE(model.Forward(cache, RandomTokens(small, 1, 45), workspace, {.pass_tokens = 16}));
     fork.emplace(*cache.Fork());
-    REQUIRE(TheModel<C>().Forward(*fork, RandomTokens<C>(2, 5), workspace));
-    REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(3, 7), workspace));
+    REQUIRE(model.Forward(*fork, RandomTokens(small, 2, 5), workspace));
+    REQUIRE(model.Forward(cache, RandomTokens(small, 3, 7), workspace));
   }
 
   // Both conversations, and what the pool gave out.
@@ -53,7 +52,7 @@ struct Conversation {
   std::string GoOn() {
     std::string text;
     for (KVCache* past : {&cache, fork ? &*fork : &cache}) {
-      const auto logits = TheModel<C>().Forward(*past, RandomTokens<C>(4, 3), workspace);
+      const auto logits = model.Forward(*past, RandomTokens(small, 4, 3), workspace);
       REQUIRE(logits);
       text += BytesIn(past->tokens()) + std::to_string(past->exact_tokens()) + BytesIn(*logits);
     }
@@ -62,81 +61,82 @@ struct Conversation {
     return text + std::to_string(pool->usage().used_bytes);
   }
 
-  std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
+  const SmallModel& small;
+  const RandomModel& model = TheModel(small);
+  std::shared_ptr<BlockPool> pool = NewPool(small, kRuntime);
   KVCache cache = *CreateKVCache(pool);
   std::optional<KVCache> fork;
   Workspace workspace = *CreateWorkspace({.threads = 1});
 };
 
-template <class C, class Call>
-void FailEachInConversation(const std::string& name, Call call) {
+template <class Call>
+void FailEachInConversation(const SmallModel& small, const std::string& name, Call call) {
   FailEachAllocation(
-      std::string(C::kName) + ": " + name, [] { return std::make_unique<Conversation<C>>(); }, call,
-      [](Conversation<C>& scene, const auto&) { return scene.GoOn(); });
+      small.name + ": " + name, [&] { return std::make_unique<Conversation>(small); }, call,
+      [](Conversation& scene, const auto&) { return scene.GoOn(); });
 }
 
 // What planner and executor do, but for the way between them.
-template <class C>
-Result<void> ExecuteElsewhere(Conversation<C>& scene, std::span<const int32_t> tokens) {
+Result<void> ExecuteElsewhere(Conversation& scene, std::span<const int32_t> tokens) {
   const auto step = Step::Begin(Batch().Add(scene.cache, tokens), 16);
   if (!step) return Failure(step.error());
   const auto bytes = StepPlanToBytes(step->plan());
   if (!bytes) return Failure(bytes.error());
-  const auto pool = CreateBlockPool<C>(kRuntime);
+  const auto pool = CreateBlockPool(scene.small.layout, kRuntime);
   if (!pool) return Failure(pool.error());
   const auto plan = StepPlanFromBytes(*bytes, **pool);
   if (!plan) return Failure(plan.error());
-  const auto outputs = TheModel<C>().Execute(*plan, tokens, **pool, scene.workspace);
+  const auto outputs = scene.model.Execute(*plan, tokens, **pool, scene.workspace);
   if (!outputs) return Failure(outputs.error());
   return {};
 }
 
-TEST_CASE_TEMPLATE("a conversation survives every allocation that fails", C, SKALD_SMALL_MODELS) {
-  const bool recurrent = LayoutOf<C>().has_recurrence();
-  FailEachInConversation<C>("Forward of one token", [one = std::vector<int32_t>{1}](Conversation<C>& scene) {
-    return TheModel<C>().Forward(scene.cache, one, scene.workspace);
+SKALD_LAW("a conversation survives every allocation that fails", small) {
+  const bool recurrent = small.layout.has_recurrence();
+  FailEachInConversation(small, "Forward of one token", [one = std::vector<int32_t>{1}](Conversation& scene) {
+    return scene.model.Forward(scene.cache, one, scene.workspace);
   });
-  FailEachInConversation<C>("Forward of a prompt", [tokens = RandomTokens<C>(5, 60)](Conversation<C>& scene) {
-    return TheModel<C>().Forward(scene.cache, tokens, scene.workspace, {.pass_tokens = 16});
+  FailEachInConversation(small, "Forward of a prompt", [tokens = RandomTokens(small, 5, 60)](Conversation& scene) {
+    return scene.model.Forward(scene.cache, tokens, scene.workspace, {.pass_tokens = 16});
   });
-  FailEachInConversation<C>("Forward with a new workspace",
-                            [two = std::vector<int32_t>{1, 2}](Conversation<C>& scene) -> Result<void> {
-                              auto workspace = CreateWorkspace({.threads = 1});
-                              if (!workspace) return Failure(workspace.error());
-                              auto logits = TheModel<C>().Forward(scene.cache, two, *workspace);
-                              if (!logits) return Failure(logits.error());
-                              return {};
-                            });
-  FailEachInConversation<C>(
-      "Forward of a batch", [one = RandomTokens<C>(6, 33), wants = std::vector<Want>(4, Want::kHidden),
-                             two = RandomTokens<C>(7, 4)](Conversation<C>& scene) {
-        return TheModel<C>().Forward(Batch().Add(scene.cache, one).Add(*scene.fork, two, wants), scene.workspace);
-      });
-  FailEachInConversation<C>("a plan sent elsewhere", [tokens = RandomTokens<C>(5, 60)](Conversation<C>& scene) {
+  FailEachInConversation(small, "Forward with a new workspace",
+                         [two = std::vector<int32_t>{1, 2}](Conversation& scene) -> Result<void> {
+                           auto workspace = CreateWorkspace({.threads = 1});
+                           if (!workspace) return Failure(workspace.error());
+                           auto logits = scene.model.Forward(scene.cache, two, *workspace);
+                           if (!logits) return Failure(logits.error());
+                           return {};
+                         });
+  FailEachInConversation(small, "Forward of a batch",
+                         [one = RandomTokens(small, 6, 33), wants = std::vector<Want>(4, Want::kHidden),
+                          two = RandomTokens(small, 7, 4)](Conversation& scene) {
+                           return scene.model.Forward(Batch().Add(scene.cache, one).Add(*scene.fork, two, wants),
+                                                      scene.workspace);
+                         });
+  FailEachInConversation(small, "a plan sent elsewhere", [tokens = RandomTokens(small, 5, 60)](Conversation& scene) {
     return ExecuteElsewhere(scene, tokens);
   });
-  FailEachInConversation<C>(
-      "Logits", [row = std::vector<float>(static_cast<size_t>(SpecOf<C>().model_dim), 0.5f)](Conversation<C>& scene) {
-        return TheModel<C>().Logits(row, scene.workspace);
-      });
-  FailEachInConversation<C>("Fork", [](Conversation<C>& scene) { return scene.cache.Fork(); });
-  FailEachInConversation<C>("Truncate",
-                            [](Conversation<C>& scene) { return scene.cache.Truncate(scene.cache.size()); });
-  FailEachInConversation<C>("Truncate to a checkpoint",
-                            [](Conversation<C>& scene) { return scene.cache.Truncate(40); });
-  FailEachInConversation<C>("Truncate to nothing", [](Conversation<C>& scene) { return scene.cache.Truncate(0); });
-  FailEachInConversation<C>("ResumePoints", [](Conversation<C>& scene) { return scene.cache.ResumePoints(); });
-  FailEachInConversation<C>("Clear", [](Conversation<C>& scene) -> Result<void> {
+  FailEachInConversation(small, "Logits",
+                         [row = std::vector<float>(static_cast<size_t>(small.spec.model_dim), 0.5f)](
+                             Conversation& scene) { return scene.model.Logits(row, scene.workspace); });
+  FailEachInConversation(small, "Fork", [](Conversation& scene) { return scene.cache.Fork(); });
+  FailEachInConversation(small, "Truncate",
+                         [](Conversation& scene) { return scene.cache.Truncate(scene.cache.size()); });
+  FailEachInConversation(small, "Truncate to a checkpoint",
+                         [](Conversation& scene) { return scene.cache.Truncate(40); });
+  FailEachInConversation(small, "Truncate to nothing", [](Conversation& scene) { return scene.cache.Truncate(0); });
+  FailEachInConversation(small, "ResumePoints", [](Conversation& scene) { return scene.cache.ResumePoints(); });
+  FailEachInConversation(small, "Clear", [](Conversation& scene) -> Result<void> {
     scene.cache.Clear();
     return {};
   });
-  FailEachInConversation<C>("the end of a cache", [](Conversation<C>& scene) -> Result<void> {
+  FailEachInConversation(small, "the end of a cache", [](Conversation& scene) -> Result<void> {
     scene.fork.reset();
     return {};
   });
   if (recurrent) return;
-  FailEachInConversation<C>("Erase", [](Conversation<C>& scene) { return scene.cache.Erase(47, 50); });
-  FailEachInConversation<C>("Shift", [](Conversation<C>& scene) { return scene.cache.Shift(48, 50, 47); });
+  FailEachInConversation(small, "Erase", [](Conversation& scene) { return scene.cache.Erase(47, 50); });
+  FailEachInConversation(small, "Shift", [](Conversation& scene) { return scene.cache.Shift(48, 50, 47); });
 }
 
 }  // namespace

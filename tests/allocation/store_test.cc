@@ -30,10 +30,9 @@ const Identity kIdentity = {.salt = "a tenant with a name that is longer than a 
 const SnapshotNotes kNotes = {.user = std::vector<std::byte>(100, std::byte{7})};
 
 // A conversation, and places to write it to.
-template <class C>
 struct Scene {
-  explicit Scene(size_t tokens = 70) {
-    REQUIRE(TheModel<C>().Forward(cache, RandomTokens<C>(1, tokens), workspace, {.pass_tokens = 32}));
+  explicit Scene(const SmallModel& of) : small(of) {
+    REQUIRE(model.Forward(cache, RandomTokens(small, 1, 70), workspace, {.pass_tokens = 32}));
   }
 
   std::string State() const { return std::to_string(pool->usage().used_bytes); }
@@ -42,35 +41,33 @@ struct Scene {
   std::string GoOn(const KVCache& past) {
     KVCache next = *past.Fork();
     const std::string text = BytesIn(next.tokens());
-    const auto logits = TheModel<C>().Forward(next, RandomTokens<C>(4, 3), workspace);
+    const auto logits = model.Forward(next, RandomTokens(small, 4, 3), workspace);
     REQUIRE(logits);
     return text + BytesIn(*logits);
   }
 
-  std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
+  const SmallModel& small;
+  const RandomModel& model = TheModel(small);
+  std::shared_ptr<BlockPool> pool = NewPool(small, kRuntime);
   KVCache cache = *CreateKVCache(pool);
   Workspace workspace = *CreateWorkspace({.threads = 1});
 };
 
-template <class C>
-std::string Key(Scene<C>&, const Result<ChunkKey>& key) {
-  return key->ToHex();
-}
-
 // A scene with a store that holds its conversation.
-template <class C, class Store>
-struct Stored : Scene<C> {
+template <class Store>
+struct Stored : Scene {
   template <class... Arguments>
-  explicit Stored(bool is_saved, Arguments&&... arguments) : store(std::forward<Arguments>(arguments)...) {
-    if (is_saved) key = *SaveSnapshot(this->cache, kIdentity, kNotes, store);
+  Stored(const SmallModel& small, bool is_saved, Arguments&&... arguments)
+      : Scene(small), store(std::forward<Arguments>(arguments)...) {
+    if (is_saved) key = *SaveSnapshot(cache, kIdentity, kNotes, store);
   }
   Store store;
   ChunkKey key{};
 };
 
 // A scene with a file to write to.
-template <class C>
-struct InFile : Scene<C> {
+struct InFile : Scene {
+  using Scene::Scene;
   TemporaryFolder folder;
   std::filesystem::path path = folder.path() / "chat.snapshot";
 };
@@ -88,12 +85,11 @@ struct FolderStore {
 };
 
 // A prompt cache over `store`, with some prompts.
-template <class C>
-struct Prompts : Scene<C> {
-  Prompts() {
+struct Prompts : Scene {
+  explicit Prompts(const SmallModel& of) : Scene(of) {
     for (size_t i = 0; i < 3; ++i) {
-      KVCache prompt = *CreateKVCache(this->pool);
-      const auto logits = TheModel<C>().Forward(prompt, RandomTokens<C>(10 + i, 40 + i), this->workspace);
+      KVCache prompt = *CreateKVCache(pool);
+      const auto logits = model.Forward(prompt, RandomTokens(small, 10 + i, 40 + i), workspace);
       REQUIRE(logits);
       REQUIRE(prompts->Insert(prompt, *logits));
     }
@@ -101,27 +97,26 @@ struct Prompts : Scene<C> {
   // What the prompt cache is worth: it holds no more than it says, and gives all of it back.
   std::string Empty() {
     const PromptCacheStats stats = prompts->stats();
-    std::string text = std::to_string(stats.entries) + " of " + std::to_string(stats.bytes) + this->State();
+    std::string text = std::to_string(stats.entries) + " of " + std::to_string(stats.bytes) + State();
     for (size_t i = 0; i < 3; ++i) {
-      const auto found = prompts->Lookup(RandomTokens<C>(10 + i, 40 + i));
+      const auto found = prompts->Lookup(RandomTokens(small, 10 + i, 40 + i));
       REQUIRE(found);
-      text += " " + std::to_string(found->matched) + this->GoOn(found->cache);
+      text += " " + std::to_string(found->matched) + GoOn(found->cache);
     }
     prompts->Trim(0);
     CHECK(prompts->stats().entries == 0);
     CHECK(prompts->stats().bytes == 0);
-    return text + " and " + this->State();
+    return text + " and " + State();
   }
   MemoryStore store{kUnlimited};
   std::unique_ptr<PromptCache> prompts =
-      *PromptCache::Create(this->pool, kIdentity, {.max_bytes = uint64_t{4} << 20}, {store});
+      *PromptCache::Create(pool, kIdentity, {.max_bytes = uint64_t{4} << 20}, {store});
 };
 
-TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whichever allocation fails", C,
-                   SKALD_SMALL_MODELS) {
-  using InMemory = Stored<C, MemoryStore>;
-  using InFolder = Stored<C, FolderStore>;
-  const std::string name(C::kName);
+SKALD_LAW("a snapshot is saved and loaded, or there is an error, whichever allocation fails", small) {
+  using InMemory = Stored<MemoryStore>;
+  using InFolder = Stored<FolderStore>;
+  const std::string& name = small.name;
   const auto save = [](auto& scene) { return SaveSnapshot(scene.cache, kIdentity, kNotes, scene.store); };
   const auto load = [](auto& scene) { return LoadSnapshot(scene.store, scene.key, kIdentity, scene.pool); };
   // The snapshot is whole: it can be loaded, and goes on as the conversation does.
@@ -134,44 +129,44 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
     return scene.GoOn(snapshot->cache) + BytesIn(snapshot->notes.user);
   };
   FailEachAllocation(
-      name + ": SaveSnapshot to memory", [] { return std::make_unique<InMemory>(false, kUnlimited); }, save, loads);
+      name + ": SaveSnapshot to memory", [&] { return std::make_unique<InMemory>(small, false, kUnlimited); }, save,
+      loads);
   FailEachAllocation(
-      name + ": SaveSnapshot to a folder", [] { return std::make_unique<InFolder>(false); }, save, loads);
+      name + ": SaveSnapshot to a folder", [&] { return std::make_unique<InFolder>(small, false); }, save, loads);
   FailEachAllocation(
-      name + ": SaveSnapshot to a folder that has it", [] { return std::make_unique<InFolder>(true); }, save, loads);
+      name + ": SaveSnapshot to a folder that has it", [&] { return std::make_unique<InFolder>(small, true); }, save,
+      loads);
   FailEachAllocation(
-      name + ": LoadSnapshot from memory", [] { return std::make_unique<InMemory>(true, kUnlimited); }, load, goes_on);
+      name + ": LoadSnapshot from memory", [&] { return std::make_unique<InMemory>(small, true, kUnlimited); }, load,
+      goes_on);
   FailEachAllocation(
-      name + ": LoadSnapshot from a folder", [] { return std::make_unique<InFolder>(true); }, load, goes_on);
+      name + ": LoadSnapshot from a folder", [&] { return std::make_unique<InFolder>(small, true); }, load, goes_on);
 
   for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd, ChunkCodec::kInt8Zstd}) {
-    const Scene<C> sample;
+    const Scene sample(small);
     const uint64_t size = *SnapshotBytes(sample.cache, kIdentity, kNotes, {.codec = codec});
     std::vector<std::byte> bytes(size);
     FailEachAllocation(
-        name + ": SaveSnapshot to a buffer", [] { return std::make_unique<Scene<C>>(); },
-        [&](Scene<C>& scene) {
-          return SaveSnapshot(scene.cache, kIdentity, kNotes, std::span(bytes), {.codec = codec});
-        },
-        [&](Scene<C>&, const Result<void>&) { return BytesIn(bytes); });
+        name + ": SaveSnapshot to a buffer", [&] { return std::make_unique<Scene>(small); },
+        [&](Scene& scene) { return SaveSnapshot(scene.cache, kIdentity, kNotes, std::span(bytes), {.codec = codec}); },
+        [&](Scene&, const Result<void>&) { return BytesIn(bytes); });
     FailEachAllocation(
-        name + ": LoadSnapshot from a buffer", [] { return std::make_unique<Scene<C>>(); },
-        [&](Scene<C>& scene) { return LoadSnapshot(std::span<const std::byte>(bytes), kIdentity, scene.pool); },
-        goes_on);
+        name + ": LoadSnapshot from a buffer", [&] { return std::make_unique<Scene>(small); },
+        [&](Scene& scene) { return LoadSnapshot(std::span<const std::byte>(bytes), kIdentity, scene.pool); }, goes_on);
     FailEachAllocation(
-        name + ": SnapshotBytes", [] { return std::make_unique<Scene<C>>(); },
-        [&](Scene<C>& scene) { return SnapshotBytes(scene.cache, kIdentity, kNotes, {.codec = codec}); },
-        [](Scene<C>&, const Result<uint64_t>& counted) { return std::to_string(*counted); });
+        name + ": SnapshotBytes", [&] { return std::make_unique<Scene>(small); },
+        [&](Scene& scene) { return SnapshotBytes(scene.cache, kIdentity, kNotes, {.codec = codec}); },
+        [](Scene&, const Result<uint64_t>& counted) { return std::to_string(*counted); });
   }
   FailEachAllocation(
-      name + ": SaveSnapshot to a file", [] { return std::make_unique<InFile<C>>(); },
-      [](InFile<C>& scene) -> Result<void> {
+      name + ": SaveSnapshot to a file", [&] { return std::make_unique<InFile>(small); },
+      [](InFile& scene) -> Result<void> {
         auto sink = FileSink::Create(scene.path);
         if (!sink) return Failure(sink.error());
         if (auto saved = SaveSnapshot(scene.cache, kIdentity, kNotes, ByteSinkRef(*sink)); !saved) return saved;
         return sink->Commit(SyncPolicy::kNone);
       },
-      [](InFile<C>& scene, const Result<void>&) {
+      [](InFile& scene, const Result<void>&) {
         auto source = FileSource::Open(scene.path);
         REQUIRE(source);
         const auto snapshot = LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.pool);
@@ -180,20 +175,20 @@ TEST_CASE_TEMPLATE("a snapshot is saved and loaded, or there is an error, whiche
       });
   FailEachAllocation(
       name + ": LoadSnapshot from a file",
-      [] {
-        auto scene = std::make_unique<InFile<C>>();
+      [&] {
+        auto scene = std::make_unique<InFile>(small);
         auto sink = FileSink::Create(scene->path);
         REQUIRE(sink);
         REQUIRE(SaveSnapshot(scene->cache, kIdentity, kNotes, ByteSinkRef(*sink)));
         REQUIRE(sink->Commit(SyncPolicy::kNone));
         return scene;
       },
-      [](InFile<C>& scene) -> Result<Snapshot> {
+      [](InFile& scene) -> Result<Snapshot> {
         auto source = FileSource::Open(scene.path);
         if (!source) return Failure(source.error());
         return LoadSnapshot(ByteSourceRef(*source), kIdentity, scene.pool);
       },
-      [&](InFile<C>& scene, const Result<Snapshot>& snapshot) { return goes_on(scene, snapshot); });
+      [&](InFile& scene, const Result<Snapshot>& snapshot) { return goes_on(scene, snapshot); });
 }
 
 // Some chunks of one size in a store.
@@ -272,22 +267,21 @@ TEST_CASE("a chunk store does what it is asked, or there is an error, whichever 
       [](NewFolder& folder) { return DirectoryStore::Open(folder.path); }, kSuccess);
 }
 
-TEST_CASE_TEMPLATE("a prompt cache keeps its books, whichever allocation fails", C, SKALD_SMALL_MODELS) {
-  const std::string name(C::kName);
-  const auto make = [] { return std::make_unique<Prompts<C>>(); };
-  const auto empty = [](Prompts<C>& scene, const auto&) { return scene.Empty(); };
+SKALD_LAW("a prompt cache keeps its books, whichever allocation fails", small) {
+  const std::string& name = small.name;
+  const auto make = [&] { return std::make_unique<Prompts>(small); };
+  const auto empty = [](Prompts& scene, const auto&) { return scene.Empty(); };
   FailEachAllocation(
-      name + ": PromptCache::Insert", make, [](Prompts<C>& scene) { return scene.prompts->Insert(scene.cache); },
-      empty);
+      name + ": PromptCache::Insert", make, [](Prompts& scene) { return scene.prompts->Insert(scene.cache); }, empty);
   FailEachAllocation(
       name + ": PromptCache::Insert of a salt", make,
-      [salt = std::optional<std::string>("another tenant, by name")](Prompts<C>& scene) {
+      [salt = std::optional<std::string>("another tenant, by name")](Prompts& scene) {
         return scene.prompts->Insert(scene.cache, {}, salt);
       },
       empty);
   FailEachAllocation(
       name + ": PromptCache::Lookup", make,
-      [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); }, empty);
+      [tokens = RandomTokens(small, 11, 41)](Prompts& scene) { return scene.prompts->Lookup(tokens); }, empty);
   FailEachAllocation(
       name + ": PromptCache::Lookup in the store",
       [&make] {
@@ -295,21 +289,21 @@ TEST_CASE_TEMPLATE("a prompt cache keeps its books, whichever allocation fails",
         scene->prompts->Trim(0);
         return scene;
       },
-      [tokens = RandomTokens<C>(11, 41)](Prompts<C>& scene) { return scene.prompts->Lookup(tokens); }, empty);
+      [tokens = RandomTokens(small, 11, 41)](Prompts& scene) { return scene.prompts->Lookup(tokens); }, empty);
   FailEachAllocation(
       name + ": PromptCache::Trim", make,
-      [](Prompts<C>& scene) -> Result<void> {
+      [](Prompts& scene) -> Result<void> {
         scene.prompts->Trim(100);
         return {};
       },
       empty);
   FailEachAllocation(
-      name + ": PromptCache::Create", [] { return std::make_unique<Scene<C>>(); },
-      [](Scene<C>& scene) { return PromptCache::Create(scene.pool, kIdentity); }, kSuccess);
+      name + ": PromptCache::Create", [&] { return std::make_unique<Scene>(small); },
+      [](Scene& scene) { return PromptCache::Create(scene.pool, kIdentity); }, kSuccess);
 }
 
 TEST_CASE("an edited prompt is put together, or there is an error, whichever allocation fails") {
-  const std::vector<int32_t> old_tokens = RandomTokens<OneLayer>(1, 70);
+  const std::vector<int32_t> old_tokens = RandomTokens(SmallModelNamed("one-layer"), 1, 70);
   std::vector<int32_t> tokens(old_tokens.begin() + 6, old_tokens.end());
   tokens.insert(tokens.begin(), {1, 2, 3});
   const auto found = FindSharedSpan(old_tokens, tokens, 20);
@@ -322,9 +316,9 @@ TEST_CASE("an edited prompt is put together, or there is an error, whichever all
       [&](Nothing&) { return FindSharedSpan(old_tokens, tokens, 20); },
       [](Nothing&, const auto& again) { return std::to_string((*again)->length); });
   FailEachAllocation(
-      "KeepSpan", [] { return std::make_unique<Scene<OneLayer>>(); },
-      [&](Scene<OneLayer>& scene) { return KeepSpan(scene.cache, span); },
-      [](Scene<OneLayer>& scene, const auto&) { return scene.GoOn(scene.cache); });
+      "KeepSpan", [] { return std::make_unique<Scene>(SmallModelNamed("one-layer")); },
+      [&](Scene& scene) { return KeepSpan(scene.cache, span); },
+      [](Scene& scene, const auto&) { return scene.GoOn(scene.cache); });
 }
 
 }  // namespace

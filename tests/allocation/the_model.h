@@ -5,19 +5,20 @@
 #ifndef SKALD_TESTS_ALLOCATION_THE_MODEL_H_
 #define SKALD_TESTS_ALLOCATION_THE_MODEL_H_
 
+#include <map>
+#include <string>
+
 #include "skald/cache/form/runtime_config.h"
-#include "skald/model/load.h"
-#include "skald/model/model.h"
+#include "tests/support/small_models.h"
 
 namespace skald::testing {
 
 inline constexpr RuntimeConfig kRuntime = {
     .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
 
-template <class C>
-const Model<C>& TheModel() {
-  static const Model<C> model(RandomWeights<C>(3));
-  return model;
+inline const RandomModel& TheModel(const SmallModel& small) {
+  static std::map<std::string, RandomModel> models;
+  return models.try_emplace(small.name, small, 3).first->second;
 }
 
 }  // namespace skald::testing

@@ -11,6 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "examples/demo_model/demo_config.h"
+#include "skald/configs/create.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/published.h"
@@ -20,7 +21,7 @@
 #include "skald/store/snapshots/cached_digest.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/gguf_convert.h"
-#include "tests/support/small_models.h"
+#include "tests/support/small_configs.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
 #include "tests/support/unpack.h"
@@ -102,6 +103,11 @@ TEST_CASE("a model is made, or there is an error, whichever allocation fails") {
   FailEachAllocation(
       "LoadModel", kNothing, [&](Nothing&) { return LoadModel<TinyModel>(folder.path()); },
       [](Nothing&, const Result<Model<TinyModel>>& model) { return Parameters(model->weights()); });
+}
+
+TEST_CASE("a pool is made for a Config, or there is an error, whichever allocation fails") {
+  FailEachAllocation(
+      "CreateBlockPool", kNothing, [](Nothing&) { return CreateBlockPool<TinyModel>(); }, kSuccess);
 }
 
 TEST_CASE("any model is loaded, or there is an error, whichever allocation fails") {

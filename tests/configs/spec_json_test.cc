@@ -9,7 +9,7 @@
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
 #include "tests/support/golden_configs.h"
-#include "tests/support/small_models.h"
+#include "tests/support/small_configs.h"
 
 namespace skald::testing {
 namespace {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "tests/support/small_models.h"
 #if defined(SKALD_TESTS_HAVE_STORE)
 #include "skald/store/snapshots/snapshot.h"
@@ -41,20 +42,19 @@ struct Conversation {
 
 constexpr uint32_t kConversations = 8;
 
-template <class C>
 class RandomConversations {
  public:
-  RandomConversations(uint32_t seed, const Model<C>& model)
-      : model_(model), random_(seed), workspace_(*CreateWorkspace({.threads = Pick(1, 2)})) {
+  RandomConversations(uint32_t seed, const RandomModel& model)
+      : model_(model), small_(model.small()), random_(seed), workspace_(*CreateWorkspace({.threads = Pick(1, 2)})) {
     RuntimeConfig runtime = {.max_tokens = 300, .kv_type = Pick(0, 1) == 0 ? DType::kBF16 : DType::kF32};
     runtime.block_tokens = 32 * Pick(1, 2);
     runtime.checkpoint_every = Pick(0, 1) * 20;
     runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);
-    const BlockPool probe(LayoutOf<C>(), runtime);
+    const BlockPool probe(small_.layout, runtime);
     for (size_t g = 0; g < probe.layout().groups().size(); ++g) {
       runtime.cache_bytes = (g == 0 ? 0 : runtime.cache_bytes) + probe.geometry(g).block_bytes() * Pick(25, 100);
     }
-    pool_ = *CreateBlockPool<C>(runtime);
+    pool_ = NewPool(small_, runtime);
     for (uint32_t i = 0; i < kConversations; ++i) conversations_.push_back({*CreateKVCache(pool_), {}});
   }
 
@@ -122,7 +122,7 @@ class RandomConversations {
 
   std::vector<int32_t> PickTokens(uint32_t count) {
     std::vector<int32_t> tokens(count);
-    for (int32_t& token : tokens) token = static_cast<int32_t>(Pick(0, C::kVocabSize - 1));
+    for (int32_t& token : tokens) token = static_cast<int32_t>(Pick(0, small_.spec.vocab_size - 1));
     return tokens;
   }
 
@@ -163,7 +163,7 @@ class RandomConversations {
   KVCache Recompute(const Conversation& conversation) {
     const auto is_edit = [](const auto& operation) { return operation.index() >= 2; };
     if (std::none_of(conversation.history.begin(), conversation.history.end(), is_edit)) {
-      KVCache cache = *CreateKVCache<C>({.max_tokens = 1000, .kv_type = pool_->runtime().kv_type});
+      KVCache cache = NewCache(small_, {.max_tokens = 1000, .kv_type = pool_->runtime().kv_type});
       const std::span<const int32_t> tokens = conversation.cache.tokens();
       if (!tokens.empty()) REQUIRE(model_.Forward(cache, tokens, workspace_));
       return cache;
@@ -173,7 +173,7 @@ class RandomConversations {
     runtime.max_tokens = 1000;
     runtime.checkpoint_every = 1;
     runtime.max_checkpoints = 1000;
-    KVCache cache = *CreateKVCache<C>(runtime);
+    KVCache cache = NewCache(small_, runtime);
     for (const auto& operation : conversation.history) {
       Result<void> result;
       if (const auto* append = std::get_if<Append>(&operation)) {
@@ -190,16 +190,16 @@ class RandomConversations {
     return cache;
   }
 
-  const Model<C>& model_;
+  const RandomModel& model_;
+  const SmallModel& small_;
   std::mt19937 random_;  // its sequence is fixed by the standard
   Workspace workspace_;
   std::shared_ptr<BlockPool> pool_;
   std::vector<Conversation> conversations_;
 };
 
-TEST_CASE_TEMPLATE("conversations equal their recomputed twins through any sequence of operations", C,
-                   SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(11));
+SKALD_LAW("conversations equal their recomputed twins through any sequence of operations", small) {
+  const RandomModel model(small, 11);
   for (uint32_t seed = 0; seed < 12; ++seed) {
     CAPTURE(seed);
     RandomConversations conversations(seed, model);

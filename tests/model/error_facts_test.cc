@@ -7,21 +7,24 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/layers/standard_layers.h"
+#include "skald/cache/create.h"
+#include "skald/layers/kinds/attention.h"
+#include "skald/model/load.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace {
 
 struct Scene {
-  Model<Hybrid> model{RandomWeights<Hybrid>(1)};
+  const SmallModel& hybrid = SmallModelNamed("hybrid");
+  RandomModel model{hybrid, 1};
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  std::vector<int32_t> tokens = RandomTokens<Hybrid>(1, 120);
+  std::vector<int32_t> tokens = RandomTokens(hybrid, 1, 120);
 };
 
 TEST_CASE("a token limit says which sequence, how many tokens it needs and how many there is room for") {
   Scene scene;
-  KVCache fine = *CreateKVCache<Hybrid>(), full = *CreateKVCache<Hybrid>({.max_tokens = 100});
+  KVCache fine = NewCache(scene.hybrid), full = NewCache(scene.hybrid, {.max_tokens = 100});
   REQUIRE(scene.model.Forward(full, std::span(scene.tokens).first(90), scene.workspace));
   const auto batch = Batch().Add(fine, scene.tokens).Add(full, std::span(scene.tokens).first(11));
   const auto result = scene.model.Forward(batch, scene.workspace);
@@ -31,7 +34,7 @@ TEST_CASE("a token limit says which sequence, how many tokens it needs and how m
 
 TEST_CASE("a full pool says which sequence, how many bytes it needs and how many there are") {
   Scene scene;
-  const auto pool = *CreateBlockPool<Hybrid>({.cache_bytes = 100'000, .block_tokens = 32});
+  const auto pool = NewPool(scene.hybrid, {.cache_bytes = 100'000, .block_tokens = 32});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
   const std::vector<int32_t> one = {1}, many(2000, 1);
   const auto result = scene.model.Forward(Batch().Add(a, one).Add(b, many), scene.workspace);
@@ -48,7 +51,7 @@ TEST_CASE("a full pool says which sequence, how many bytes it needs and how many
 
 TEST_CASE("a position that cannot be gone back to says the nearest one that can, and going there works") {
   Scene scene;
-  KVCache cache = *CreateKVCache<Hybrid>({.checkpoint_every = 50});
+  KVCache cache = NewCache(scene.hybrid, {.checkpoint_every = 50});
   REQUIRE(scene.model.Forward(cache, scene.tokens, scene.workspace));
   const auto gone = cache.Truncate(70);
   REQUIRE_FALSE(gone);
@@ -60,7 +63,7 @@ TEST_CASE("a position that cannot be gone back to says the nearest one that can,
 
 TEST_CASE("what is wrong with a sequence of a batch is about that sequence") {
   Scene scene;
-  KVCache a = *CreateKVCache<Hybrid>(), b = *CreateKVCache<Hybrid>(), c = *CreateKVCache<OneLayer>();
+  KVCache a = NewCache(scene.hybrid), b = NewCache(scene.hybrid), c = NewCache(SmallModelNamed("one-layer"));
   const std::vector<int32_t> fine = {1}, bad = {150}, none;
   const auto facts = [&](const Batch& batch) { return scene.model.Forward(batch, scene.workspace).error().facts; };
   const ErrorFacts first = {.sequence = 0}, second = {.sequence = 1};
@@ -73,7 +76,7 @@ TEST_CASE("what is wrong with a sequence of a batch is about that sequence") {
 }
 
 TEST_CASE("a spec that no model can be gets no weights and no cache, in the words of the static check") {
-  ModelSpec spec = SpecOf<OneLayer>();
+  ModelSpec spec = SmallModelNamed("one-layer").spec;
   Attention attention = *spec.blocks[0].layers[0].As<Attention>();
   attention.kv_heads = 3;
   spec.blocks[0].layers[0] = attention;

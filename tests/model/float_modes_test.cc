@@ -12,6 +12,7 @@
 #include "skald/configs/readers/config_gguf.h"
 #include "skald/configs/readers/config_json.h"
 #include "skald/configs/readers/spec_json.h"
+#include "skald/layers/model_weights.h"
 #include "skald/sampling/sampler.h"
 #include "tests/support/child_process.h"
 #include "tests/support/small_models.h"
@@ -26,15 +27,14 @@ constexpr const char* kSpecJson = R"({"model_dim": 64, "vocab_size": 99, "tied_e
     "bias": false}]}]})";
 
 // All that computes: weights, a model, a prompt in two runs with an edit between them if there can be one, a draw.
-template <class C>
-std::vector<float> ComputeEverything(uint32_t threads) {
-  const Model<C> model(RandomWeights<C>(3, DType::kF32));
+std::vector<float> ComputeEverything(const SmallModel& small, uint32_t threads) {
+  const RandomModel model(small, 3, DType::kF32);
   const RuntimeConfig runtime = {.block_tokens = 32};
-  KVCache cache = *CreateKVCache<C>(runtime);
+  KVCache cache = NewCache(small, runtime);
   Workspace workspace = *CreateWorkspace({.threads = threads});
-  const std::vector<int32_t> tokens = RandomTokens<C>(2, 90);
+  const std::vector<int32_t> tokens = RandomTokens(small, 2, 90);
   std::vector<float> all = AllLogits(model, cache, tokens, 90, workspace);
-  if (!LayoutOf<C>().has_recurrence()) REQUIRE(cache.Erase(5, 20));
+  if (!small.layout.has_recurrence()) REQUIRE(cache.Erase(5, 20));
   const auto logits = model.Forward(cache, std::span(tokens).first(10), workspace);
   REQUIRE(logits);
   all.insert(all.end(), logits->begin(), logits->end());
@@ -45,16 +45,16 @@ std::vector<float> ComputeEverything(uint32_t threads) {
   all.push_back(*token->logprob);
   for (const TokenLogprob& top : token->top_logprobs) all.push_back(top.logprob);
   const auto& embedding = model.weights().embedding;
-  all.insert(all.end(), embedding.template As<float>(), embedding.template As<float>() + 100);
+  all.insert(all.end(), embedding.As<float>(), embedding.As<float>() + 100);
   return all;
 }
 
-TEST_CASE_TEMPLATE("the caller's rounding mode changes no bit and stays the caller's", C, SKALD_SMALL_MODELS) {
-  const std::vector<float> expected = ComputeEverything<C>(1);
+SKALD_LAW("the caller's rounding mode changes no bit and stays the caller's", small) {
+  const std::vector<float> expected = ComputeEverything(small, 1);
   for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
     for (const uint32_t threads : {1u, 2u}) {
       REQUIRE(std::fesetround(mode) == 0);
-      const std::vector<float> values = ComputeEverything<C>(threads);
+      const std::vector<float> values = ComputeEverything(small, threads);
       const int mode_afterwards = std::fegetround();
       REQUIRE(std::fesetround(FE_TONEAREST) == 0);
       CAPTURE(mode);
@@ -104,20 +104,20 @@ TEST_CASE("the caller's rounding mode changes nothing of what a model is read as
 }
 
 #if defined(__GLIBC__) && HWY_ARCH_X86
-TEST_CASE_TEMPLATE("floating-point exceptions that the caller traps do not end the process", C, SKALD_SMALL_MODELS) {
-  const std::vector<float> expected = ComputeEverything<C>(1);
+SKALD_LAW("floating-point exceptions that the caller traps do not end the process", small) {
+  const std::vector<float> expected = ComputeEverything(small, 1);
   ChildProcess child([&] {
     // Inexact results are everywhere, in the test too: only those that a result should not have.
     ::feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW);
-    const bool is_same = ComputeEverything<C>(1) == expected;
+    const bool is_same = ComputeEverything(small, 1) == expected;
     return is_same && ::fegetexcept() == (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW);
   });
   CHECK(child.Wait());
   ChildProcess strict([&] {
-    const Model<C> model(RandomWeights<C>(3, DType::kF32));
-    KVCache cache = *CreateKVCache<C>();
+    const RandomModel model(small, 3, DType::kF32);
+    KVCache cache = NewCache(small);
     Workspace workspace = *CreateWorkspace({.threads = 1});
-    const std::vector<int32_t> tokens = RandomTokens<C>(2, 90);
+    const std::vector<int32_t> tokens = RandomTokens(small, 2, 90);
     ::feenableexcept(FE_ALL_EXCEPT);
     const auto logits = model.Forward(cache, tokens, workspace);
     return logits && Sample(*logits, {}, {}, 0).has_value();

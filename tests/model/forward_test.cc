@@ -6,14 +6,17 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "tests/support/golden_configs.h"
+#include "skald/cache/create.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace {
 
-const Model<AllFeatures>& SharedModel() {
-  static const Model<AllFeatures> model(RandomWeights<AllFeatures>(7));
+const SmallModel& AllFeatures() { return SmallModelNamed("all-features"); }
+const SmallModel& OneLayer() { return SmallModelNamed("one-layer"); }
+
+const RandomModel& SharedModel() {
+  static const RandomModel model(AllFeatures(), 7);
   return model;
 }
 
@@ -23,35 +26,35 @@ std::vector<float> Copy(std::span<const float> values) { return {values.begin(),
 
 TEST_CASE("outputs come in the caller's order, whatever each row wants") {
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache a = *CreateKVCache<AllFeatures>(kRuntime), b = *CreateKVCache<AllFeatures>(kRuntime);
+  KVCache a = NewCache(AllFeatures(), kRuntime), b = NewCache(AllFeatures(), kRuntime);
   const std::vector<int32_t> first = {1, 2, 3}, second = {4, 5};
   const std::vector<Want> wants = {Want::kLogits, Want::kNothing, Want::kHidden};
   const auto outputs = SharedModel().Forward(Batch().Add(a, first, wants).Add(b, second), workspace);
   REQUIRE(outputs);
   REQUIRE(outputs->size() == 3);
-  CHECK((*outputs)[0].size() == AllFeatures::kVocabSize);
-  CHECK((*outputs)[1].size() == AllFeatures::kModelDim);
-  CHECK((*outputs)[2].size() == AllFeatures::kVocabSize);
+  CHECK((*outputs)[0].size() == static_cast<size_t>(AllFeatures().spec.vocab_size));
+  CHECK((*outputs)[1].size() == static_cast<size_t>(AllFeatures().spec.model_dim));
+  CHECK((*outputs)[2].size() == static_cast<size_t>(AllFeatures().spec.vocab_size));
 
   const std::vector<float> of_a = AllLogits(SharedModel(), first, kRuntime),
                            of_b = AllLogits(SharedModel(), second, kRuntime);
-  KVCache again = *CreateKVCache<AllFeatures>(kRuntime);
+  KVCache again = NewCache(AllFeatures(), kRuntime);
   const auto repeated =
       SharedModel().Forward(Batch().Add(again, first, wants).Add(b, second, Want::kNothing), workspace);
-  CHECK(Copy((*repeated)[0]) == std::vector<float>(of_a.begin(), of_a.begin() + AllFeatures::kVocabSize));
+  CHECK(Copy((*repeated)[0]) == std::vector<float>(of_a.begin(), of_a.begin() + AllFeatures().spec.vocab_size));
   CHECK(a.size() == 3);
   CHECK(b.size() == 4);
-  KVCache alone = *CreateKVCache<AllFeatures>(kRuntime);
+  KVCache alone = NewCache(AllFeatures(), kRuntime);
   CHECK(Copy(*SharedModel().Forward(alone, second, workspace)) ==
-        std::vector<float>(of_b.end() - AllFeatures::kVocabSize, of_b.end()));
+        std::vector<float>(of_b.end() - AllFeatures().spec.vocab_size, of_b.end()));
 }
 
 TEST_CASE("bad batches are refused by name and change nothing") {
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache good = *CreateKVCache<AllFeatures>(kRuntime), other = *CreateKVCache<OneLayer>(kRuntime);
-  KVCache large_blocks = *CreateKVCache<AllFeatures>({.block_tokens = 128});
-  KVCache short_limit = *CreateKVCache<AllFeatures>({.max_tokens = 2});
-  const std::vector<int32_t> tokens = {1, 2, 3}, none, negative = {1, -1}, large = {AllFeatures::kVocabSize};
+  KVCache good = NewCache(AllFeatures(), kRuntime), other = NewCache(OneLayer(), kRuntime);
+  KVCache large_blocks = NewCache(AllFeatures(), {.block_tokens = 128});
+  KVCache short_limit = NewCache(AllFeatures(), {.max_tokens = 2});
+  const std::vector<int32_t> tokens = {1, 2, 3}, none, negative = {1, -1}, large = {AllFeatures().spec.vocab_size};
   const std::vector<Want> one_want = {Want::kLogits};
   const auto refused = [&](const Batch& batch, ErrorCode code, const std::string& text) {
     const auto outputs = SharedModel().Forward(batch, workspace);
@@ -74,7 +77,7 @@ TEST_CASE("bad batches are refused by name and change nothing") {
           "sequence 1 of the batch: 3 tokens after 0 exceed the limit of 2");
   refused(Batch().Add(good, tokens, one_want), ErrorCode::kInvalidArgument, "wants of 1 tokens but has 3");
   // One wish too many here and one too few there: the sum is right, the outputs would be another's.
-  KVCache second = *CreateKVCache<AllFeatures>(kRuntime);
+  KVCache second = NewCache(AllFeatures(), kRuntime);
   const std::vector<Want> four_wants(4, Want::kLogits), two_wants(2, Want::kLogits);
   refused(Batch().Add(good, tokens, four_wants).Add(second, tokens, two_wants), ErrorCode::kInvalidArgument,
           "sequence 0 of the batch: the batch says what it wants of 4 tokens but has 3");
@@ -83,13 +86,14 @@ TEST_CASE("bad batches are refused by name and change nothing") {
 }
 
 TEST_CASE("a step that the pool cannot hold leaves every conversation able to go on") {
-  const uint64_t enough = CreateBlockPool<AllFeatures>(kRuntime).value()->geometry(0).block_bytes() * 6;
+  const uint64_t enough = NewPool(AllFeatures(), kRuntime)->geometry(0).block_bytes() * 6;
   RuntimeConfig runtime = kRuntime;
   runtime.cache_bytes = enough;
-  auto pool = *CreateBlockPool<AllFeatures>(runtime);
+  auto pool = NewPool(AllFeatures(), runtime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache a = *CreateKVCache(pool), b = *CreateKVCache(pool);
-  const std::vector<int32_t> prompt = RandomTokens<AllFeatures>(1, 60), too_long = RandomTokens<AllFeatures>(2, 400);
+  const std::vector<int32_t> prompt = RandomTokens(AllFeatures(), 1, 60),
+                             too_long = RandomTokens(AllFeatures(), 2, 400);
   REQUIRE(SharedModel().Forward(a, prompt, workspace));
   const std::vector<int32_t> more = {9};
   const auto failed = SharedModel().Forward(Batch().Add(a, more).Add(b, too_long), workspace);
@@ -102,11 +106,11 @@ TEST_CASE("a step that the pool cannot hold leaves every conversation able to go
   std::vector<int32_t> all = prompt;
   all.push_back(9);
   const std::vector<float> expected = AllLogits(SharedModel(), all, kRuntime);
-  CHECK(Copy(*logits) == std::vector<float>(expected.end() - AllFeatures::kVocabSize, expected.end()));
+  CHECK(Copy(*logits) == std::vector<float>(expected.end() - AllFeatures().spec.vocab_size, expected.end()));
 }
 
 TEST_CASE("threads with workspaces of their own share one model without disturbing each other") {
-  const std::vector<int32_t> tokens = RandomTokens<AllFeatures>(5, 90);
+  const std::vector<int32_t> tokens = RandomTokens(AllFeatures(), 5, 90);
   const std::vector<float> expected = AllLogits(SharedModel(), tokens, kRuntime);
   std::vector<int> equal(3, 0);
   std::vector<std::thread> threads;
@@ -120,14 +124,14 @@ TEST_CASE("threads with workspaces of their own share one model without disturbi
 }
 
 TEST_CASE("in a one-layer model, erasing tokens equals never having seen them") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
+  const RandomModel model(OneLayer(), 7, DType::kF32);
   const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32};
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const std::vector<int32_t> tokens = RandomTokens<OneLayer>(5, 150);
+  const std::vector<int32_t> tokens = RandomTokens(OneLayer(), 5, 150);
   std::vector<int32_t> kept(tokens.begin(), tokens.begin() + 20);
   kept.insert(kept.end(), tokens.begin() + 71, tokens.end());
 
-  KVCache erased = *CreateKVCache<OneLayer>(runtime), never = *CreateKVCache<OneLayer>(runtime);
+  KVCache erased = NewCache(OneLayer(), runtime), never = NewCache(OneLayer(), runtime);
   REQUIRE(model.Forward(erased, std::span(tokens).first(149), workspace));
   REQUIRE(erased.Erase(20, 71));
   const std::vector<float> after = Copy(*model.Forward(erased, std::span(tokens).last(1), workspace));
@@ -142,11 +146,11 @@ TEST_CASE("in a one-layer model, erasing tokens equals never having seen them") 
 }
 
 TEST_CASE("moving tokens in a one-layer model equals having seen them in that order") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
+  const RandomModel model(OneLayer(), 7, DType::kF32);
   const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32};
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  std::vector<int32_t> tokens = RandomTokens<OneLayer>(6, 120);
-  KVCache moved = *CreateKVCache<OneLayer>(runtime), direct = *CreateKVCache<OneLayer>(runtime);
+  std::vector<int32_t> tokens = RandomTokens(OneLayer(), 6, 120);
+  KVCache moved = NewCache(OneLayer(), runtime), direct = NewCache(OneLayer(), runtime);
   REQUIRE(model.Forward(moved, tokens, workspace));
   REQUIRE(moved.Shift(10, 50, 60));
   std::rotate(tokens.begin() + 10, tokens.begin() + 50, tokens.begin() + 100);
@@ -167,7 +171,7 @@ TEST_CASE("workspaces and passes that cannot work are refused by name") {
   CHECK(CreateWorkspace({.threads = 0}).error().message.find("threads is 0") != std::string::npos);
   CHECK(CreateWorkspace({.threads = 100000}).error().message.find("threads is 100000") != std::string::npos);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<AllFeatures>();
+  KVCache cache = NewCache(AllFeatures());
   const std::vector<int32_t> tokens = {1, 2};
   const auto logits = SharedModel().Forward(cache, tokens, workspace, {.pass_tokens = 0});
   CHECK(logits.error().code == ErrorCode::kInvalidArgument);

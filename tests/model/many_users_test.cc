@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -15,9 +16,9 @@ namespace {
 
 constexpr size_t kUsers = 16, kTokens = 90;
 
-TEST_CASE_TEMPLATE("sixteen interleaved conversations each equal themselves alone", C, SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(5));
-  auto pool = *CreateBlockPool<C>();
+SKALD_LAW("sixteen interleaved conversations each equal themselves alone", small) {
+  const RandomModel model(small, 5);
+  auto pool = NewPool(small);
   Workspace workspace = *CreateWorkspace({.threads = 2});
   std::mt19937 random(1);
   std::vector<KVCache> caches;
@@ -25,7 +26,7 @@ TEST_CASE_TEMPLATE("sixteen interleaved conversations each equal themselves alon
   std::vector<std::vector<float>> logits(kUsers);
   for (size_t user = 0; user < kUsers; ++user) {
     caches.push_back(*CreateKVCache(pool));
-    tokens.push_back(RandomTokens<C>(100 + user, kTokens));
+    tokens.push_back(RandomTokens(small, 100 + user, kTokens));
   }
   const std::vector<Want> wants(kTokens, Want::kLogits);
   for (size_t left = kUsers * kTokens; left > 0;) {

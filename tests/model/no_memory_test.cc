@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "tests/support/failing_new.h"
 #include "tests/support/small_models.h"
 
@@ -22,21 +23,20 @@ BlockTable TakeTheRest(BlockPool& pool) {
   return taken;
 }
 
-template <class C>
-std::vector<float> Last(std::span<const float> logits) {
-  return {logits.end() - C::kVocabSize, logits.end()};
+std::vector<float> Last(const SmallModel& small, std::span<const float> logits) {
+  return {logits.end() - small.spec.vocab_size, logits.end()};
 }
 
-TEST_CASE_TEMPLATE("a Forward that finds no memory changes nothing, and the next is right", C, SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(7));
-  const std::vector<int32_t> tokens = RandomTokens<C>(1, 130);
+SKALD_LAW("a Forward that finds no memory changes nothing, and the next is right", small) {
+  const RandomModel model(small, 7);
+  const std::vector<int32_t> tokens = RandomTokens(small, 1, 130);
   const auto head = std::span(tokens).first(100), tail = std::span(tokens).subspan(100);
-  const std::vector<float> expected = Last<C>(AllLogits(model, tokens));
+  const std::vector<float> expected = Last(small, AllLogits(model, tokens));
   RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 4};
-  runtime.cache_bytes = 40 * BlockPool(LayoutOf<C>(), runtime).geometry(0).block_bytes();
+  runtime.cache_bytes = 40 * BlockPool(small.layout, runtime).geometry(0).block_bytes();
   FailEachAllocation([&](int64_t after) {
     CAPTURE(after);
-    auto pool = *CreateBlockPool<C>(runtime);
+    auto pool = NewPool(small, runtime);
     KVCache cache = *CreateKVCache(pool);
     Workspace workspace = *CreateWorkspace({.threads = 1});
     REQUIRE(model.Forward(cache, head, workspace));
@@ -78,10 +78,10 @@ TEST_CASE("a workspace takes fewer threads, or is not made, where memory is shor
 }
 
 TEST_CASE("a batch that had no memory for a sequence is refused whole") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(7));
+  const RandomModel model(SmallModelNamed("one-layer"), 7);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache a = *CreateKVCache<OneLayer>(), b = *CreateKVCache<OneLayer>();
-  const std::vector<int32_t> tokens = RandomTokens<OneLayer>(1, 10);
+  KVCache a = NewCache(SmallModelNamed("one-layer")), b = NewCache(SmallModelNamed("one-layer"));
+  const std::vector<int32_t> tokens = RandomTokens(SmallModelNamed("one-layer"), 1, 10);
   Batch batch;
   batch.Add(a, tokens);
   {

@@ -18,11 +18,10 @@ namespace {
 
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
-TEST_CASE_TEMPLATE("watching changes no bit, and shows each row of each pass before every block", C,
-                   SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(3));
-  const std::vector<int32_t> tokens = RandomTokens<C>(1, 50);
-  const size_t blocks = model.spec().blocks.size(), model_dim = static_cast<size_t>(model.spec().model_dim);
+SKALD_LAW("watching changes no bit, and shows each row of each pass before every block", small) {
+  const RandomModel model(small, 3);
+  const std::vector<int32_t> tokens = RandomTokens(small, 1, 50);
+  const size_t blocks = small.spec.blocks.size(), model_dim = static_cast<size_t>(small.spec.model_dim);
   std::vector<size_t> rows(blocks + 1, 0);
   size_t next = 0;
   const auto watch = [&](const ResidualStream& stream) {
@@ -45,14 +44,13 @@ TEST_CASE_TEMPLATE("watching changes no bit, and shows each row of each pass bef
   CHECK(std::memcmp(watched.data(), expected.data(), expected.size() * sizeof(float)) == 0);
 }
 
-TEST_CASE_TEMPLATE("a changed row changes its own sequence, from its position on, and no other", C,
-                   SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(3));
-  const std::vector<int32_t> first = RandomTokens<C>(1, 30), second = RandomTokens<C>(2, 30);
+SKALD_LAW("a changed row changes its own sequence, from its position on, and no other", small) {
+  const RandomModel model(small, 3);
+  const std::vector<int32_t> first = RandomTokens(small, 1, 30), second = RandomTokens(small, 2, 30);
   const std::vector<Want> wants(30, Want::kLogits);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   const auto run = [&](const Observer& observer) {
-    KVCache a = *CreateKVCache<C>(), b = *CreateKVCache<C>();
+    KVCache a = NewCache(small), b = NewCache(small);
     const auto outputs = model.Forward(Batch().Add(a, first, wants).Add(b, second, wants), workspace,
                                        {.pass_tokens = 40, .observer = observer});
     REQUIRE(outputs);
@@ -76,13 +74,13 @@ TEST_CASE_TEMPLATE("a changed row changes its own sequence, from its position on
   CHECK(steered[kChanged + 1] != expected[kChanged + 1]);
 }
 
-TEST_CASE_TEMPLATE("the head's logits of what an observer sees before it are those of Forward", C, SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(3));
-  const std::vector<int32_t> tokens = RandomTokens<C>(1, 20);
+SKALD_LAW("the head's logits of what an observer sees before it are those of Forward", small) {
+  const RandomModel model(small, 3);
+  const std::vector<int32_t> tokens = RandomTokens(small, 1, 20);
   Workspace lens = *CreateWorkspace({.threads = 1});
   std::vector<float> seen, early;
   const auto watch = [&](const ResidualStream& stream) {
-    if (stream.block != 1 && stream.block != model.spec().blocks.size()) return;
+    if (stream.block != 1 && stream.block != small.spec.blocks.size()) return;
     const auto logits = model.Logits(stream.values, lens);
     REQUIRE(logits);
     CHECK(logits->size() == tokens.size());
@@ -99,9 +97,9 @@ TEST_CASE_TEMPLATE("the head's logits of what an observer sees before it are tho
 }
 
 TEST_CASE("an observer that throws, or uses the workspace of its call, fails the call and changes no cache") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(3));
+  const RandomModel model(SmallModelNamed("one-layer"), 3);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<OneLayer>();
+  KVCache cache = NewCache(SmallModelNamed("one-layer"));
   const std::vector<int32_t> tokens = {1, 2, 3};
   const auto thrown = model.Forward(cache, tokens, workspace,
                                     {.observer = [](const ResidualStream&) { throw std::runtime_error("enough"); }});

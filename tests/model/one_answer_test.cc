@@ -5,13 +5,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "hwy/targets.h"
-#include "tests/support/golden_configs.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/saved_hashes.h"
 #include "tests/support/small_models.h"
@@ -25,44 +25,44 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // 200 tokens: several blocks of any size, two attention spans, windows left behind.
-template <class C>
 struct Fixture {
-  explicit Fixture(DType weights, DType kv) : model(RandomWeights<C>(7, weights)), tokens(RandomTokens<C>(3, 200)) {
+  Fixture(const SmallModel& small, DType weights, DType kv)
+      : model(small, 7, weights), weight_type(weights), tokens(RandomTokens(small, 3, 200)) {
     runtime.kv_type = kv;
     expected = AllLogits(model, tokens, runtime);
   }
 
-  Model<C> model;
+  RandomModel model;
+  DType weight_type;
   std::vector<int32_t> tokens;
   RuntimeConfig runtime;
   std::vector<float> expected;
 };
 
-template <class C, class Function>
-void ForEachType(Function function) {
+void ForEachType(const SmallModel& small, const std::function<void(const Fixture& fixture)>& law) {
   for (const DType weights : {DType::kBF16, DType::kF32}) {
     for (const DType kv : {DType::kBF16, DType::kF32}) {
       CAPTURE(NameOf(weights));
       CAPTURE(NameOf(kv));
-      function(Fixture<C>(weights, kv));
+      law(Fixture(small, weights, kv));
     }
   }
   for (const DType weights : kQuantisedTypes) {
     CAPTURE(NameOf(weights));
-    function(Fixture<C>(weights, DType::kBF16));
+    law(Fixture(small, weights, DType::kBF16));
   }
 }
 
-TEST_CASE_TEMPLATE("the number of threads changes no bit", C, SKALD_SMALL_MODELS) {
-  ForEachType<C>([](const auto& fixture) {
+SKALD_LAW("the number of threads changes no bit", small) {
+  ForEachType(small, [&](const Fixture& fixture) {
     for (const uint32_t threads : {2u, 3u}) {
       CHECK(SameBits(AllLogits(fixture.model, fixture.tokens, fixture.runtime, {}, threads), fixture.expected));
     }
   });
 }
 
-TEST_CASE_TEMPLATE("the block size changes no bit", C, SKALD_SMALL_MODELS) {
-  ForEachType<C>([](const auto& fixture) {
+SKALD_LAW("the block size changes no bit", small) {
+  ForEachType(small, [&](const Fixture& fixture) {
     for (const uint32_t block_tokens : {32u, 96u, 256u}) {
       RuntimeConfig runtime = fixture.runtime;
       runtime.block_tokens = block_tokens;
@@ -71,10 +71,10 @@ TEST_CASE_TEMPLATE("the block size changes no bit", C, SKALD_SMALL_MODELS) {
   });
 }
 
-TEST_CASE_TEMPLATE("prefill in chunks equals prefill at once, and token by token", C, SKALD_SMALL_MODELS) {
-  ForEachType<C>([](const auto& fixture) {
+SKALD_LAW("prefill in chunks equals prefill at once, and token by token", small) {
+  ForEachType(small, [&](const Fixture& fixture) {
     for (const size_t chunk : {1u, 3u, 7u, 64u}) {
-      KVCache cache = *CreateKVCache<C>(fixture.runtime);
+      KVCache cache = NewCache(small, fixture.runtime);
       Workspace workspace = *CreateWorkspace({.threads = 1});
       CHECK(SameBits(AllLogits(fixture.model, cache, fixture.tokens, chunk, workspace), fixture.expected));
     }
@@ -85,15 +85,15 @@ TEST_CASE_TEMPLATE("prefill in chunks equals prefill at once, and token by token
   });
 }
 
-TEST_CASE_TEMPLATE("a sequence in a batch with seven others equals the sequence alone", C, SKALD_SMALL_MODELS) {
-  ForEachType<C>([](const auto& fixture) {
-    auto pool = *CreateBlockPool<C>(fixture.runtime);
+SKALD_LAW("a sequence in a batch with seven others equals the sequence alone", small) {
+  ForEachType(small, [&](const Fixture& fixture) {
+    auto pool = NewPool(small, fixture.runtime);
     Workspace workspace = *CreateWorkspace({.threads = 1});
     std::vector<KVCache> caches;
     std::vector<std::vector<int32_t>> prompts;
     for (uint64_t i = 0; i < 8; ++i) {
       caches.push_back(*CreateKVCache(pool));
-      prompts.push_back(RandomTokens<C>(20 + i, 5 + 23 * i));
+      prompts.push_back(RandomTokens(small, 20 + i, 5 + 23 * i));
     }
     // The others stand at different positions before the one in question joins: its prefill runs beside decoding.
     Batch others;
@@ -123,29 +123,29 @@ TEST_CASE_TEMPLATE("a sequence in a batch with seven others equals the sequence 
   });
 }
 
-TEST_CASE_TEMPLATE("forking, rewinding and going on equals never having been anywhere else", C, SKALD_SMALL_MODELS) {
-  ForEachType<C>([](const auto& fixture) {
+SKALD_LAW("forking, rewinding and going on equals never having been anywhere else", small) {
+  ForEachType(small, [&](const Fixture& fixture) {
     RuntimeConfig runtime = fixture.runtime;
     runtime.checkpoint_every = 50;  // else the window's blocks allow a few tokens of rewinding only
     Workspace workspace = *CreateWorkspace({.threads = 1});
-    KVCache cache = *CreateKVCache<C>(runtime);
+    KVCache cache = NewCache(small, runtime);
     const std::span<const int32_t> tokens(fixture.tokens);
     AllLogits(fixture.model, cache, tokens.first(100), 100, workspace);
     KVCache fork = *cache.Fork();
-    const std::vector<int32_t> elsewhere = RandomTokens<C>(99, 10);
+    const std::vector<int32_t> elsewhere = RandomTokens(small, 99, 10);
     AllLogits(fixture.model, cache, elsewhere, 3, workspace);
     REQUIRE(cache.Truncate(100));
     const std::vector<float> rewound = AllLogits(fixture.model, cache, tokens.subspan(100), 9, workspace);
     const std::vector<float> forked = AllLogits(fixture.model, fork, tokens.subspan(100), 100, workspace);
-    const std::vector<float> expected(fixture.expected.begin() + 100 * C::kVocabSize, fixture.expected.end());
+    const std::vector<float> expected(fixture.expected.begin() + 100 * small.spec.vocab_size, fixture.expected.end());
     CHECK(SameBits(rewound, expected));
     CHECK(SameBits(forked, expected));
   });
 }
 
-TEST_CASE_TEMPLATE("every compiled target with FMA gives the same bits", C, SKALD_SMALL_MODELS) {
+SKALD_LAW("every compiled target with FMA gives the same bits", small) {
   if (!TargetHasFma()) return;
-  ForEachType<C>([](const auto& fixture) {
+  ForEachType(small, [&](const Fixture& fixture) {
     for (const int64_t target : FmaTargets()) {
       const ScopedTarget scoped(target);
       CAPTURE(hwy::TargetName(target));
@@ -154,15 +154,16 @@ TEST_CASE_TEMPLATE("every compiled target with FMA gives the same bits", C, SKAL
   });
 }
 
-TEST_CASE_TEMPLATE("every machine gives the saved bits", C, SKALD_SMALL_MODELS) {
-  ForEachType<C>([](const auto& fixture) {
-    const std::string_view weights = NameOf(fixture.model.weights().dtype), kv = NameOf(fixture.runtime.kv_type);
-    CHECK(SavedDifference({C::kName, weights, kv}, fixture.expected) == "");
+SKALD_LAW("every machine gives the saved bits", small) {
+  ForEachType(small, [&](const Fixture& fixture) {
+    const std::string_view weights = NameOf(fixture.weight_type), kv = NameOf(fixture.runtime.kv_type);
+    CHECK(SavedDifference({small.name, weights, kv}, fixture.expected) == "");
   });
 }
 
 TEST_CASE("bf16 and f32 agree as far as their precision goes") {
-  const Fixture<AllFeatures> rounded(DType::kBF16, DType::kBF16), exact(DType::kF32, DType::kF32);
+  const SmallModel& small = SmallModelNamed("all-features");
+  const Fixture rounded(small, DType::kBF16, DType::kBF16), exact(small, DType::kF32, DType::kF32);
   double square = 0.0, error = 0.0;
   for (size_t i = 0; i < exact.expected.size(); ++i) {
     square += double{exact.expected[i]} * exact.expected[i];

@@ -15,16 +15,16 @@ namespace {
 
 const ForwardOptions kSmallPasses = {.pass_tokens = 7};
 
-template <class C>
 struct Fixture {
-  Model<C> model{RandomWeights<C>(9)};
-  std::vector<int32_t> tokens = RandomTokens<C>(2, 120), drafts = RandomTokens<C>(3, 8);
+  const SmallModel& small;
+  RandomModel model{small, 9};
+  std::vector<int32_t> tokens = RandomTokens(small, 2, 120), drafts = RandomTokens(small, 3, 8);
   Workspace workspace = *CreateWorkspace({.threads = 1});
 
   // Logits of tokens [begin, end) after those before them.
   std::vector<float> Expected(std::span<const int32_t> all, size_t begin) {
     const std::vector<float> logits = AllLogits(model, all);
-    return {logits.begin() + static_cast<ptrdiff_t>(begin * C::kVocabSize), logits.end()};
+    return {logits.begin() + static_cast<ptrdiff_t>(begin * small.spec.vocab_size), logits.end()};
   }
 };
 
@@ -32,14 +32,14 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having drafted them", C, SKALD_SMALL_MODELS) {
-  Fixture<C> f;
+SKALD_LAW("rejecting drafted tokens at every depth equals never having drafted them", small) {
+  Fixture f{small};
   const std::span<const int32_t> prompt = std::span<const int32_t>(f.tokens).first(60);
   for (const size_t chunk : {1u, 8u}) {  // drafts checked one by one, or together
     for (uint32_t rejected = 0; rejected <= 8; ++rejected) {
       CAPTURE(chunk);
       CAPTURE(rejected);
-      KVCache cache = *CreateKVCache<C>({.rewind_tokens = 8});
+      KVCache cache = NewCache(small, {.rewind_tokens = 8});
       REQUIRE(f.model.Forward(cache, prompt, f.workspace, kSmallPasses));
       AllLogits(f.model, cache, f.drafts, chunk, f.workspace, kSmallPasses);
       const uint64_t used = cache.pool()->usage().used_bytes;
@@ -54,9 +54,9 @@ TEST_CASE_TEMPLATE("rejecting drafted tokens at every depth equals never having 
   }
 }
 
-TEST_CASE_TEMPLATE("rewinding to any checkpoint and going on equals recomputing", C, SKALD_SMALL_MODELS) {
-  Fixture<C> f;
-  KVCache cache = *CreateKVCache<C>({.checkpoint_every = 25, .max_checkpoints = 4});
+SKALD_LAW("rewinding to any checkpoint and going on equals recomputing", small) {
+  Fixture f{small};
+  KVCache cache = NewCache(small, {.checkpoint_every = 25, .max_checkpoints = 4});
   const std::vector<float> expected = AllLogits(f.model, cache, f.tokens, f.tokens.size(), f.workspace, kSmallPasses);
   for (const uint32_t position : {100u, 75u, 50u, 25u, 0u}) {
     CAPTURE(position);
@@ -64,13 +64,13 @@ TEST_CASE_TEMPLATE("rewinding to any checkpoint and going on equals recomputing"
     KVCache fork = *cache.Fork();
     const std::vector<float> again =
         AllLogits(f.model, fork, std::span<const int32_t>(f.tokens).subspan(position), 11, f.workspace);
-    CHECK(SameBits(again, {expected.begin() + position * C::kVocabSize, expected.end()}));
+    CHECK(SameBits(again, {expected.begin() + position * small.spec.vocab_size, expected.end()}));
   }
 }
 
 TEST_CASE("a hybrid model refuses positions of which it keeps no state, and loses nothing") {
-  Fixture<Hybrid> f;
-  KVCache cache = *CreateKVCache<Hybrid>({.checkpoint_every = 50});
+  Fixture f{SmallModelNamed("hybrid")};
+  KVCache cache = NewCache(f.small, {.checkpoint_every = 50});
   REQUIRE(f.model.Forward(cache, std::span<const int32_t>(f.tokens).first(110), f.workspace));
   const auto refused = cache.Truncate(99);
   REQUIRE_FALSE(refused);

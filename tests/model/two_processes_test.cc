@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/support/child_process.h"
@@ -75,10 +76,9 @@ std::vector<float> Flat(const Outputs& outputs) {
 }
 
 // Carries out what comes over `channel` until that is closed, with a model and blocks of its own.
-template <class C>
-bool ExecutePlans(Channel channel) {
-  const Model<C> model(RandomWeights<C>(5));
-  const auto pool = *CreateBlockPool<C>(kRuntime);
+bool ExecutePlans(const SmallModel& small, Channel channel) {
+  const RandomModel model(small, 5);
+  const auto pool = NewPool(small, kRuntime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   for (;;) {
     const std::vector<std::byte> bytes = channel.Receive<std::byte>();
@@ -92,8 +92,10 @@ bool ExecutePlans(Channel channel) {
 }
 
 // Plans here and gets outputs from there, and from Forward.
-template <class C>
 struct Planner {
+  Planner(const SmallModel& small, Channel to)
+      : channel(to), model(small, 5), ledger(NewLedgerPool(small, kRuntime)), pool(NewPool(small, kRuntime)) {}
+
   // Two caches that are the same conversation: one without bytes, one with.
   struct Conversation {
     KVCache planned, computed;
@@ -123,37 +125,36 @@ struct Planner {
   }
 
   Channel channel;
-  Model<C> model{RandomWeights<C>(5)};
-  std::shared_ptr<BlockPool> ledger = *CreateLedgerPool<C>(kRuntime), pool = *CreateBlockPool<C>(kRuntime);
+  RandomModel model;
+  std::shared_ptr<BlockPool> ledger, pool;
   Workspace workspace = *CreateWorkspace({.threads = 1});
 };
 
-TEST_CASE_TEMPLATE("planned in one process and executed in another, steps give the bits of Forward alone", C,
-                   SKALD_SMALL_MODELS) {
+SKALD_LAW("planned in one process and executed in another, steps give the bits of Forward alone", small) {
   int ends[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   ChildProcess worker([&] {
     ::close(ends[0]);
-    return ExecutePlans<C>(Channel(ends[1]));
+    return ExecutePlans(small, Channel(ends[1]));
   });
   ::close(ends[1]);
-  Planner<C> planner{Channel(ends[0])};
+  Planner planner(small, Channel(ends[0]));
   auto a = planner.Begin(), b = planner.Begin();
-  const std::vector<int32_t> tokens = RandomTokens<C>(1, 300);
+  const std::vector<int32_t> tokens = RandomTokens(small, 1, 300);
   const auto piece = [&](size_t begin, size_t count) {
     return std::vector<int32_t>(tokens.begin() + static_cast<ptrdiff_t>(begin),
                                 tokens.begin() + static_cast<ptrdiff_t>(begin + count));
   };
   planner.Step({{&a, piece(0, 130)}}, Want::kLogits, 33);  // prefill in chunks
   planner.Step({{&a, piece(130, 1)}, {&b, piece(7, 40)}}, Want::kHidden, 512);
-  typename Planner<C>::Conversation fork = {*a.planned.Fork(), *a.computed.Fork()};
+  Planner::Conversation fork = {*a.planned.Fork(), *a.computed.Fork()};
   planner.Step({{&a, piece(140, 2)}, {&fork, piece(150, 20)}, {&b, piece(1, 1)}}, Want::kLogits, 8);
   for (const uint32_t position : {131u, 50u}) {
     REQUIRE(a.planned.Truncate(position));
     REQUIRE(a.computed.Truncate(position));
     planner.Step({{&a, piece(200, 9)}, {&fork, piece(3, 1)}}, Want::kLogits, 512);
   }
-  if (!LayoutOf<C>().has_recurrence()) {
+  if (!small.layout.has_recurrence()) {
     REQUIRE(fork.planned.Erase(2, 40));
     REQUIRE(fork.computed.Erase(2, 40));
   }
@@ -167,13 +168,13 @@ TEST_CASE_TEMPLATE("planned in one process and executed in another, steps give t
 }
 
 // Two steps of two conversations that have been through something, and their tokens.
-template <class C>
-std::vector<std::pair<StepPlan, std::vector<int32_t>>> SomePlans(const std::shared_ptr<BlockPool>& ledger) {
+std::vector<std::pair<StepPlan, std::vector<int32_t>>> SomePlans(const SmallModel& small,
+                                                                 const std::shared_ptr<BlockPool>& ledger) {
   KVCache a = *CreateKVCache(ledger);
-  const std::vector<int32_t> prompt = RandomTokens<C>(1, 90), tokens = RandomTokens<C>(2, 8);
+  const std::vector<int32_t> prompt = RandomTokens(small, 1, 90), tokens = RandomTokens(small, 2, 8);
   Step::Begin(Batch().Add(a, prompt), 64)->Commit();
   KVCache b = *a.Fork();
-  if (!LayoutOf<C>().has_recurrence()) REQUIRE(b.Erase(60, 70));
+  if (!small.layout.has_recurrence()) REQUIRE(b.Erase(60, 70));
   const Batch batch = Batch().Add(a, std::span(tokens).first(3)).Add(b, std::span(tokens).subspan(3));
   std::vector<std::pair<StepPlan, std::vector<int32_t>>> plans;
   for (const uint32_t pass_tokens : {4u, 64u}) {
@@ -184,16 +185,15 @@ std::vector<std::pair<StepPlan, std::vector<int32_t>>> SomePlans(const std::shar
   return plans;
 }
 
-TEST_CASE_TEMPLATE("a damaged plan is refused, or executed without harm to anything but what is computed", C,
-                   SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(5));
+SKALD_LAW("a damaged plan is refused, or executed without harm to anything but what is computed", small) {
+  const RandomModel model(small, 5);
   RuntimeConfig runtime = kRuntime;
   runtime.cache_bytes = 4 << 20;
-  const auto pool = *CreateBlockPool<C>(runtime);
+  const auto pool = NewPool(small, runtime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   std::mt19937 random(7);
   size_t executed = 0;
-  for (const auto& [plan, tokens] : SomePlans<C>(*CreateLedgerPool<C>(runtime))) {
+  for (const auto& [plan, tokens] : SomePlans(small, NewLedgerPool(small, runtime))) {
     const std::vector<std::byte> bytes = *StepPlanToBytes(plan);
     REQUIRE(model.Execute(plan, tokens, *pool, workspace));
     for (int i = 0; i < 400; ++i) {
@@ -207,10 +207,10 @@ TEST_CASE_TEMPLATE("a damaged plan is refused, or executed without harm to anyth
 }
 
 TEST_CASE("what cannot be executed is refused by name, and a pool without bytes cannot compute") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(1));
+  const RandomModel model(SmallModelNamed("one-layer"), 1);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const auto pool = *CreateBlockPool<OneLayer>(), other = *CreateBlockPool<AllFeatures>();
-  const auto ledger = *CreateLedgerPool<OneLayer>();
+  const auto pool = NewPool(SmallModelNamed("one-layer")), other = NewPool(SmallModelNamed("all-features"));
+  const auto ledger = NewLedgerPool(SmallModelNamed("one-layer"));
   KVCache cache = *CreateKVCache(ledger);
   const std::vector<int32_t> tokens = {1, 2, 3}, bad = {1, 2, 300};
   const auto step = Step::Begin(Batch().Add(cache, tokens), 8);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -39,14 +40,14 @@ std::vector<std::byte> Reachable(const KVCache& cache) {
   return all;
 }
 
-template <class C>
-std::vector<std::byte> HoldConversations(const Model<C>& model, std::byte trace) {
+std::vector<std::byte> HoldConversations(const RandomModel& model, std::byte trace) {
+  const SmallModel& small = model.small();
   const RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 30, .rewind_tokens = 3};
-  auto pool = *CreateBlockPool<C>(runtime);
+  auto pool = NewPool(small, runtime);
   LeaveTraces(*pool, trace);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = *CreateKVCache(pool);
-  const std::vector<int32_t> tokens = RandomTokens<C>(1, 170);
+  const std::vector<int32_t> tokens = RandomTokens(small, 1, 170);
   std::vector<std::byte> all;
   const auto look = [&](const KVCache& at) {
     const std::vector<std::byte> bytes = Reachable(at);
@@ -58,7 +59,7 @@ std::vector<std::byte> HoldConversations(const Model<C>& model, std::byte trace)
   REQUIRE(
       model.Forward(Batch().Add(fork, std::span(tokens).first(7)).Add(cache, std::span(tokens).first(40)), workspace));
   look(cache), look(fork);
-  if (!LayoutOf<C>().has_recurrence()) {
+  if (!small.layout.has_recurrence()) {
     REQUIRE(cache.Erase(0, 50));
     REQUIRE(model.Forward(cache, std::span(tokens).first(5), workspace));
     look(cache);
@@ -69,8 +70,8 @@ std::vector<std::byte> HoldConversations(const Model<C>& model, std::byte trace)
   return all;
 }
 
-TEST_CASE_TEMPLATE("no byte of a conversation is a trace of the blocks' last owner", C, SKALD_SMALL_MODELS) {
-  const Model<C> model(RandomWeights<C>(7));
+SKALD_LAW("no byte of a conversation is a trace of the blocks' last owner", small) {
+  const RandomModel model(small, 7);
   CHECK(HoldConversations(model, std::byte{0xA5}) == HoldConversations(model, std::byte{0x3C}));
 }
 

@@ -13,7 +13,7 @@
 #include "skald/model/model.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
-#include "tests/support/small_models.h"
+#include "tests/support/small_configs.h"
 #include "tests/support/temporary_folder.h"
 
 namespace skald {

@@ -25,19 +25,21 @@ namespace {
 
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32};
 
-const Model<Hybrid>& SharedModel() {
-  static const Model<Hybrid> model(RandomWeights<Hybrid>(7));
+const SmallModel& Hybrid() { return SmallModelNamed("hybrid"); }
+
+const RandomModel& SharedModel() {
+  static const RandomModel model(Hybrid(), 7);
   return model;
 }
 const std::vector<int32_t>& Prompt() {
-  static const std::vector<int32_t> tokens = RandomTokens<Hybrid>(1, 90);
+  static const std::vector<int32_t> tokens = RandomTokens(Hybrid(), 1, 90);
   return tokens;
 }
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
 const std::vector<float>& Expected() {
   static const std::vector<float> logits = [] {
-    KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
+    KVCache cache = NewCache(Hybrid(), kRuntime);
     Workspace workspace = *CreateWorkspace({.threads = 1});
     return Copy(*SharedModel().Forward(cache, Prompt(), workspace));
   }();
@@ -59,7 +61,7 @@ struct CuriousExecutor {
 TEST_CASE("a workspace that one thread computes with refuses another, which does no harm") {
   CuriousExecutor executor;
   Workspace workspace = *CreateWorkspace(executor);
-  KVCache cache = *CreateKVCache<Hybrid>(kRuntime), other = *CreateKVCache<Hybrid>(kRuntime);
+  KVCache cache = NewCache(Hybrid(), kRuntime), other = NewCache(Hybrid(), kRuntime);
   std::optional<Error> error;
   executor.before = [&] {
     std::thread([&] {
@@ -79,31 +81,31 @@ TEST_CASE("a workspace that one thread computes with refuses another, which does
 }
 
 TEST_CASE("in a child of fork() a workspace computes, and ends, without its threads") {
-  REQUIRE(Expected().size() == Hybrid::kVocabSize);
+  REQUIRE(Expected().size() == static_cast<size_t>(Hybrid().spec.vocab_size));
   std::optional<Workspace> workspace = *CreateWorkspace({.threads = 3});
-  KVCache warm = *CreateKVCache<Hybrid>(kRuntime);
+  KVCache warm = NewCache(Hybrid(), kRuntime);
   REQUIRE(SharedModel().Forward(warm, Prompt(), *workspace));
   for (const bool computes : {true, false}) {
     ChildProcess child([&] {
       ::alarm(60);  // a hang is a failure
-      KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
+      KVCache cache = NewCache(Hybrid(), kRuntime);
       const bool is_same = !computes || Copy(*SharedModel().Forward(cache, Prompt(), *workspace)) == Expected();
       workspace.reset();
       // Threads of its own are not disturbed by what is left of its parent's.
       Workspace own = *CreateWorkspace({.threads = 3});
-      KVCache another = *CreateKVCache<Hybrid>(kRuntime);
+      KVCache another = NewCache(Hybrid(), kRuntime);
       return is_same && Copy(*SharedModel().Forward(another, Prompt(), own)) == Expected();
     });
     CHECK(child.Wait());
   }
-  KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
+  KVCache cache = NewCache(Hybrid(), kRuntime);
   CHECK(Copy(*SharedModel().Forward(cache, Prompt(), *workspace)) == Expected());
 }
 
 TEST_CASE("what was moved from is refused by name") {
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<Hybrid>(kRuntime), fine = *CreateKVCache<Hybrid>(kRuntime);
-  const auto refused = [&](const Model<Hybrid>& model, KVCache& of, Workspace& with, const std::string& text) {
+  KVCache cache = NewCache(Hybrid(), kRuntime), fine = NewCache(Hybrid(), kRuntime);
+  const auto refused = [&](const RandomModel& model, KVCache& of, Workspace& with, const std::string& text) {
     const auto logits = model.Forward(Batch().Add(fine, Prompt()).Add(of, Prompt()), with);
     REQUIRE_FALSE(logits);
     CHECK(logits.error().code == ErrorCode::kFailedPrecondition);
@@ -116,8 +118,8 @@ TEST_CASE("what was moved from is refused by name") {
   CHECK_FALSE(SharedModel().Forward(cache, Prompt(), workspace));
   Workspace taken = std::move(workspace);
   refused(SharedModel(), other, workspace, "the workspace was moved from");
-  Model<Hybrid> model(RandomWeights<Hybrid>(7));
-  const Model<Hybrid> moved = std::move(model);
+  RandomModel model(Hybrid(), 7);
+  const RandomModel moved = std::move(model);
   refused(model, other, taken, "the model has no weights");
   CHECK(Copy(*moved.Forward(other, Prompt(), taken)) == Expected());
   workspace = std::move(taken);
@@ -127,7 +129,7 @@ TEST_CASE("what was moved from is refused by name") {
 TEST_CASE("an executor that throws fails the call, which changes nothing") {
   CuriousExecutor executor;
   Workspace workspace = *CreateWorkspace(executor);
-  KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
+  KVCache cache = NewCache(Hybrid(), kRuntime);
   int runs = 0, fatal = 0;
   executor.before = [&] {
     if (++runs == fatal) throw std::runtime_error("no more today");
@@ -150,7 +152,7 @@ TEST_CASE("an executor may claim any number of workers") {
     CAPTURE(workers);
     CuriousExecutor executor{.workers = workers};
     Workspace workspace = *CreateWorkspace(executor);
-    KVCache cache = *CreateKVCache<Hybrid>(kRuntime);
+    KVCache cache = NewCache(Hybrid(), kRuntime);
     CHECK(Copy(*SharedModel().Forward(cache, Prompt(), workspace)) == Expected());
   }
 }

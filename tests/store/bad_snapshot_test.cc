@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/snapshots/snapshot.h"
-#include "tests/support/small_models.h"
+#include "tests/support/small_configs.h"
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
@@ -18,11 +19,13 @@ namespace {
 
 constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .checkpoint_every = 10};
 
+const SmallModel& Mamba2Model() { return SmallModelNamed("small-mamba2"); }
+
 KVCache Talk(size_t tokens = 40) {
-  static const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(4));
-  KVCache cache = *CreateKVCache<SmallMamba2>(kRuntime);
+  static const RandomModel model(Mamba2Model(), 4);
+  KVCache cache = NewCache(Mamba2Model(), kRuntime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(8, tokens), workspace));
+  REQUIRE(model.Forward(cache, RandomTokens(Mamba2Model(), 8, tokens), workspace));
   return cache;
 }
 
@@ -32,10 +35,10 @@ std::vector<std::byte> Save(const KVCache& cache, const Identity& identity = {})
   return buffer;
 }
 
-template <class C = SmallMamba2>
 void CheckRefused(std::span<const std::byte> bytes, ErrorCode code, const std::string& text,
-                  const Identity& identity = {}, const RuntimeConfig& runtime = kRuntime) {
-  auto pool = *CreateBlockPool<C>(runtime);
+                  const Identity& identity = {}, const RuntimeConfig& runtime = kRuntime,
+                  const SmallModel& small = Mamba2Model()) {
+  auto pool = NewPool(small, runtime);
   const auto snapshot = LoadSnapshot(bytes, identity, pool);
   REQUIRE_FALSE(snapshot);
   CAPTURE(snapshot.error().message);
@@ -46,7 +49,7 @@ void CheckRefused(std::span<const std::byte> bytes, ErrorCode code, const std::s
 
 TEST_CASE("no byte of a snapshot can be changed unnoticed") {
   const std::vector<std::byte> bytes = Save(Talk(3));
-  auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);
+  auto pool = NewPool(Mamba2Model(), kRuntime);
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::vector<std::byte> damaged = bytes;
     damaged[i] ^= std::byte{static_cast<uint8_t>(1u << (i % 8))};
@@ -57,7 +60,7 @@ TEST_CASE("no byte of a snapshot can be changed unnoticed") {
 }
 
 TEST_CASE("a pool without bytes is refused: there is nothing to save, and nowhere to load to") {
-  const auto ledger = *CreateLedgerPool<SmallMamba2>(kRuntime);
+  const auto ledger = NewLedgerPool(Mamba2Model(), kRuntime);
   const KVCache cache = *CreateKVCache(ledger);
   MemoryStore store(kUnlimited);
   for (const Error& error :
@@ -69,7 +72,7 @@ TEST_CASE("a pool without bytes is refused: there is nothing to save, and nowher
 
 TEST_CASE("no snapshot that is cut short loads") {
   const std::vector<std::byte> bytes = Save(Talk(3));
-  auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);
+  auto pool = NewPool(Mamba2Model(), kRuntime);
   for (size_t size = 0; size < bytes.size(); ++size) {
     CHECK_FALSE(LoadSnapshot(std::span(bytes).first(size), {}, pool));
   }
@@ -105,8 +108,9 @@ struct OtherEpsilon : SmallMamba2 {
 
 TEST_CASE("another Config, element type or limit is refused by name") {
   const std::vector<std::byte> bytes = Save(Talk());
-  CheckRefused<Hybrid>(bytes, ErrorCode::kFailedPrecondition, "another Config");
-  CheckRefused<OtherEpsilon>(bytes, ErrorCode::kFailedPrecondition, "another Config");
+  for (const SmallModel& other : {SmallModelNamed("hybrid"), SmallModelOf<OtherEpsilon>()}) {
+    CheckRefused(bytes, ErrorCode::kFailedPrecondition, "another Config", {}, kRuntime, other);
+  }
   RuntimeConfig runtime = kRuntime;
   runtime.kv_type = DType::kF32;
   CheckRefused(bytes, ErrorCode::kFailedPrecondition, "kv_type", {}, runtime);
@@ -148,7 +152,7 @@ TEST_CASE("a store that lost or mixed up chunks gives errors that name them") {
   for (const ChunkKey& lost : keys) {
     const ChunkBytes content = *store.Get(lost);
     REQUIRE(store.Drop(lost));
-    auto pool = *CreateBlockPool<SmallMamba2>(kRuntime);
+    auto pool = NewPool(Mamba2Model(), kRuntime);
     auto snapshot = LoadSnapshot(store, key, {}, pool);
     REQUIRE_FALSE(snapshot);
     CHECK(snapshot.error().code == ErrorCode::kNotFound);
@@ -162,7 +166,7 @@ TEST_CASE("a store that lost or mixed up chunks gives errors that name them") {
     REQUIRE(store.Drop(lost));
     REQUIRE(store.Put(lost, content));
   }
-  CHECK(LoadSnapshot(store, key, {}, *CreateBlockPool<SmallMamba2>(kRuntime)));
+  CHECK(LoadSnapshot(store, key, {}, NewPool(Mamba2Model(), kRuntime)));
 }
 
 TEST_CASE("a store too small for a snapshot says so instead of keeping a part of it") {

@@ -193,11 +193,11 @@ TEST_CASE("several threads put, get, list and drop at once, and the limit holds"
 
 TEST_CASE("a conversation is saved to a folder and resumed from it with the same bits") {
   const TemporaryFolder folder;
-  const Model<Hybrid> model(RandomWeights<Hybrid>(4));
+  const RandomModel model(SmallModelNamed("hybrid"), 4);
   const RuntimeConfig runtime = {.checkpoint_every = 48};
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<Hybrid>(runtime);
-  const std::vector<int32_t> tokens = RandomTokens<Hybrid>(8, 190);
+  KVCache cache = NewCache(SmallModelNamed("hybrid"), runtime);
+  const std::vector<int32_t> tokens = RandomTokens(SmallModelNamed("hybrid"), 8, 190);
   REQUIRE(model.Forward(cache, std::span(tokens).first(170), workspace));
   ChunkKey key;
   {
@@ -208,7 +208,7 @@ TEST_CASE("a conversation is saved to a folder and resumed from it with the same
     CHECK(store->List()->size() == chunks);
   }
   auto store = *DirectoryStore::Open(folder.path());
-  auto snapshot = LoadSnapshot(*store, key, {}, *CreateBlockPool<Hybrid>(runtime));
+  auto snapshot = LoadSnapshot(*store, key, {}, NewPool(SmallModelNamed("hybrid"), runtime));
   REQUIRE(snapshot);
   const auto rest = std::span(tokens).subspan(170);
   CHECK(AllLogits(model, snapshot->cache, rest, 20, workspace) == AllLogits(model, cache, rest, 20, workspace));

@@ -156,14 +156,14 @@ TEST_CASE("kill -9 while old chunks make room leaves a whole store within its li
 
 TEST_CASE("kill -9 while a conversation is saved: every finished snapshot loads") {
   const TemporaryFolder folder;
-  const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(4));
+  const RandomModel model(SmallModelNamed("small-mamba2"), 4);
   const RuntimeConfig runtime = {.checkpoint_every = 20};
-  KVCache cache = *CreateKVCache<SmallMamba2>(runtime);
+  KVCache cache = NewCache(SmallModelNamed("small-mamba2"), runtime);
   {
     Workspace workspace = *CreateWorkspace({.threads = 1});
-    REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(8, 150), workspace));
+    REQUIRE(model.Forward(cache, RandomTokens(SmallModelNamed("small-mamba2"), 8, 150), workspace));
   }
-  const auto pool = *CreateBlockPool<SmallMamba2>(runtime);
+  const auto pool = NewPool(SmallModelNamed("small-mamba2"), runtime);
   auto store = *DirectoryStore::Open(folder.path(), {.sync = SyncPolicy::kNone});
   const auto identity_of = [](uint64_t number) { return Identity{.salt = std::to_string(number)}; };
   std::mt19937 random(9);

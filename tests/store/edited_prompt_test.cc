@@ -37,8 +37,7 @@ TEST_CASE("the longest run behind the common beginning is found") {
 }
 
 // Moves what it can of `old_prompt`'s state into `new_prompt`'s and computes the rest. Returns the logits.
-template <class C>
-std::vector<float> ReuseAndGoOn(const Model<C>& model, KVCache& cache, std::span<const int32_t> new_prompt,
+std::vector<float> ReuseAndGoOn(const RandomModel& model, KVCache& cache, std::span<const int32_t> new_prompt,
                                 Workspace& workspace) {
   const auto span = *FindSharedSpan(cache.tokens(), new_prompt, 16);
   REQUIRE(span);
@@ -55,14 +54,16 @@ std::vector<float> ReuseAndGoOn(const Model<C>& model, KVCache& cache, std::span
 }
 
 TEST_CASE("in a one-layer model, where tokens remember nothing, reuse is exact but for rounding") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(7, DType::kF32));
+  const RandomModel model(SmallModelNamed("one-layer"), 7, DType::kF32);
   const RuntimeConfig runtime = {.kv_type = DType::kF32, .block_tokens = 32};
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const std::vector<int32_t> head = RandomTokens<OneLayer>(1, 20), tail = RandomTokens<OneLayer>(2, 100);
-  const std::vector<int32_t> before = Joined({head, RandomTokens<OneLayer>(3, 13), tail});
+  const std::vector<int32_t> head = RandomTokens(SmallModelNamed("one-layer"), 1, 20),
+                             tail = RandomTokens(SmallModelNamed("one-layer"), 2, 100);
+  const std::vector<int32_t> before = Joined({head, RandomTokens(SmallModelNamed("one-layer"), 3, 13), tail});
   for (const size_t inserted : {0u, 9u}) {
-    const std::vector<int32_t> after = Joined({head, RandomTokens<OneLayer>(4, inserted), tail, {5}});
-    KVCache cache = *CreateKVCache<OneLayer>(runtime);
+    const std::vector<int32_t> after =
+        Joined({head, RandomTokens(SmallModelNamed("one-layer"), 4, inserted), tail, {5}});
+    KVCache cache = NewCache(SmallModelNamed("one-layer"), runtime);
     REQUIRE(model.Forward(cache, before, workspace));
     const std::vector<float> reused = ReuseAndGoOn(model, cache, after, workspace);
     const std::vector<float> all = AllLogits(model, after, runtime);
@@ -77,10 +78,10 @@ TEST_CASE("in a one-layer model, where tokens remember nothing, reuse is exact b
 }
 
 TEST_CASE("recurrent models refuse") {
-  const Model<Hybrid> model(RandomWeights<Hybrid>(7));
+  const RandomModel model(SmallModelNamed("hybrid"), 7);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<Hybrid>();
-  REQUIRE(model.Forward(cache, RandomTokens<Hybrid>(1, 60), workspace));
+  KVCache cache = NewCache(SmallModelNamed("hybrid"));
+  REQUIRE(model.Forward(cache, RandomTokens(SmallModelNamed("hybrid"), 1, 60), workspace));
   const auto kept = KeepSpan(cache, {10, 20, 15, 30});
   REQUIRE_FALSE(kept);
   CHECK(kept.error().code == ErrorCode::kUnsupported);

@@ -169,13 +169,12 @@ TEST_CASE("bytes in a lossy codec are refused") {
 
 // The largest difference of the next token's logits to those of the conversation as it was, relative to the largest
 // logit; and how many bytes the lossy snapshot takes of the lossless one's.
-template <class C>
-void CheckLossySnapshot(DType type, double allowed) {
+void CheckLossySnapshot(const SmallModel& small, DType type, double allowed) {
   const RuntimeConfig runtime = {.kv_type = type, .rewind_tokens = 2};
-  const Model<C> model(RandomWeights<C>(4));
-  const std::vector<int32_t> tokens = RandomTokens<C>(8, 301);
+  const RandomModel model(small, 4);
+  const std::vector<int32_t> tokens = RandomTokens(small, 8, 301);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<C>(runtime);
+  KVCache cache = NewCache(small, runtime);
   REQUIRE(model.Forward(cache, std::span<const int32_t>(tokens).first(300), workspace));
   const SnapshotOptions lossy{ChunkCodec::kInt8Zstd};
   MemoryStore store(kUnlimited), lossless(kUnlimited);
@@ -184,7 +183,7 @@ void CheckLossySnapshot(DType type, double allowed) {
   const std::vector<ChunkKey> keys = *store.List();
   for (const ChunkKey& chunk : keys) CHECK_FALSE(*lossless.Has(chunk));
 
-  auto snapshot = LoadSnapshot(store, key, {}, *CreateBlockPool<C>(runtime));
+  auto snapshot = LoadSnapshot(store, key, {}, NewPool(small, runtime));
   REQUIRE(snapshot);
   CHECK(snapshot->cache.size() == 300);
   CHECK(snapshot->cache.exact_tokens() == 0);
@@ -196,7 +195,7 @@ void CheckLossySnapshot(DType type, double allowed) {
     largest = std::max(largest, std::abs(double{expected[i]}));
     difference = std::max(difference, std::abs(double{expected[i]} - found[i]));
   }
-  MESSAGE(C::kName, ", ", NameOf(type), ": logits off by ", difference / largest, " of the largest; ",
+  MESSAGE(small.name, ", ", NameOf(type), ": logits off by ", difference / largest, " of the largest; ",
           100 * store.used_bytes() / lossless.used_bytes(), " % of the lossless bytes");
   CHECK(difference <= allowed * largest);
   CHECK(*SnapshotBytes(snapshot->cache, {}, {}, lossy) <= *SnapshotBytes(cache, {}, {}, {ChunkCodec::kNone}));
@@ -204,12 +203,12 @@ void CheckLossySnapshot(DType type, double allowed) {
 
 TEST_CASE("a lossy snapshot loads, is marked as inexact, and says nearly the same") {
   for (const DType type : {DType::kBF16, DType::kF32}) {
-    CheckLossySnapshot<OneLayer>(type, 0.05);
-    CheckLossySnapshot<AllFeatures>(type, 0.05);
-    CheckLossySnapshot<Hybrid>(type, 0.05);
+    CheckLossySnapshot(SmallModelNamed("one-layer"), type, 0.05);
+    CheckLossySnapshot(SmallModelNamed("all-features"), type, 0.05);
+    CheckLossySnapshot(SmallModelNamed("hybrid"), type, 0.05);
   }
   // Recurrent states are never lossy, so here nothing is lost.
-  CheckLossySnapshot<SmallMamba2>(DType::kBF16, 0);
+  CheckLossySnapshot(SmallModelNamed("small-mamba2"), DType::kBF16, 0);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "skald/configs/families/llama.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "tests/support/check_error.h"
-#include "tests/support/small_models.h"
+#include "tests/support/small_configs.h"
 #include "tests/support/targets.h"
 
 namespace skald::testing {
@@ -34,6 +34,11 @@ struct Released : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+const SmallModel& ReleasedModel() {
+  static const SmallModel model = SmallModelOf<Released>();
+  return model;
+}
+
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 20};
 constexpr uint32_t kTokens = 45;
 
@@ -49,10 +54,10 @@ Identity FileIdentity() {
 }
 
 // Conversation and logits of its last token.
-KVCache Talk(const Model<Released>& model, uint32_t tokens, std::vector<float>& logits) {
-  KVCache cache = *CreateKVCache<Released>(kRuntime);
+KVCache Talk(const RandomModel& model, uint32_t tokens, std::vector<float>& logits) {
+  KVCache cache = NewCache(ReleasedModel(), kRuntime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const std::vector<int32_t> all = RandomTokens<Released>(5, kTokens);
+  const std::vector<int32_t> all = RandomTokens(ReleasedModel(), 5, kTokens);
   const auto last = model.Forward(cache, std::span(all).first(tokens), workspace);
   REQUIRE(last);
   logits.assign(last->begin(), last->end());
@@ -60,7 +65,7 @@ KVCache Talk(const Model<Released>& model, uint32_t tokens, std::vector<float>& 
 }
 
 TEST_CASE("writes the file of the second release" * doctest::skip()) {
-  const Model<Released> model(RandomWeights<Released>(1));
+  const RandomModel model(ReleasedModel(), 1);
   SnapshotNotes notes;
   const KVCache cache = Talk(model, kTokens, notes.logits);
   notes.sampler = SavedSampler{{.temperature = 0.75f, .top_k = 8, .logit_bias = {{3, -1.0f}}, .random = {.seed = 7}},
@@ -75,7 +80,7 @@ TEST_CASE("writes the file of the second release" * doctest::skip()) {
 TEST_CASE("the first release's snapshot does not say all that it was computed with, and is refused") {
   auto source = FileSource::Open(File("first"));
   REQUIRE(source);
-  const auto pool = *CreateBlockPool<Released>(kRuntime);
+  const auto pool = NewPool(ReleasedModel(), kRuntime);
   CheckError(LoadSnapshot(ByteSourceRef(*source), FileIdentity(), pool), ErrorCode::kUnsupported,
              "the snapshot is of an earlier release, which did not write down all facts of the model");
 }
@@ -83,10 +88,10 @@ TEST_CASE("the first release's snapshot does not say all that it was computed wi
 TEST_CASE("the second release's snapshot loads and goes on") {
   auto source = FileSource::Open(File("second"));
   REQUIRE(source);
-  auto snapshot = LoadSnapshot(ByteSourceRef(*source), FileIdentity(), *CreateBlockPool<Released>(kRuntime));
+  auto snapshot = LoadSnapshot(ByteSourceRef(*source), FileIdentity(), NewPool(ReleasedModel(), kRuntime));
   if (!snapshot) FAIL(snapshot.error().message);
   KVCache& cache = snapshot->cache;
-  CHECK(std::ranges::equal(cache.tokens(), RandomTokens<Released>(5, kTokens)));
+  CHECK(std::ranges::equal(cache.tokens(), RandomTokens(ReleasedModel(), 5, kTokens)));
   CHECK(cache.exact_tokens() == kTokens);
   CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {20, 20}, {40, 40}, {45, 45}});
   REQUIRE(snapshot->notes.sampler);
@@ -98,12 +103,12 @@ TEST_CASE("the second release's snapshot loads and goes on") {
   CHECK(snapshot->notes.user == std::vector<std::byte>{std::byte{'h'}, std::byte{'i'}});
 
   if (!TargetHasFma()) return;
-  const Model<Released> model(RandomWeights<Released>(1));
+  const RandomModel model(ReleasedModel(), 1);
   std::vector<float> logits;
   KVCache recomputed = Talk(model, kTokens, logits);
   CHECK(snapshot->notes.logits == logits);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const std::vector<int32_t> more = RandomTokens<Released>(6, 30);
+  const std::vector<int32_t> more = RandomTokens(ReleasedModel(), 6, 30);
   CHECK(AllLogits(model, cache, more, 30, workspace) == AllLogits(model, recomputed, more, 30, workspace));
   REQUIRE(cache.Truncate(20));
   KVCache shorter = Talk(model, 20, logits);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
 
@@ -23,10 +24,13 @@ namespace {
 
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 20};
 
-template <class C>
+const SmallModel& OneLayer() { return SmallModelNamed("one-layer"); }
+const SmallModel& Mamba2() { return SmallModelNamed("small-mamba2"); }
+
 struct Server {
-  Model<C> model{RandomWeights<C>(6)};
-  std::shared_ptr<BlockPool> pool = *CreateBlockPool<C>(kRuntime);
+  const SmallModel& small;
+  RandomModel model{small, 6};
+  std::shared_ptr<BlockPool> pool = NewPool(small, kRuntime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   MemoryStore disk{kUnlimited};
 
@@ -48,7 +52,7 @@ struct Server {
       logits.assign(computed->begin(), computed->end());
     }
     const std::vector<float> all = AllLogits(model, prompt);
-    const std::vector<float> expected(all.end() - C::kVocabSize, all.end());
+    const std::vector<float> expected(all.end() - small.spec.vocab_size, all.end());
     CHECK(logits == expected);
     const auto kept = prompts.Insert(prefix.cache, logits, salt);
     if (!kept) CHECK(kept.error().code == ErrorCode::kResourceExhausted);
@@ -56,27 +60,26 @@ struct Server {
   }
 };
 
-template <class C>
-std::vector<int32_t> Prompt(std::initializer_list<std::pair<uint64_t, size_t>> parts) {
+std::vector<int32_t> Prompt(const SmallModel& small, std::initializer_list<std::pair<uint64_t, size_t>> parts) {
   std::vector<int32_t> prompt;
   for (const auto& [seed, count] : parts) {
-    const std::vector<int32_t> part = RandomTokens<C>(seed, count);
+    const std::vector<int32_t> part = RandomTokens(small, seed, count);
     prompt.insert(prompt.end(), part.begin(), part.end());
   }
   return prompt;
 }
 
-TEST_CASE_TEMPLATE("a prompt is computed once, and so is what two prompts begin with", C, SKALD_SMALL_MODELS) {
-  Server<C> server;
+SKALD_LAW("a prompt is computed once, and so is what two prompts begin with", small) {
+  Server server{small};
   auto prompts = server.MakePrompts();
-  const std::vector<int32_t> first = Prompt<C>({{1, 150}, {2, 40}}), second = Prompt<C>({{1, 150}, {3, 30}});
+  const std::vector<int32_t> first = Prompt(small, {{1, 150}, {2, 40}}), second = Prompt(small, {{1, 150}, {3, 30}});
   CHECK(server.Serve(*prompts, first).cache.size() == 0);
   const PromptPrefix again = server.Serve(*prompts, first);
   CHECK(again.cache.size() == 190);
   CHECK(!again.logits.empty());
   const PromptPrefix other = server.Serve(*prompts, second);
   CHECK(other.matched == 150);
-  const bool is_anywhere = !LayoutOf<C>().has_recurrence() && LayoutOf<C>().groups().size() == 1;
+  const bool is_anywhere = !small.layout.has_recurrence() && small.layout.groups().size() == 1;
   CHECK(other.cache.size() >= (is_anywhere ? 150u : 128u));
   CHECK(other.cache.size() <= 150);
   const PromptCacheStats stats = prompts->stats();
@@ -89,9 +92,9 @@ TEST_CASE_TEMPLATE("a prompt is computed once, and so is what two prompts begin 
 }
 
 TEST_CASE("a hit shares its blocks") {
-  Server<OneLayer> server;
+  Server server{OneLayer()};
   auto prompts = server.MakePrompts();
-  const std::vector<int32_t> prompt = Prompt<OneLayer>({{1, 200}});
+  const std::vector<int32_t> prompt = Prompt(OneLayer(), {{1, 200}});
   server.Serve(*prompts, prompt);
   const uint64_t used = server.pool->usage().used_bytes;
   const PromptPrefix hit = *prompts->Lookup(prompt);
@@ -99,9 +102,9 @@ TEST_CASE("a hit shares its blocks") {
   CHECK(hit.cache.usage().exclusive_bytes == 0);
 }
 
-TEST_CASE_TEMPLATE("prompts outlive the process in a store", C, SKALD_SMALL_MODELS) {
-  Server<C> server;
-  const std::vector<int32_t> first = Prompt<C>({{1, 150}, {2, 40}}), second = Prompt<C>({{1, 150}, {3, 90}});
+SKALD_LAW("prompts outlive the process in a store", small) {
+  Server server{small};
+  const std::vector<int32_t> first = Prompt(small, {{1, 150}, {2, 40}}), second = Prompt(small, {{1, 150}, {3, 90}});
   server.Serve(*server.MakePrompts({}, true), first);
   auto prompts = server.MakePrompts({}, true);  // another process, with nothing in memory
   const PromptPrefix again = server.Serve(*prompts, first);
@@ -118,8 +121,8 @@ TEST_CASE_TEMPLATE("prompts outlive the process in a store", C, SKALD_SMALL_MODE
 }
 
 TEST_CASE("a store that lost chunks is a miss, not a failure") {
-  Server<Hybrid> server;
-  const std::vector<int32_t> prompt = Prompt<Hybrid>({{1, 150}});
+  Server server{SmallModelNamed("hybrid")};
+  const std::vector<int32_t> prompt = Prompt(server.small, {{1, 150}});
   server.Serve(*server.MakePrompts({}, true), prompt);
   const std::vector<ChunkKey> keys = *server.disk.List();
   for (const ChunkKey& key : keys) {
@@ -129,9 +132,9 @@ TEST_CASE("a store that lost chunks is a miss, not a failure") {
 }
 
 TEST_CASE("tenants with different salts never share") {
-  Server<OneLayer> server;
+  Server server{OneLayer()};
   auto prompts = server.MakePrompts({}, true);
-  const std::vector<int32_t> prompt = Prompt<OneLayer>({{1, 200}});
+  const std::vector<int32_t> prompt = Prompt(OneLayer(), {{1, 200}});
   server.Serve(*prompts, prompt, "alice");
   CHECK(server.Serve(*prompts, prompt, "bob").matched == 0);
   CHECK(server.Serve(*prompts, prompt).matched == 0);
@@ -140,9 +143,9 @@ TEST_CASE("tenants with different salts never share") {
 }
 
 TEST_CASE("the oldest prompts go first, and one too large is refused with a word") {
-  Server<OneLayer> server;
-  const std::vector<int32_t> a = Prompt<OneLayer>({{1, 64}}), b = Prompt<OneLayer>({{2, 64}}),
-                             c = Prompt<OneLayer>({{3, 64}});
+  Server server{OneLayer()};
+  const std::vector<int32_t> a = Prompt(OneLayer(), {{1, 64}}), b = Prompt(OneLayer(), {{2, 64}}),
+                             c = Prompt(OneLayer(), {{3, 64}});
   const uint64_t block = server.pool->geometry(0).block_bytes();
   auto prompts = server.MakePrompts({.max_bytes = 4 * block + 2000});
   server.Serve(*prompts, a);
@@ -155,7 +158,7 @@ TEST_CASE("the oldest prompts go first, and one too large is refused with a word
   CHECK(prompts->Lookup(a)->matched == 64);
 
   KVCache large = *CreateKVCache(server.pool);
-  REQUIRE(server.model.Forward(large, Prompt<OneLayer>({{4, 200}}), server.workspace));
+  REQUIRE(server.model.Forward(large, Prompt(OneLayer(), {{4, 200}}), server.workspace));
   const auto refused = prompts->Insert(large);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("a prompt of 200 tokens takes") != std::string::npos);
@@ -166,14 +169,14 @@ TEST_CASE("the oldest prompts go first, and one too large is refused with a word
 
 TEST_CASE("where the pool is full, prompts make room for conversations") {
   RuntimeConfig runtime = kRuntime;
-  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
-  runtime.cache_bytes = 8 * BlockGeometry::Of(LayoutOf<OneLayer>().groups()[0], 32, DType::kBF16).block_bytes();
-  auto pool = *CreateBlockPool<OneLayer>(runtime);
+  const RandomModel model(OneLayer(), 6);
+  runtime.cache_bytes = 8 * BlockGeometry::Of(OneLayer().layout.groups()[0], 32, DType::kBF16).block_bytes();
+  auto pool = NewPool(OneLayer(), runtime);
   auto prompts = *PromptCache::Create(pool, {});
   Workspace workspace = *CreateWorkspace({.threads = 1});
   for (uint64_t seed = 0; seed < 10; ++seed) {
     KVCache cache = *CreateKVCache(pool);
-    REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(seed, 90), workspace));
+    REQUIRE(model.Forward(cache, RandomTokens(OneLayer(), seed, 90), workspace));
     REQUIRE(prompts->Insert(cache));
     CHECK(pool->usage().used_bytes <= runtime.cache_bytes);
   }
@@ -183,76 +186,76 @@ TEST_CASE("where the pool is full, prompts make room for conversations") {
 // A pool of so many blocks of OneLayer.
 RuntimeConfig BlocksOf(uint64_t count) {
   RuntimeConfig runtime = kRuntime;
-  runtime.cache_bytes = count * BlockGeometry::Of(LayoutOf<OneLayer>().groups()[0], 32, DType::kBF16).block_bytes();
+  runtime.cache_bytes = count * BlockGeometry::Of(OneLayer().layout.groups()[0], 32, DType::kBF16).block_bytes();
   return runtime;
 }
 
 TEST_CASE("several prompt caches of one pool all make room, the first made first") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
-  auto pool = *CreateBlockPool<OneLayer>(BlocksOf(8));
+  const RandomModel model(OneLayer(), 6);
+  auto pool = NewPool(OneLayer(), BlocksOf(8));
   Workspace workspace = *CreateWorkspace({.threads = 1});
   auto first = *PromptCache::Create(pool, {.salt = "a"}), second = *PromptCache::Create(pool, {.salt = "b"});
   const auto keep = [&](PromptCache& prompts, uint64_t seed, size_t tokens) {
     KVCache cache = *CreateKVCache(pool);
-    REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(seed, tokens), workspace));
+    REQUIRE(model.Forward(cache, RandomTokens(OneLayer(), seed, tokens), workspace));
     REQUIRE(prompts.Insert(cache));
   };
   keep(*second, 1, 64), keep(*first, 2, 64), keep(*first, 3, 64);
   {
     KVCache talk = *CreateKVCache(pool);
-    REQUIRE(model.Forward(talk, RandomTokens<OneLayer>(4, 128), workspace));
+    REQUIRE(model.Forward(talk, RandomTokens(OneLayer(), 4, 128), workspace));
     CHECK(first->stats().entries == 1);
     CHECK(second->stats().entries == 1);
-    REQUIRE(model.Forward(talk, RandomTokens<OneLayer>(5, 128), workspace));
+    REQUIRE(model.Forward(talk, RandomTokens(OneLayer(), 5, 128), workspace));
     CHECK(first->stats().entries + second->stats().entries == 0);
   }
   keep(*first, 6, 64), keep(*second, 7, 64), keep(*second, 8, 64);
   first.reset();
   KVCache talk = *CreateKVCache(pool);
-  REQUIRE(model.Forward(talk, RandomTokens<OneLayer>(9, 256), workspace));
+  REQUIRE(model.Forward(talk, RandomTokens(OneLayer(), 9, 256), workspace));
   CHECK(second->stats().entries == 0);
   CHECK(second->stats().bytes == 0);
 }
 
 TEST_CASE("prompts that conversations share are not forgotten for room that this would not make") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
-  auto pool = *CreateBlockPool<OneLayer>(BlocksOf(8));
+  const RandomModel model(OneLayer(), 6);
+  auto pool = NewPool(OneLayer(), BlocksOf(8));
   Workspace workspace = *CreateWorkspace({.threads = 1});
   auto prompts = *PromptCache::Create(pool, {});
   std::vector<KVCache> talks;
   for (uint64_t seed = 0; seed < 3; ++seed) {
     talks.push_back(*CreateKVCache(pool));
-    REQUIRE(model.Forward(talks.back(), RandomTokens<OneLayer>(seed, 64), workspace));
+    REQUIRE(model.Forward(talks.back(), RandomTokens(OneLayer(), seed, 64), workspace));
     REQUIRE(prompts->Insert(talks.back()));
   }
   // Two blocks are left, three are needed: no prompt could help.
   KVCache large = *CreateKVCache(pool);
-  CHECK_FALSE(model.Forward(large, RandomTokens<OneLayer>(7, 96), workspace));
+  CHECK_FALSE(model.Forward(large, RandomTokens(OneLayer(), 7, 96), workspace));
   CHECK(prompts->stats().entries == 3);
   CHECK(prompts->stats().evictions == 0);
   // One of the three becomes free, and it is not the least recently used: that one goes, and no other.
   talks[1].Clear();
-  REQUIRE(model.Forward(large, RandomTokens<OneLayer>(7, 96), workspace));
+  REQUIRE(model.Forward(large, RandomTokens(OneLayer(), 7, 96), workspace));
   CHECK(prompts->stats().entries == 2);
-  CHECK(prompts->Lookup(RandomTokens<OneLayer>(0, 64))->matched == 64);
-  CHECK(prompts->Lookup(RandomTokens<OneLayer>(1, 64))->matched == 0);
-  CHECK(prompts->Lookup(RandomTokens<OneLayer>(2, 64))->matched == 64);
+  CHECK(prompts->Lookup(RandomTokens(OneLayer(), 0, 64))->matched == 64);
+  CHECK(prompts->Lookup(RandomTokens(OneLayer(), 1, 64))->matched == 0);
+  CHECK(prompts->Lookup(RandomTokens(OneLayer(), 2, 64))->matched == 64);
 }
 
 TEST_CASE("nor are prompts whose resume points conversations share") {
   // Of a recurrence: a resume point is all that a prompt and a conversation have in common.
-  const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(6));
+  const RandomModel model(Mamba2(), 6);
   RuntimeConfig runtime = kRuntime;
-  runtime.cache_bytes = 24 * BlockPool(LayoutOf<SmallMamba2>(), runtime).geometry(0).block_bytes();
-  auto pool = *CreateBlockPool<SmallMamba2>(runtime);
+  runtime.cache_bytes = 24 * BlockPool(Mamba2().layout, runtime).geometry(0).block_bytes();
+  auto pool = NewPool(Mamba2(), runtime);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   auto prompts = *PromptCache::Create(pool, {});
   std::vector<KVCache> talks;
   for (uint64_t seed = 0; seed < 3; ++seed) {
     KVCache cache = *CreateKVCache(pool);
-    REQUIRE(model.Forward(cache, RandomTokens<SmallMamba2>(seed, 96), workspace));
+    REQUIRE(model.Forward(cache, RandomTokens(Mamba2(), seed, 96), workspace));
     REQUIRE(prompts->Insert(cache));
-    PromptPrefix hit = *prompts->Lookup(RandomTokens<SmallMamba2>(seed, 200));
+    PromptPrefix hit = *prompts->Lookup(RandomTokens(Mamba2(), seed, 200));
     CHECK(hit.cache.size() == 96);
     talks.push_back(std::move(hit.cache));
   }
@@ -269,11 +272,11 @@ TEST_CASE("nor are prompts whose resume points conversations share") {
 }
 
 TEST_CASE("prompts that share blocks with each other alone make room together") {
-  const Model<OneLayer> model(RandomWeights<OneLayer>(6));
-  auto pool = *CreateBlockPool<OneLayer>(BlocksOf(2));
+  const RandomModel model(OneLayer(), 6);
+  auto pool = NewPool(OneLayer(), BlocksOf(2));
   Workspace workspace = *CreateWorkspace({.threads = 1});
   auto prompts = *PromptCache::Create(pool, {});
-  const std::vector<int32_t> tokens = RandomTokens<OneLayer>(1, 30);
+  const std::vector<int32_t> tokens = RandomTokens(OneLayer(), 1, 30);
   {
     KVCache cache = *CreateKVCache(pool);
     REQUIRE(model.Forward(cache, tokens, workspace));
@@ -282,7 +285,7 @@ TEST_CASE("prompts that share blocks with each other alone make room together") 
     REQUIRE(prompts->Insert(cache));
   }
   KVCache cache = *CreateKVCache(pool);
-  REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(2, 64), workspace));
+  REQUIRE(model.Forward(cache, RandomTokens(OneLayer(), 2, 64), workspace));
   CHECK(prompts->stats().entries == 0);
 }
 
@@ -312,10 +315,10 @@ struct Cuttable {
 };
 
 TEST_CASE("a store that fails costs a look-up only what that store knows, and it says so") {
-  Server<OneLayer> server;
+  Server server{OneLayer()};
   MemoryStore near(kUnlimited), far(kUnlimited);
   Cuttable cut{near};
-  const std::vector<int32_t> prompt = Prompt<OneLayer>({{1, 100}}), longer = Prompt<OneLayer>({{1, 100}, {2, 50}});
+  const std::vector<int32_t> prompt = Prompt(OneLayer(), {{1, 100}}), longer = Prompt(OneLayer(), {{1, 100}, {2, 50}});
   const auto make = [&] { return *PromptCache::Create(server.pool, {}, {}, {ChunkStoreRef(cut), ChunkStoreRef(far)}); };
   auto prompts = make();
   server.Serve(*prompts, prompt);
@@ -339,10 +342,10 @@ TEST_CASE("a store that fails costs a look-up only what that store knows, and it
 }
 
 TEST_CASE("edited conversations and those of other pools are refused") {
-  Server<OneLayer> server;
+  Server server{OneLayer()};
   auto prompts = server.MakePrompts();
-  KVCache cache = *CreateKVCache(server.pool), stranger = *CreateKVCache<OneLayer>(kRuntime);
-  REQUIRE(server.model.Forward(cache, Prompt<OneLayer>({{4, 50}}), server.workspace));
+  KVCache cache = *CreateKVCache(server.pool), stranger = NewCache(OneLayer(), kRuntime);
+  REQUIRE(server.model.Forward(cache, Prompt(OneLayer(), {{4, 50}}), server.workspace));
   REQUIRE(cache.Erase(10, 20));
   CHECK(prompts->Insert(cache).error().message.find("only the first 10 tokens") != std::string::npos);
   CHECK(prompts->Insert(stranger).error().code == ErrorCode::kFailedPrecondition);
@@ -352,11 +355,11 @@ TEST_CASE("edited conversations and those of other pools are refused") {
 }
 
 TEST_CASE("several threads use one prompt cache, never beyond its limits") {
-  const Model<SmallMamba2> model(RandomWeights<SmallMamba2>(6));
+  const RandomModel model(Mamba2(), 6);
   RuntimeConfig runtime = kRuntime;
-  const uint64_t state = BlockPool(LayoutOf<SmallMamba2>(), runtime).geometry(0).block_bytes();
+  const uint64_t state = BlockPool(Mamba2().layout, runtime).geometry(0).block_bytes();
   runtime.cache_bytes = 60 * state;
-  auto pool = *CreateBlockPool<SmallMamba2>(runtime);
+  auto pool = NewPool(Mamba2(), runtime);
   MemoryStore disk(kUnlimited);
   const uint64_t limit = 30 * state;
   auto prompts = *PromptCache::Create(pool, {}, {.max_bytes = limit}, {disk});
@@ -368,7 +371,7 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
       Workspace workspace = *CreateWorkspace({.threads = 1});
       for (int round = 0; round < 30; ++round) {
         const std::vector<int32_t> prompt =
-            Prompt<SmallMamba2>({{random() % 3, 70}, {10 + random() % 4, random() % 60 + 1}});
+            Prompt(Mamba2(), {{random() % 3, 70}, {10 + random() % 4, random() % 60 + 1}});
         auto prefix = prompts->Lookup(prompt);
         if (!prefix) {
           ++failures[thread];
@@ -382,7 +385,7 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
           logits.assign(computed->begin(), computed->end());
         }
         const std::vector<float> all = AllLogits(model, prompt);
-        failures[thread] += !std::equal(logits.begin(), logits.end(), all.end() - SmallMamba2::kVocabSize);
+        failures[thread] += !std::equal(logits.begin(), logits.end(), all.end() - Mamba2().spec.vocab_size);
         failures[thread] += prompts->stats().bytes > limit;
         failures[thread] += pool->usage().used_bytes > runtime.cache_bytes;
         const auto kept = prompts->Insert(prefix->cache, logits);

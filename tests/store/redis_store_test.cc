@@ -3,6 +3,7 @@
 // Chunks in a Redis server: against a real one that the test starts and kills, and against one that talks nonsense.
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
 #include "tests/support/check_error.h"
 #include "tests/support/test_data.h"
 
@@ -212,13 +213,13 @@ TEST_CASE("a conversation put down in Redis goes on with the same bits, and dama
   const auto server = RedisServer::Start();
   if (!server) return;
   RedisStore store = *RedisStore::Connect(At(server->port()));
-  const Model<Hybrid> model(RandomWeights<Hybrid>(4));
+  const RandomModel model(SmallModelNamed("hybrid"), 4);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<Hybrid>();
-  const std::vector<int32_t> tokens = RandomTokens<Hybrid>(8, 100);
+  KVCache cache = NewCache(SmallModelNamed("hybrid"));
+  const std::vector<int32_t> tokens = RandomTokens(SmallModelNamed("hybrid"), 8, 100);
   REQUIRE(model.Forward(cache, tokens, workspace));
   const ChunkKey key = *SaveSnapshot(cache, {}, {}, store);
-  const auto load = [&] { return LoadSnapshot(store, key, {}, *CreateBlockPool<Hybrid>()); };
+  const auto load = [&] { return LoadSnapshot(store, key, {}, NewPool(SmallModelNamed("hybrid"))); };
   auto snapshot = load();
   REQUIRE(snapshot);
   CHECK(AllLogits(model, snapshot->cache, tokens, 100, workspace) == AllLogits(model, cache, tokens, 100, workspace));
@@ -240,19 +241,19 @@ TEST_CASE("a conversation put down in Redis goes on with the same bits, and dama
 TEST_CASE("prompts are shared through Redis") {
   const auto server = RedisServer::Start();
   if (!server) return;
-  const Model<AllFeatures> model(RandomWeights<AllFeatures>(6));
-  const std::vector<int32_t> prompt = RandomTokens<AllFeatures>(1, 150);
+  const RandomModel model(SmallModelNamed("all-features"), 6);
+  const std::vector<int32_t> prompt = RandomTokens(SmallModelNamed("all-features"), 1, 150);
   std::vector<float> logits;
   for (const bool is_second : {false, true}) {  // two processes, each with memory and a connection of its own
     RedisStore store = *RedisStore::Connect(At(server->port()));
-    auto pool = *CreateBlockPool<AllFeatures>();
+    auto pool = NewPool(SmallModelNamed("all-features"));
     const auto prompts = *PromptCache::Create(pool, {}, {}, {store});
     PromptPrefix prefix = *prompts->Lookup(prompt);
     CHECK(prefix.cache.size() == (is_second ? 150 : 0));
     if (is_second) {
       CHECK(prefix.logits == logits);
       server->Kill();
-      const auto miss = prompts->Lookup(RandomTokens<AllFeatures>(2, 150));
+      const auto miss = prompts->Lookup(RandomTokens(SmallModelNamed("all-features"), 2, 150));
       REQUIRE(miss);
       REQUIRE(miss->store_error);
       CheckError(Result<void>(Failure(*miss->store_error)), ErrorCode::kFailedPrecondition, "Redis server");

@@ -37,13 +37,13 @@ std::vector<std::byte> SaveToBuffer(const KVCache& cache, const SnapshotNotes& n
 }
 
 // A conversation of kSavedTokens tokens, and the logits of those that follow.
-template <class C>
 struct Fixture {
-  Model<C> model{RandomWeights<C>(4)};
-  std::vector<int32_t> tokens = RandomTokens<C>(8, kTokens);
+  const SmallModel& small;
+  RandomModel model{small, 4};
+  std::vector<int32_t> tokens = RandomTokens(small, 8, kTokens);
 
   KVCache Talk() const {
-    KVCache cache = *CreateKVCache<C>(kSaved);
+    KVCache cache = NewCache(small, kSaved);
     Workspace workspace = *CreateWorkspace({.threads = 1});
     REQUIRE(model.Forward(cache, std::span<const int32_t>(tokens).first(kSavedTokens), workspace));
     return cache;
@@ -54,7 +54,7 @@ struct Fixture {
                      {.pass_tokens = 7});
   }
   std::vector<float> Resume(ByteSourceRef source) const {
-    auto snapshot = LoadSnapshot(source, {}, *CreateBlockPool<C>(kLoaded));
+    auto snapshot = LoadSnapshot(source, {}, NewPool(small, kLoaded));
     REQUIRE(snapshot);
     return GoOn(snapshot->cache);
   }
@@ -64,9 +64,8 @@ bool SameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-TEST_CASE_TEMPLATE("saved on one SIMD target and resumed on another, every pair gives the same bits", C,
-                   SKALD_SMALL_MODELS) {
-  const Fixture<C> fixture;
+SKALD_LAW("saved on one SIMD target and resumed on another, every pair gives the same bits", small) {
+  const Fixture fixture{small};
   const std::vector<int64_t> targets = FmaTargets();
   MESSAGE(targets.size() << " targets with FMA");
   std::vector<std::vector<std::byte>> saved;
@@ -111,10 +110,10 @@ int RunTestCase(const std::string& name, int64_t target) {
   return WEXITSTATUS(status);
 }
 
-using InOtherProcesses = Hybrid;
+const SmallModel& InOtherProcesses() { return SmallModelNamed("hybrid"); }
 
 TEST_CASE("other process saves" * doctest::skip()) {
-  const Fixture<InOtherProcesses> fixture;
+  const Fixture fixture{InOtherProcesses()};
   const KVCache cache = fixture.Talk();
   auto sink = FileSink::Create(Folder() / hwy::TargetName(TargetInUse()));
   REQUIRE(sink);
@@ -123,7 +122,7 @@ TEST_CASE("other process saves" * doctest::skip()) {
 }
 
 TEST_CASE("other process resumes" * doctest::skip()) {
-  const Fixture<InOtherProcesses> fixture;
+  const Fixture fixture{InOtherProcesses()};
   std::optional<std::vector<float>> first;
   for (const auto& entry : std::filesystem::directory_iterator(Folder())) {
     if (entry.path().extension() == ".logits") continue;
@@ -143,7 +142,7 @@ TEST_CASE("other process resumes" * doctest::skip()) {
 TEST_CASE("saved by one process and resumed by others, on every SIMD target") {
   const std::vector<int64_t> targets = FmaTargets();
   if (targets.empty()) return;
-  const Fixture<InOtherProcesses> fixture;
+  const Fixture fixture{InOtherProcesses()};
   KVCache cache = fixture.Talk();
   const std::vector<float> expected = fixture.GoOn(cache);
   const TemporaryFolder folder;
@@ -170,8 +169,7 @@ struct Talker {
   SavedSampler sampler;
 };
 
-template <class C>
-std::vector<int32_t> SampleTokens(const Model<C>& model, Talker& talker, size_t count, uint32_t threads) {
+std::vector<int32_t> SampleTokens(const RandomModel& model, Talker& talker, size_t count, uint32_t threads) {
   Workspace workspace = *CreateWorkspace({.threads = threads});
   std::vector<int32_t> sampled;
   for (size_t i = 0; i < count; ++i) {
@@ -186,11 +184,10 @@ std::vector<int32_t> SampleTokens(const Model<C>& model, Talker& talker, size_t 
   return sampled;
 }
 
-TEST_CASE_TEMPLATE("saved in the middle of sampling, the same tokens follow and none is computed again", C,
-                   SKALD_SMALL_MODELS) {
-  const Fixture<C> fixture;
+SKALD_LAW("saved in the middle of sampling, the same tokens follow and none is computed again", small) {
+  const Fixture fixture{small};
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  Talker talker{*CreateKVCache<C>(kSaved), {}, {}};
+  Talker talker{NewCache(small, kSaved), {}, {}};
   talker.sampler.settings = {.temperature = 1.3f,
                              .top_k = 40,
                              .top_p = 0.95f,
@@ -206,7 +203,7 @@ TEST_CASE_TEMPLATE("saved in the middle of sampling, the same tokens follow and 
   const std::vector<std::byte> bytes = SaveToBuffer(talker.cache, {.sampler = talker.sampler, .logits = talker.logits});
   const std::vector<int32_t> expected = SampleTokens(fixture.model, talker, 15, 1);
 
-  auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(kLoaded));
+  auto snapshot = LoadSnapshot(bytes, {}, NewPool(small, kLoaded));
   REQUIRE(snapshot);
   REQUIRE(snapshot->notes.sampler);
   CHECK(snapshot->cache.size() == kTokens + 15);

@@ -32,15 +32,15 @@ std::vector<std::byte> SaveToBuffer(const KVCache& cache, const SnapshotNotes& n
 }
 
 // A conversation of 170 tokens, and what the next 30 would give.
-template <class C>
 struct Fixture {
-  Model<C> model{RandomWeights<C>(4)};
-  std::vector<int32_t> tokens = RandomTokens<C>(8, 200);
+  const SmallModel& small;
+  RandomModel model{small, 4};
+  std::vector<int32_t> tokens = RandomTokens(small, 8, 200);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   std::span<const int32_t> rest = std::span<const int32_t>(tokens).subspan(170);
 
   KVCache Talk(const RuntimeConfig& runtime = kSaved) {
-    KVCache cache = *CreateKVCache<C>(runtime);
+    KVCache cache = NewCache(small, runtime);
     REQUIRE(model.Forward(cache, std::span<const int32_t>(tokens).first(170), workspace, {.pass_tokens = 50}));
     return cache;
   }
@@ -49,8 +49,8 @@ struct Fixture {
   }
 };
 
-TEST_CASE_TEMPLATE("a loaded conversation goes on with the same bits", C, SKALD_SMALL_MODELS) {
-  Fixture<C> f;
+SKALD_LAW("a loaded conversation goes on with the same bits", small) {
+  Fixture f{small};
   for (const DType type : {DType::kBF16, DType::kF32}) {
     RuntimeConfig saved = kSaved, loaded = kLoaded;
     saved.kv_type = loaded.kv_type = type;
@@ -58,7 +58,7 @@ TEST_CASE_TEMPLATE("a loaded conversation goes on with the same bits", C, SKALD_
     const std::vector<float> expected = f.GoOn(*cache.Fork());
     for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd}) {
       const std::vector<std::byte> bytes = SaveToBuffer(cache, {}, {codec});
-      auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(loaded));
+      auto snapshot = LoadSnapshot(bytes, {}, NewPool(small, loaded));
       REQUIRE(snapshot);
       CHECK(std::equal(cache.tokens().begin(), cache.tokens().end(), snapshot->cache.tokens().begin()));
       CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
@@ -66,13 +66,13 @@ TEST_CASE_TEMPLATE("a loaded conversation goes on with the same bits", C, SKALD_
   }
 }
 
-TEST_CASE_TEMPLATE("resume points and their checkpoints are part of a snapshot", C, SKALD_SMALL_MODELS) {
-  Fixture<C> f;
+SKALD_LAW("resume points and their checkpoints are part of a snapshot", small) {
+  Fixture f{small};
   KVCache cache = f.Talk();
   const std::vector<std::byte> bytes = SaveToBuffer(cache);
   for (const uint32_t position : {168u, 144u, 96u, 48u, 0u}) {
     CAPTURE(position);
-    auto snapshot = LoadSnapshot(bytes, {}, *CreateBlockPool<C>(kLoaded));
+    auto snapshot = LoadSnapshot(bytes, {}, NewPool(small, kLoaded));
     REQUIRE(snapshot);
     CHECK(snapshot->cache.ResumePoints()->front() == cache.ResumePoints()->front());
     REQUIRE(snapshot->cache.Truncate(position));
@@ -82,11 +82,11 @@ TEST_CASE_TEMPLATE("resume points and their checkpoints are part of a snapshot",
   }
 }
 
-TEST_CASE_TEMPLATE("through a store, saving again writes only what is new", C, SKALD_SMALL_MODELS) {
-  Fixture<C> f;
+SKALD_LAW("through a store, saving again writes only what is new", small) {
+  Fixture f{small};
   RuntimeConfig runtime = kSaved;
   runtime.checkpoint_every = 0;
-  KVCache cache = *CreateKVCache<C>(runtime);
+  KVCache cache = NewCache(small, runtime);
   MemoryStore store(kUnlimited);
   std::vector<size_t> sizes;
   ChunkKey key;
@@ -104,20 +104,20 @@ TEST_CASE_TEMPLATE("through a store, saving again writes only what is new", C, S
   const size_t groups = cache.table().groups.size();
   CHECK(store.List()->size() <= sizes[2] + 1 + groups * (1 + kSaved.rewind_tokens));
 
-  auto snapshot = LoadSnapshot(store, key, {}, *CreateBlockPool<C>(kLoaded));
+  auto snapshot = LoadSnapshot(store, key, {}, NewPool(small, kLoaded));
   REQUIRE(snapshot);
   CHECK(SameBits(f.GoOn(std::move(snapshot->cache), 192), f.GoOn(std::move(cache), 192)));
 }
 
 TEST_CASE("edited conversations are saved as they are, edits pending or carried out") {
-  Fixture<OneLayer> f;
+  Fixture f{SmallModelNamed("one-layer")};
   for (const bool carried_out : {false, true}) {
     CAPTURE(carried_out);
     KVCache cache = f.Talk();
     REQUIRE(cache.Erase(20, 71));
     REQUIRE(cache.Shift(30, 40, 90));
     if (carried_out) REQUIRE(f.model.Forward(cache, std::span<const int32_t>(f.tokens).first(1), f.workspace));
-    auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, *CreateBlockPool<OneLayer>(kLoaded));
+    auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, NewPool(SmallModelNamed("one-layer"), kLoaded));
     REQUIRE(snapshot);
     CHECK(snapshot->cache.exact_tokens() == 20);
     CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), f.GoOn(std::move(cache))));
@@ -125,11 +125,11 @@ TEST_CASE("edited conversations are saved as they are, edits pending or carried 
 }
 
 TEST_CASE("what an edit left behind never passes for what its tokens would give") {
-  Fixture<OneLayer> f;
+  Fixture f{SmallModelNamed("one-layer")};
   KVCache edited = f.Talk();
   REQUIRE(edited.Erase(0, 50));
   REQUIRE(f.model.Forward(edited, f.rest, f.workspace));
-  KVCache fresh = *CreateKVCache<OneLayer>(kSaved);
+  KVCache fresh = NewCache(SmallModelNamed("one-layer"), kSaved);
   REQUIRE(f.model.Forward(fresh, edited.tokens(), f.workspace));
   MemoryStore store(kUnlimited);
   REQUIRE(SaveSnapshot(edited, {}, {}, store));
@@ -137,7 +137,7 @@ TEST_CASE("what an edit left behind never passes for what its tokens would give"
   const ChunkKey key = *SaveSnapshot(fresh, {}, {}, store);
   CHECK(store.List()->size() == 2 * before);  // no chunk is common to both
   const std::vector<int32_t> probe = {5};
-  auto loaded = LoadSnapshot(store, key, {}, *CreateBlockPool<OneLayer>(kLoaded));
+  auto loaded = LoadSnapshot(store, key, {}, NewPool(SmallModelNamed("one-layer"), kLoaded));
   REQUIRE(loaded);
   const auto copy = [](std::span<const float> values) { return std::vector<float>(values.begin(), values.end()); };
   const std::vector<float> expected = copy(*f.model.Forward(fresh, probe, f.workspace));
@@ -145,14 +145,14 @@ TEST_CASE("what an edit left behind never passes for what its tokens would give"
 }
 
 TEST_CASE("an empty conversation is a snapshot too") {
-  const KVCache cache = *CreateKVCache<Hybrid>(kSaved);
-  auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, *CreateBlockPool<Hybrid>(kLoaded));
+  const KVCache cache = NewCache(SmallModelNamed("hybrid"), kSaved);
+  auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, NewPool(SmallModelNamed("hybrid"), kLoaded));
   REQUIRE(snapshot);
   CHECK(snapshot->cache.size() == 0);
 }
 
 TEST_CASE("notes come back as they were: sampler, last logits, the caller's bytes") {
-  Fixture<AllFeatures> f;
+  Fixture f{SmallModelNamed("all-features")};
   KVCache cache = f.Talk();
   SnapshotNotes notes;
   notes.sampler = SavedSampler{{.temperature = 0.5f,
@@ -164,7 +164,7 @@ TEST_CASE("notes come back as they were: sampler, last logits, the caller's byte
                                {.recent_tokens = {5, 6}}};
   notes.logits = {1.0f, -2.0f};
   notes.user = {std::byte{7}, std::byte{0}};
-  const auto snapshot = LoadSnapshot(SaveToBuffer(cache, notes), {}, *CreateBlockPool<AllFeatures>(kLoaded));
+  const auto snapshot = LoadSnapshot(SaveToBuffer(cache, notes), {}, NewPool(SmallModelNamed("all-features"), kLoaded));
   REQUIRE(snapshot);
   const SavedSampler& sampler = *snapshot->notes.sampler;
   CHECK(sampler.settings.temperature == 0.5f);
@@ -179,7 +179,7 @@ TEST_CASE("notes come back as they were: sampler, last logits, the caller's byte
 }
 
 TEST_CASE("a fork is saved by one thread while another goes on generating") {
-  Fixture<Hybrid> f;
+  Fixture f{SmallModelNamed("hybrid")};
   KVCache cache = f.Talk();
   const std::vector<float> expected = f.GoOn(*cache.Fork());
   const KVCache fork = *cache.Fork();
@@ -188,18 +188,18 @@ TEST_CASE("a fork is saved by one thread while another goes on generating") {
   std::thread saver([&] { key = *SaveSnapshot(fork, {}, {}, store); });
   AllLogits(f.model, cache, f.rest, 1, f.workspace);
   saver.join();
-  auto snapshot = LoadSnapshot(store, key, {}, *CreateBlockPool<Hybrid>(kLoaded));
+  auto snapshot = LoadSnapshot(store, key, {}, NewPool(SmallModelNamed("hybrid"), kLoaded));
   REQUIRE(snapshot);
   CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
 }
 
 TEST_CASE("where the pool has no room for checkpoints, the oldest are left out") {
-  Fixture<SmallMamba2> f;
+  Fixture f{SmallModelNamed("small-mamba2")};
   RuntimeConfig saved = kSaved, small = kLoaded;
   saved.rewind_tokens = small.rewind_tokens = 0;
   const KVCache cache = f.Talk(saved);  // checkpoints at 48, 96, 144
   small.cache_bytes = 3 * cache.pool()->geometry(0).block_bytes();
-  auto pool = *CreateBlockPool<SmallMamba2>(small);
+  auto pool = NewPool(SmallModelNamed("small-mamba2"), small);
   const auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, pool);
   REQUIRE(snapshot);
   CHECK(*snapshot->cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {96, 96}, {144, 144}, {170, 170}});

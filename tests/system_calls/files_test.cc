@@ -21,7 +21,6 @@
 #include "skald/base/files/small_file.h"
 #include "skald/cache/create.h"
 #include "skald/model/load.h"
-#include "skald/model/model.h"
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "skald/store/snapshots/cached_digest.h"
@@ -41,7 +40,7 @@ class Conversations {
     const auto known = caches.find(tokens);
     if (known != caches.end()) return known->second;
     KVCache cache = *CreateKVCache(pool);
-    REQUIRE(model.Forward(cache, RandomTokens<OneLayer>(tokens, tokens), workspace));
+    REQUIRE(model.Forward(cache, RandomTokens(model.small(), tokens, tokens), workspace));
     return caches.emplace(tokens, std::move(cache)).first->second;
   }
 
@@ -50,19 +49,19 @@ class Conversations {
     return snapshot && Logits(snapshot->cache) == Logits(Of(tokens));
   }
 
-  std::shared_ptr<BlockPool> pool = *CreateBlockPool<OneLayer>(kRuntime);
+  std::shared_ptr<BlockPool> pool = NewPool(SmallModelNamed("one-layer"), kRuntime);
 
  private:
   static constexpr RuntimeConfig kRuntime = {.max_tokens = 500, .block_tokens = 32};
 
   std::vector<float> Logits(const KVCache& past) {
     KVCache cache = *past.Fork();
-    const auto logits = model.Forward(cache, RandomTokens<OneLayer>(1, 2), workspace);
+    const auto logits = model.Forward(cache, RandomTokens(model.small(), 1, 2), workspace);
     REQUIRE(logits);
     return {logits->begin(), logits->end()};
   }
 
-  Model<OneLayer> model{RandomWeights<OneLayer>(3)};
+  RandomModel model{SmallModelNamed("one-layer"), 3};
   Workspace workspace = *CreateWorkspace({.threads = 1});
   std::map<size_t, KVCache> caches;
 };

@@ -10,7 +10,7 @@
 #include "doctest/doctest.h"
 #include "skald/layers/model_weights.h"
 #include "tests/support/layer_blocks.h"
-#include "tests/support/small_models.h"
+#include "tests/support/small_configs.h"
 #include "tests/support/unpack.h"
 #include "tests/weights/load_tensors.h"
 #include "tests/weights/tiny_checkpoint.h"

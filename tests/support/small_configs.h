@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Configs of small models, for tests of what happens at compile time. What is computed with them takes its models from
+// small_models.h, which costs no compile time.
+
+#ifndef SKALD_TESTS_SUPPORT_SMALL_CONFIGS_H_
+#define SKALD_TESTS_SUPPORT_SMALL_CONFIGS_H_
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/llama.h"
+#include "skald/configs/form/model_config.h"
+#include "tests/support/own_types.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+
+// Every optional feature at once, sizes that fill no vector evenly, and a window that ends inside blocks.
+struct AllFeatures : Gemma3Family {
+  static constexpr std::string_view kName = "all-features";
+  static constexpr int kModelDim = 72, kFeedForwardDim = 90, kVocabSize = 150;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 24;
+  static constexpr int kQueryPreScale = 20;
+  static constexpr auto kLayers = RepeatLayers<4>({LayerKind::kSlidingAttention, LayerKind::kFullAttention});
+  static constexpr int kWindow = 40;
+  static constexpr float kAttentionSoftcap = 20.0f, kFinalSoftcap = 15.0f;
+  static constexpr bool kQKVBias = true;
+};
+
+// Every kind of layer but kMamba2 in one model, with sizes that fill no vector evenly.
+struct Hybrid : LlamaFamily {
+  static constexpr std::string_view kName = "hybrid";
+  static constexpr int kModelDim = 72, kFeedForwardDim = 50, kVocabSize = 150;
+  static constexpr int kHeads = 4, kKVHeads = 1, kHeadDim = 24, kRotaryDim = 12;
+  static constexpr auto kLayers =
+      RepeatLayers<5>({LayerKind::kRgLru, LayerKind::kSlidingAttention, LayerKind::kMamba, LayerKind::kFullAttention});
+  static constexpr int kWindow = 40;
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr int kConvWidth = 4, kLruWidth = 60, kLruBlocks = 3;
+  static constexpr int kInnerDim = 84, kStateDim = 6, kTimeStepRank = 5;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// Recurrence alone, in the grouped form, without feed-forward blocks.
+struct SmallMamba2 {
+  static constexpr std::string_view kName = "small-mamba2";
+  static constexpr int kModelDim = 48, kVocabSize = 100;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kMamba2});
+  static constexpr int kConvWidth = 3, kSsmHeads = 4, kSsmHeadDim = 20, kStateDim = 10, kSsmGroups = 2;
+  static constexpr float kNormEpsilon = 1e-5f;
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// LayerNorm, feed-forward layers without a gate, and a bias wherever one can be.
+struct AllBiases : LlamaFamily {
+  static constexpr std::string_view kName = "all-biases";
+  static constexpr int kModelDim = 60, kVocabSize = 110;
+  static constexpr int kHeads = 3, kKVHeads = 3, kHeadDim = 20;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr LayerNorm kNorm = {.epsilon = 1e-5f};
+  static constexpr FeedForward kFeedForward = {.width = 90, .activation = Activation::kReluSquared, .bias = true};
+  static constexpr bool kQKVBias = true, kAttentionOutputBias = true, kQKNorm = true;
+  static constexpr bool kTiedEmbeddings = false;
+};
+
+// Experts, a dense layer, experts.
+struct Mixture : LlamaFamily {
+  static constexpr std::string_view kName = "mixture";
+  static constexpr int kModelDim = 52, kFeedForwardDim = 70, kVocabSize = 90;
+  static constexpr int kHeads = 3, kKVHeads = 1, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<3>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 7, .chosen = 3, .width = 32};
+  static constexpr std::array kDenseLayers = {1};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
+#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, OwnTypes
+
+// No optional feature, and one layer: its keys and values depend on nothing but their own token.
+struct OneLayer : LlamaFamily {
+  static constexpr std::string_view kName = "one-layer";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 96, kVocabSize = 100;
+  static constexpr int kHeads = 4, kKVHeads = 4, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<1>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// The small model of a Config whose types of layers are ours or those of OwnTypes.
+template <ModelConfig C>
+SmallModel SmallModelOf() {
+  return {std::string(C::kName), SpecOf<C>(), LayoutOf<C>()};
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_SUPPORT_SMALL_CONFIGS_H_
