@@ -45,8 +45,8 @@ constexpr std::string_view NameOf(EmbeddingScale scale) {
 
 // Reads the residual stream, normalises it, computes its layers from that, and adds what they give.
 struct Block {
-  uint32_t number = 0;  // of the layer that checkpoints count it to
-  NormSpec norm = RmsNorm();
+  uint32_t number = 0;                       // of the layer that checkpoints count it to
+  std::optional<NormSpec> norm = RmsNorm();  // none: layers read the residual stream as it is
   FixedText norm_name = "input_layernorm";
   std::vector<LayerSpec> layers = {};      // side by side: what they give is added up
   std::optional<NormSpec> post_norm = {};  // of what they give
@@ -75,7 +75,7 @@ struct ModelSpec {
     visit("tied_embeddings", tied_embeddings);
     visit("embedding_scale", embedding_scale);
     for (const Block& block : blocks) {
-      visit("norm", block.norm);
+      if (block.norm) visit("norm", *block.norm);  // models always had one
       for (const LayerSpec& layer : block.layers) {
         visit("layer", layer.name());
         layer.VisitFields(visit);
@@ -128,9 +128,9 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (const char* why = spec.final_norm.WhyImpossible()) return why;
   for (const Block& block : spec.blocks) {
     if (block.layers.empty()) return "A block must have at least one layer.";
-    if (const char* why = block.norm.WhyImpossible()) return why;
-    if (block.post_norm) {
-      if (const char* why = block.post_norm->WhyImpossible()) return why;
+    for (const auto* norm : {&block.norm, &block.post_norm}) {
+      if (!*norm) continue;
+      if (const char* why = (*norm)->WhyImpossible()) return why;
     }
     for (const LayerSpec& layer : block.layers) {
       if (const char* why = layer.WhyImpossible()) return why;

@@ -23,7 +23,7 @@
 namespace skald {
 
 struct BlockWeights {
-  NormWeights norm;
+  NormWeights norm;  // empty without one
   std::vector<std::unique_ptr<LayerWeights>> layers;
   NormWeights post_norm;  // empty without one
 
@@ -69,7 +69,7 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
     const Block& block = spec.blocks[b];
     BlockWeights& of_block = weights.blocks[b];
     list.SetLayer(block.number);
-    block.norm.ListParameters(of_block.norm, block.norm_name, model, list);
+    if (block.norm) block.norm->ListParameters(of_block.norm, block.norm_name, model, list);
     for (size_t i = 0; i < block.layers.size(); ++i) {
       block.layers[i].ListParameters(*of_block.layers[i], model, list);
     }

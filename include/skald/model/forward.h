@@ -146,10 +146,11 @@ class ForwardPass {
       const Block& block = spec_.blocks[b];
       const BlockWeights& weights = weights_.blocks[b];
       if (observer_) Observe(b, rows);
-      block.norm.Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.normed));
+      const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
+      if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
       for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
-        const LayerRun run = RunOf(block.layers[i], rows, Stream(output), slot);
+        const LayerRun run = RunOf(block.layers[i], rows, input, Stream(output), slot);
         tables_.functions[layer](block.layers[i], *weights.layers[i], run);
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
@@ -171,12 +172,12 @@ class ForwardPass {
   }
 
   // `slot` counts the layers that keep state.
-  LayerRun RunOf(const LayerSpec& layer, const PassRows& rows, Rows output, size_t& slot) {
+  LayerRun RunOf(const LayerSpec& layer, const PassRows& rows, Rows input, Rows output, size_t& slot) {
     LayerRun run = {.ops = ops_,
                     .scratch = act_.scratch,
                     .rows = rows,
                     .model_dim = model_dim(),
-                    .input = Stream(act_.normed),
+                    .input = input,
                     .output = output,
                     .cache = {},
                     .state = {}};

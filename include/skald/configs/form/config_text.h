@@ -196,7 +196,9 @@ inline void AddAttention(const ShortForm& a, auto& expressions, Members& members
   members.Add("kHeads", a.heads);
   members.Add("kKVHeads", a.kv_heads);
   members.Add("kHeadDim", a.head_dim);
-  members.AddExpression("skald::RopeSpec", "kRope", expressions.Of(a.rope));
+  const bool rotates = std::ranges::any_of(
+      a.layers, [](LayerKind kind) { return IsAttention(kind) && kind != LayerKind::kNopeAttention; });
+  if (rotates) members.AddExpression("skald::RopeSpec", "kRope", expressions.Of(a.rope));
   if (a.sliding_rope) members.AddExpression("skald::RopeSpec", "kSlidingRope", expressions.Of(*a.sliding_rope));
   members.AddUnless(a.head_dim, "kRotaryDim", a.rotary_dim);
   members.AddUnless(0, "kWindow", a.window);
@@ -205,6 +207,7 @@ inline void AddAttention(const ShortForm& a, auto& expressions, Members& members
   members.AddUnless(false, "kQKVBias", a.qkv_bias);
   members.AddUnless(false, "kAttentionOutputBias", a.attention_output_bias);
   members.AddUnless(false, "kQKNorm", a.qk_norm);
+  members.AddUnless(false, "kQKProjectionNorm", a.qk_projection_norm);
 }
 
 // Sizes of recurrent layers. Kinds that have a member in common agree on it, or there would be no short form.
@@ -246,6 +249,7 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   }
   members.Add("kTiedEmbeddings", a.tied_embeddings);
   members.AddUnless(0.0f, "kFinalSoftcap", a.final_softcap);
+  members.AddUnless(true, "kPreNorms", a.pre_norms);
   members.AddUnless(false, "kPostNorms", a.post_norms);
   members.AddUnless(false, "kUnitOffsetNorms", a.unit_offset_norms);
   members.AddUnless(false, "kScaleEmbeddings", a.scaled_embeddings);

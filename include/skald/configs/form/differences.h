@@ -101,10 +101,14 @@ std::string Member(const ModelSpec& spec) {
                 [](const L& layer) { return Text(layer.*kMember); });
 }
 
+inline std::vector<Attention> RotatingAttention(const ModelSpec& spec) {
+  return LayersOf<Attention>(spec, [](const Attention& layer) { return layer.rotary_dim > 0; });
+}
 // The RoPE of full layers or, where all slide, of those.
 inline std::vector<Attention> MainAttention(const ModelSpec& spec) {
-  const auto full = LayersOf<Attention>(spec, [](const Attention& layer) { return layer.window == 0; });
-  return full.empty() ? LayersOf<Attention>(spec, [](const Attention&) { return true; }) : full;
+  std::vector<Attention> all = RotatingAttention(spec), full;
+  std::ranges::copy_if(all, std::back_inserter(full), [](const Attention& layer) { return layer.window == 0; });
+  return full.empty() ? all : full;
 }
 inline std::vector<Attention> SlidingAttention(const ModelSpec& spec) {
   return LayersOf<Attention>(spec, [](const Attention& layer) { return layer.window > 0; });
@@ -129,7 +133,9 @@ inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
   if (layer.As<MixtureOfExperts>() != nullptr) return std::nullopt;
   if (const auto* attention = layer.As<Attention>()) {
-    return attention->window > 0 ? "sliding_attention" : "full_attention";
+    return attention->window > 0       ? "sliding_attention"
+           : attention->rotary_dim > 0 ? "full_attention"
+                                       : "nope_attention";
   }
   if (layer.As<RgLru>() != nullptr) return "recurrent";
   if (layer.As<Mamba>() != nullptr) return "mamba";
@@ -147,6 +153,10 @@ inline std::string LayerTypesText(const ModelSpec& spec) {
 }
 
 inline size_t LayerCount(const ModelSpec& spec) { return spec.blocks.empty() ? 0 : spec.blocks.back().number + 1; }
+
+inline bool HasPreNorms(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.norm.has_value(); });
+}
 
 inline bool HasPostNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.post_norm.has_value(); });
@@ -180,7 +190,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"head_dim", Member<Attention, &Attention::head_dim>},
     {"partial_rotary_factor",
      [](const ModelSpec& s) {
-       return FactOf(LayersOf<Attention>(s, [](const Attention&) { return true; }), "0", [](const Attention& a) {
+       return FactOf(RotatingAttention(s), "0", [](const Attention& a) {
          return Text(static_cast<double>(a.rotary_dim) / static_cast<double>(a.head_dim));
        });
      }},
@@ -244,6 +254,12 @@ inline constexpr ModelFact kModelFacts[] = {
        return FactOf(LayersOf<Attention>(s, [](const Attention&) { return true; }), "false",
                      [](const Attention& a) { return Text(a.head_norm.has_value()); });
      }},
+    {"kQKProjectionNorm",
+     [](const ModelSpec& s) {
+       return FactOf(LayersOf<Attention>(s, [](const Attention&) { return true; }), "false",
+                     [](const Attention& a) { return Text(a.projection_norm.has_value()); });
+     }},
+    {"kPreNorms", [](const ModelSpec& s) { return Text(HasPreNorms(s)); }},
     {"kPostNorms", [](const ModelSpec& s) { return Text(HasPostNorms(s)); }},
     {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},
     {"weight of kNorm", FinalNorm<LayerNorm, &LayerNorm::weight>},

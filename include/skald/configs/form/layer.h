@@ -21,6 +21,7 @@ namespace skald {
 enum class LayerKind : uint8_t {
   kFullAttention,     // each position sees all earlier ones and itself
   kSlidingAttention,  // each position sees itself and the Config's kWindow - 1 positions before it
+  kNopeAttention,     // full, without RoPE
   // The recurrent kinds: a state of fixed size stands for all earlier positions.
   kRgLru,   // real-gated linear recurrent unit of Griffin, De et al. 2024 (arXiv:2402.19427)
   kMamba,   // selective state space, Gu and Dao 2023 (arXiv:2312.00752)
@@ -28,7 +29,7 @@ enum class LayerKind : uint8_t {
 };
 
 constexpr bool IsAttention(LayerKind kind) {
-  return kind == LayerKind::kFullAttention || kind == LayerKind::kSlidingAttention;
+  return kind == LayerKind::kFullAttention || kind == LayerKind::kSlidingAttention || kind == LayerKind::kNopeAttention;
 }
 constexpr bool IsRecurrent(LayerKind kind) { return !IsAttention(kind); }
 

@@ -9,14 +9,16 @@
 //   kName; using Layers = LayerTypes<...>, all types that occur; static constexpr ModelSpec Spec().
 //
 // In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kTiedEmbeddings, kNormEpsilon.
-//   Optional: kFinalSoftcap, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale; and kModelType,
-//   the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints. kNorm, a LayerNorm or a
-//   norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
+//   Optional: kFinalSoftcap, kPreNorms, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale; and
+//   kModelType, the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints. kNorm, a
+//   LayerNorm or a norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
 // With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
 //   Or kFeedForward, a layer of any type: FeedForward, which has no gate, MixtureOfExperts, or one of your own; and
 //   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same.
-// With attention layers: kHeads, kKVHeads, kHeadDim, kRope; with sliding ones kWindow. Optional: kSlidingRope,
-//   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm.
+// With attention layers: kHeads, kKVHeads, kHeadDim, and kRope unless all are kNopeAttention; with sliding ones
+// kWindow. Optional: kSlidingRope,
+//   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm,
+//   kQKProjectionNorm.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
 //   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. Optional for
 //   kMamba2: kTimeStepLimit, a std::array of the two bounds that time steps are clamped to.
@@ -27,6 +29,7 @@
 #ifndef SKALD_CONFIGS_FORM_MODEL_CONFIG_H_
 #define SKALD_CONFIGS_FORM_MODEL_CONFIG_H_
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <iterator>
@@ -88,7 +91,7 @@ constexpr bool HasLayerKind(LayerKind kind) {
 
 template <class C>
 constexpr bool HasAttention() {
-  return HasLayerKind<C>(LayerKind::kFullAttention) || HasLayerKind<C>(LayerKind::kSlidingAttention);
+  return std::ranges::any_of(C::kLayers, IsAttention);
 }
 
 namespace internal {
@@ -103,6 +106,7 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kNorm; }) a.norm.emplace(C::kNorm);
   if constexpr (requires { C::kTiedEmbeddings; }) a.tied_embeddings = C::kTiedEmbeddings;
   if constexpr (requires { C::kFinalSoftcap; }) a.final_softcap = C::kFinalSoftcap;
+  if constexpr (requires { C::kPreNorms; }) a.pre_norms = C::kPreNorms;
   if constexpr (requires { C::kPostNorms; }) a.post_norms = C::kPostNorms;
   if constexpr (requires { C::kUnitOffsetNorms; }) a.unit_offset_norms = C::kUnitOffsetNorms;
   if constexpr (requires { C::kScaleEmbeddings; }) a.scaled_embeddings = C::kScaleEmbeddings;
@@ -131,6 +135,7 @@ constexpr void ReadAttention(ShortForm& a) {
   if constexpr (requires { C::kQKVBias; }) a.qkv_bias = C::kQKVBias;
   if constexpr (requires { C::kAttentionOutputBias; }) a.attention_output_bias = C::kAttentionOutputBias;
   if constexpr (requires { C::kQKNorm; }) a.qk_norm = C::kQKNorm;
+  if constexpr (requires { C::kQKProjectionNorm; }) a.qk_projection_norm = C::kQKProjectionNorm;
 }
 
 template <class C>
@@ -231,7 +236,7 @@ constexpr void CheckMembers() {
   constexpr bool kSlides = HasLayerKind<C>(LayerKind::kSlidingAttention);
   constexpr bool kMamba = HasLayerKind<C>(LayerKind::kMamba), kMamba2 = HasLayerKind<C>(LayerKind::kMamba2);
   static_assert(
-      !HasAttention<C>() ||
+      !(HasLayerKind<C>(LayerKind::kFullAttention) || kSlides) ||
           requires {
             C::kHeads;
             C::kKVHeads;
@@ -239,6 +244,14 @@ constexpr void CheckMembers() {
             C::kRope;
           },
       "A Config with attention layers must give kHeads, kKVHeads, kHeadDim and kRope.");
+  static_assert(
+      !HasAttention<C>() ||
+          requires {
+            C::kHeads;
+            C::kKVHeads;
+            C::kHeadDim;
+          },
+      "A Config with kNopeAttention layers must give kHeads, kKVHeads and kHeadDim.");
   static_assert(!kSlides || ShortFormOf<C>().window > 0,
                 "A Config with kSlidingAttention layers must give a positive kWindow.");
   static_assert(kSlides || !HasAttention<C>() || ShortFormOf<C>().window == 0,

@@ -59,6 +59,8 @@ struct ShortForm {
   bool attention_output_bias = false;
   bool feed_forward_bias = false;
   bool qk_norm = false;
+  bool qk_projection_norm = false;
+  bool pre_norms = true;
   bool post_norms = false;
   bool unit_offset_norms = false;
   bool scaled_embeddings = false;
@@ -92,7 +94,8 @@ constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
   return rope;
 }
 
-constexpr Attention AttentionOf(const ShortForm& a, bool slides) {
+constexpr Attention AttentionOf(const ShortForm& a, LayerKind kind) {
+  const bool slides = kind == LayerKind::kSlidingAttention;
   Attention attention = {.heads = a.heads,
                          .kv_heads = a.kv_heads,
                          .head_dim = a.head_dim,
@@ -103,7 +106,12 @@ constexpr Attention AttentionOf(const ShortForm& a, bool slides) {
                          .softcap = a.attention_softcap,
                          .qkv_bias = a.qkv_bias,
                          .output_bias = a.attention_output_bias};
+  if (kind == LayerKind::kNopeAttention) {
+    attention.rotary_dim = 0;
+    attention.rope = {};
+  }
   if (a.qk_norm) attention.head_norm = NormOf(a);
+  if (a.qk_projection_norm) attention.projection_norm = NormOf(a);
   return attention;
 }
 
@@ -119,9 +127,10 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
       return mamba2;
     case LayerKind::kFullAttention:
     case LayerKind::kSlidingAttention:
+    case LayerKind::kNopeAttention:
       break;
   }
-  return AttentionOf(a, kind == LayerKind::kSlidingAttention);
+  return AttentionOf(a, kind);
 }
 
 }  // namespace internal
@@ -130,7 +139,8 @@ constexpr LayerSpec MixerOf(const ShortForm& a, LayerKind kind) {
 // has one.
 constexpr ModelSpec Expand(const ShortForm& a) {
   const NormSpec norm = internal::NormOf(a);
-  std::optional<NormSpec> post_norm;
+  std::optional<NormSpec> pre_norm, post_norm;
+  if (a.pre_norms) pre_norm = norm;
   if (a.post_norms) post_norm = norm;
   const EmbeddingScale root = a.rounded_embedding_scale ? EmbeddingScale::kRoundedSqrt : EmbeddingScale::kSqrt;
   ModelSpec spec = {.model_dim = a.model_dim,
@@ -140,13 +150,13 @@ constexpr ModelSpec Expand(const ShortForm& a) {
                     .final_norm = norm,
                     .final_softcap = a.final_softcap};
   for (uint32_t i = 0; i < a.layers.size(); ++i) {
-    Block mixer = {.number = i, .norm = norm, .post_norm = post_norm};
+    Block mixer = {.number = i, .norm = pre_norm, .post_norm = post_norm};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
     spec.blocks.push_back(mixer);
     const std::optional<LayerSpec> feed_forward_layer = internal::FeedForwardLayerOf(a, i);
     if (!feed_forward_layer) continue;
     Block feed_forward = {.number = i,
-                          .norm = norm,
+                          .norm = pre_norm,
                           .norm_name = a.post_norms ? "pre_feedforward_layernorm" : "feed_forward_norm",
                           .post_norm = post_norm,
                           .post_norm_name = "post_feedforward_layernorm"};

@@ -23,16 +23,18 @@ namespace skald {
 namespace internal {
 
 inline void TakeAttention(const Attention& layer, ShortForm& a) {
-  const bool slides = layer.window > 0;
-  a.layers.push_back(slides ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
+  const bool slides = layer.window > 0, rotates = layer.rotary_dim > 0;
+  a.layers.push_back(slides    ? LayerKind::kSlidingAttention
+                     : rotates ? LayerKind::kFullAttention
+                               : LayerKind::kNopeAttention);
   a.heads = layer.heads;
   a.kv_heads = layer.kv_heads;
   a.head_dim = layer.head_dim;
-  a.rotary_dim = layer.rotary_dim;
+  if (rotates || a.rotary_dim == 0) a.rotary_dim = rotates ? layer.rotary_dim : layer.head_dim;
   if (slides) {
     a.window = layer.window;
     a.sliding_rope = layer.rope;
-  } else {
+  } else if (rotates) {
     a.rope = layer.rope;
   }
   a.query_pre_scale = layer.query_pre_scale;
@@ -40,6 +42,7 @@ inline void TakeAttention(const Attention& layer, ShortForm& a) {
   a.qkv_bias = layer.qkv_bias;
   a.attention_output_bias = layer.output_bias;
   a.qk_norm = layer.head_norm.has_value();
+  a.qk_projection_norm = layer.projection_norm.has_value();
 }
 
 inline void TakeLayer(const LayerSpec& layer, ShortForm& a) {
@@ -85,6 +88,7 @@ inline std::optional<ShortForm> Shorten(const ModelSpec& spec) {
     a.norm = spec.final_norm;
   }
   for (const Block& block : spec.blocks) {
+    a.pre_norms = block.norm.has_value();
     a.post_norms = block.post_norm.has_value();
     for (const LayerSpec& layer : block.layers) internal::TakeLayer(layer, a);
   }

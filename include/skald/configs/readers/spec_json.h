@@ -13,6 +13,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -79,7 +80,14 @@ class SpecReader {
   template <class T>
   void ReadValue(const nlohmann::json& json, std::string_view name, T& value) {
     if constexpr (HasFields<T>) {
-      T::VisitFields(value, [&](std::string_view member, auto& target) { Read(json, member, target); });
+      // Members that are told only where they are set may be missing.
+      std::set<std::string_view> required;
+      const T standard;
+      T::VisitFields(standard, [&](std::string_view member, const auto&) { required.insert(member); });
+      T::VisitFields(value, [&](std::string_view member, auto& target) {
+        const bool is_told = json.is_object() && json.contains(member);
+        if (is_told || required.contains(member)) Read(json, member, target);
+      });
     } else if constexpr (std::is_enum_v<T>) {
       bool known = false;
       ForEachEnumerator<T>([&](T one, std::string_view) {

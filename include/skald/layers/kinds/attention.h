@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
-// position embedding, over all earlier positions or a window of them.
+// position embedding or none (Kazemnejad et al. 2023, arXiv:2305.19466), over all earlier positions or a window of
+// them.
 
 #ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_ATTENTION_H_
@@ -18,6 +19,7 @@
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/field_visitor.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
@@ -35,7 +37,8 @@ struct Attention {
   double query_pre_scale = 0.0;  // scores are q . k / sqrt(this)
   float softcap = 0.0f;          // scores s become softcap * tanh(s / softcap); 0: they stay as they are
   bool qkv_bias = false, output_bias = false;
-  std::optional<NormSpec> head_norm = {};  // of each query and key head before RoPE
+  std::optional<NormSpec> head_norm = {};        // of each query and key head before RoPE; or
+  std::optional<NormSpec> projection_norm = {};  // of all query heads of a row as one, and of all its key heads
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -52,6 +55,7 @@ struct Attention {
     visit("qkv_bias", self.qkv_bias);
     visit("output_bias", self.output_bias);
     visit("head_norm", self.head_norm);
+    VisitUnless(std::nullopt, "projection_norm", self.projection_norm, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -60,15 +64,18 @@ struct Attention {
       return "kHeads must be a multiple of kKVHeads: each key/value head serves the same number of query heads.";
     }
     if (head_dim % 2 != 0) return "kHeadDim must be even: RoPE rotates pairs of elements.";
-    if (rotary_dim % 2 != 0 || rotary_dim <= 0 || rotary_dim > head_dim) {
-      return "kRotaryDim must be even, positive and at most kHeadDim: RoPE rotates pairs of elements of a head.";
+    if (rotary_dim % 2 != 0 || rotary_dim < 0 || rotary_dim > head_dim) {
+      return "kRotaryDim must be even, not negative and at most kHeadDim: RoPE rotates pairs of elements of a head.";
     }
+    if (rotary_dim == 0 && rope != RopeSpec()) return "A RoPE that rotates no element would be ignored.";
     if (head_dim > static_cast<int>(kMaxHeadDim)) return "kHeadDim is larger than the buffers of the attention kernel.";
     if (window < 0) return "kWindow must not be negative.";
     if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";
     if (!(query_pre_scale > 0.0)) return "kQueryPreScale must be positive: scores are divided by its square root.";
-    if (head_norm) {
-      if (const char* why = head_norm->WhyImpossible()) return why;
+    if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
+    for (const auto* norm : {&head_norm, &projection_norm}) {
+      if (!*norm) continue;
+      if (const char* why = (*norm)->WhyImpossible()) return why;
     }
     return skald::WhyImpossible(rope);
   }
@@ -85,7 +92,7 @@ struct Attention {
   struct Weights {
     Matrix qkv;                        // [q + 2 * kv, model_dim]: query rows, then key rows, then value rows
     std::vector<float> qkv_bias;       // [q + 2 * kv] in the same order; empty when there is none
-    NormWeights query_norm, key_norm;  // [head_dim]; empty when there are none
+    NormWeights query_norm, key_norm;  // [head_dim], or [q] and [kv] of whole projections; empty when there are none
     Matrix output;                     // [model_dim, q]
     std::vector<float> output_bias;    // [model_dim]; empty when there is none
   };
@@ -99,9 +106,9 @@ struct Attention {
       list.AddVector(weights.qkv_bias,
                      {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
     }
-    if (head_norm) {
-      head_norm->ListParameters(weights.query_norm, "self_attn.q_norm", head, list);
-      head_norm->ListParameters(weights.key_norm, "self_attn.k_norm", head, list);
+    if (const auto& norm = head_norm ? head_norm : projection_norm) {
+      norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
+      norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv, list);
     }
     list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
@@ -118,7 +125,11 @@ struct Attention {
     float* const mixed = run.scratch[1];
     run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, {qkv, stride});
     if (head_norm) NormalizeHeads(weights, run, {qkv, stride});
-    Rotate(run, qkv, stride);
+    if (projection_norm) {
+      projection_norm->Run(weights.query_norm, run.ops, {qkv, stride}, rows, {qkv, stride});
+      projection_norm->Run(weights.key_norm, run.ops, {qkv + q, stride}, rows, {qkv + q, stride});
+    }
+    if (rotary_dim > 0) Rotate(run, qkv, stride);
     run.ops.StoreKV(run.cache.kv_type,
                     {.keys = qkv + q,
                      .values = qkv + q + kv,

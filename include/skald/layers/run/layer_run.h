@@ -69,7 +69,7 @@ struct LayerRun {
   Scratch& scratch;
   const PassRows& rows;
   size_t model_dim;
-  Rows input;        // [rows, model_dim], normalised
+  Rows input;        // [rows, model_dim], normalised; to be left as it is
   Rows output;       // [rows, model_dim], to be written whole
   LayerCache cache;  // of layers that keep keys and values
   LayerState state;  // of layers that keep a fixed number of floats

@@ -20,6 +20,14 @@ concept HasVisitFields = requires(const T& value, FieldVisitor& visit) {
   T::VisitFields(value, visit);
 };
 
+// For VisitFields of a type that was released, of a member that it got since: told only where it is not as it was
+// `before` there was one, since fingerprints of saved state depend on what is told. Whoever fills in a value is shown
+// it.
+template <class T, class Before, class Visitor>
+constexpr void VisitUnless(const Before& before, std::string_view name, T& member, Visitor& visit) {
+  if (!std::is_const_v<T> || member != before) visit(name, member);
+}
+
 // Is told the facts of a layer or model: what fingerprints and comparisons are made of.
 class FieldVisitor {
  public:
