@@ -26,7 +26,7 @@ std::string GgufArchitecture(std::string_view model_type) {
   if (model_type == "mistral" || model_type == "mixtral") return "llama";
   if (model_type == "qwen3_moe") return "qwen3moe";
   if (model_type == "gemma3_text") return "gemma3";
-  for (const char* name : {"llama", "qwen2", "qwen3", "gemma", "gemma2"}) {
+  for (const char* name : {"llama", "qwen2", "qwen3", "olmo2", "smollm3", "gemma", "gemma2"}) {
     if (model_type == name) return name;
   }
   return "";
@@ -102,7 +102,7 @@ size_t CountIdentified(ConfigList<Configs...>) {
 }
 
 TEST_CASE("The metadata of every published model of attention layers name its Config") {
-  CHECK(CountIdentified(PublishedConfigs{}) == 24);
+  CHECK(CountIdentified(PublishedConfigs{}) == 29);
 }
 
 TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers to") {
@@ -174,8 +174,8 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("general.architecture", nullptr) == "metadata: general.architecture is missing or null");
   CHECK(error_of("general.architecture", 3) == "metadata: general.architecture must be a string, but is 3");
   CHECK(error_of("general.architecture", "mamba") ==
-        "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, qwen3moe, gemma, "
-        "gemma2, gemma3");
+        "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, qwen3moe, olmo2, "
+        "smollm3, gemma, gemma2, gemma3");
   CHECK(error_of("llama.block_count", nullptr) == "metadata: llama.block_count is missing or null");
   CHECK(error_of("llama.block_count", uint64_t{1} << 63) ==
         "metadata: llama.block_count must be a whole number from 1 to 4096, but is 9223372036854775808");

@@ -328,6 +328,27 @@ TEST_CASE("layer_types that do not fit are refused") {
   });
 }
 
+TEST_CASE("layers without RoPE are those that no_rope_layers gives a 0, or each nth") {
+  const json config = JsonOf<SmolLM3_3B>();
+  CheckIs<SmolLM3_3B>(With(config, {{"no_rope_layers", nullptr}}));
+  CheckIs<SmolLM3_3B>(With(config, {{"no_rope_layers", nullptr}, {"no_rope_layer_interval", 4}}));
+  ShortForm every_third = ShortFormOf<SmolLM3_3B>();
+  for (size_t i = 0; i < every_third.layers.size(); ++i) {
+    every_third.layers[i] = i % 3 == 2 ? LayerKind::kNopeAttention : LayerKind::kFullAttention;
+  }
+  CheckSame(With(config, {{"no_rope_layers", nullptr}, {"no_rope_layer_interval", 3}}), every_third);
+  CheckRefused({
+      {With(config, {{"no_rope_layers", 1}}).dump(), ErrorCode::kDataLoss,
+       "no_rope_layers must be an array of 36, one number for each layer, but is 1"},
+      {With(config, {{"no_rope_layers", {1, 1, 0}}}).dump(), ErrorCode::kDataLoss, "but is an array of 3"},
+      {With(config, {{"no_rope_layers", json(36, 2)}}).dump(), ErrorCode::kDataLoss,
+       "no_rope_layers must be 1 for layers with RoPE and 0 for others, but is 2"},
+      {With(config, {{"no_rope_layers", nullptr}, {"no_rope_layer_interval", 0}}).dump(), ErrorCode::kDataLoss,
+       "no_rope_layer_interval must be"},
+      {With(config, {{"use_sliding_window", true}}).dump(), ErrorCode::kUnsupported, "use_sliding_window is true"},
+  });
+}
+
 TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refused") {
   for (const char* type : {"yarn", "dynamic", "longrope", "mrope", ""}) {
     const std::string is = "rope_scaling.rope_type is \"" + std::string(type) + "\"";

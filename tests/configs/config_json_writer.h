@@ -35,9 +35,10 @@ inline nlohmann::json ScalingJson(const RopeSpec& rope) {
 
 inline nlohmann::json TransformerJson(const ShortForm& a) {
   const auto or_null = [](auto value) { return value == 0 ? nlohmann::json() : nlohmann::json(value); };
-  nlohmann::json types;
+  nlohmann::json types, rotates;
   for (const LayerKind kind : a.layers) {
-    types.push_back(kind == LayerKind::kFullAttention ? "full_attention" : "sliding_attention");
+    types.push_back(kind == LayerKind::kSlidingAttention ? "sliding_attention" : "full_attention");
+    rotates.push_back(kind == LayerKind::kNopeAttention ? 0 : 1);
   }
   nlohmann::json json = {
       {"model_type", a.model_type},
@@ -49,6 +50,7 @@ inline nlohmann::json TransformerJson(const ShortForm& a) {
       {"num_key_value_heads", a.kv_heads},
       {"head_dim", a.head_dim},
       {"layer_types", types},
+      {"no_rope_layers", rotates},
       {"sliding_window", or_null(a.window)},
       {"rope_theta", a.rope.base},
       {"rope_scaling", ScalingJson(a.rope)},

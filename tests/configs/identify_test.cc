@@ -26,9 +26,9 @@ using testing::ToJson;
 using AllConfigs =
     PublishedConfigs::With<testing::GoldenLlama, testing::GoldenMistral, testing::GoldenQwen2, testing::GoldenQwen3,
                            testing::GoldenQwen3Moe, testing::GoldenQwen3MoeUnnormalized, testing::GoldenMixtral,
-                           testing::GoldenGemma, testing::GoldenGemma2, testing::GoldenGemma3,
-                           testing::GoldenRecurrentGemma, testing::GoldenMamba, testing::GoldenMamba2,
-                           testing::Stories260K>;
+                           testing::GoldenOlmo2, testing::GoldenSmolLM3, testing::GoldenGemma, testing::GoldenGemma2,
+                           testing::GoldenGemma3, testing::GoldenRecurrentGemma, testing::GoldenMamba,
+                           testing::GoldenMamba2, testing::Stories260K>;
 
 // Returns the name of the Config that it is, or the error.
 template <class List = AllConfigs>
@@ -54,10 +54,13 @@ TEST_CASE("published config.json files are identified") {
 
 TEST_CASE("reference models are identified in the spelling of every version that wrote them") {
   const std::pair<const char*, const char*> families[] = {
-      {"llama", "golden-llama"}, {"mistral", "golden-mistral"},     {"qwen2", "golden-qwen2"},
-      {"qwen3", "golden-qwen3"}, {"qwen3_moe", "golden-qwen3-moe"}, {"mixtral", "golden-mixtral"},
-      {"gemma", "golden-gemma"}, {"gemma2", "golden-gemma2"},       {"gemma3", "golden-gemma3"},
-      {"mamba", "golden-mamba"}, {"mamba2", "golden-mamba2"},       {"recurrent_gemma", "golden-recurrent-gemma"}};
+      {"llama", "golden-llama"},         {"mistral", "golden-mistral"},
+      {"qwen2", "golden-qwen2"},         {"qwen3", "golden-qwen3"},
+      {"qwen3_moe", "golden-qwen3-moe"}, {"mixtral", "golden-mixtral"},
+      {"olmo2", "golden-olmo2"},         {"smollm3", "golden-smollm3"},
+      {"gemma", "golden-gemma"},         {"gemma2", "golden-gemma2"},
+      {"gemma3", "golden-gemma3"},       {"mamba", "golden-mamba"},
+      {"mamba2", "golden-mamba2"},       {"recurrent_gemma", "golden-recurrent-gemma"}};
   for (const auto& [family, name] : families) {
     int spellings = 0;
     for (const auto& entry : std::filesystem::directory_iterator(GoldenPath(family))) {

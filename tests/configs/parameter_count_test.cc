@@ -49,6 +49,11 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(ParameterCount<Qwen3_4B>() == 4'022'468'096);
   CHECK(ParameterCount<Qwen3_30B_A3B>() == 30'532'122'624);
   CHECK(ParameterCount<Mixtral_8x7B>() == 46'702'792'704);
+  CHECK(ParameterCount<Olmo2_1B>() == 1'484'916'736);
+  CHECK(ParameterCount<Olmo2_7B>() == 7'298'617'344);
+  CHECK(ParameterCount<Olmo2_13B>() == 13'716'198'400);
+  CHECK(ParameterCount<Olmo2_32B>() == 32'234'279'936);
+  CHECK(ParameterCount<SmolLM3_3B>() == 3'075'098'624);
   CHECK(ParameterCount<Gemma_2B>() == 2'506'172'416);
   CHECK(ParameterCount<Gemma_7B>() == 8'537'680'896);
   CHECK(ParameterCount<Gemma2_2B>() == 2'614'341'888);

@@ -46,6 +46,8 @@ TEST_CASE("a model known by its config.json alone computes the bits that its Con
   CheckFamily<GoldenQwen3>("qwen3");
   CheckFamily<GoldenQwen3Moe>("qwen3_moe");
   CheckFamily<GoldenMixtral>("mixtral");
+  CheckFamily<GoldenOlmo2>("olmo2");
+  CheckFamily<GoldenSmolLM3>("smollm3");
   CheckFamily<GoldenGemma>("gemma");
   CheckFamily<GoldenGemma2>("gemma2");
   CheckFamily<GoldenGemma3>("gemma3");

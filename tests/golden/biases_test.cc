@@ -146,7 +146,7 @@ TEST_CASE("the biases that config.json asks for are loaded and added") {
   REQUIRE(logits);
   const Vector exact = NaiveLlama(tensors).Logits(tokens);
   const std::vector<float> expected(exact.begin(), exact.end());
-  CHECK(LargestDifference(*logits, expected) <= Tolerance<Biased>(expected));
+  CHECK(LargestDifference(*logits, expected) <= Tolerance(model->spec(), expected));
 }
 
 TEST_CASE("a checkpoint without the biases that its config.json asks for is refused by name") {

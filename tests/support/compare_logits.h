@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/create.h"
-#include "skald/model/model.h"
+#include "skald/cache/create.h"
+#include "skald/layers/model_spec.h"
+#include "skald/model/any_model.h"
 
 namespace skald::testing {
 
@@ -23,11 +24,10 @@ inline constexpr RuntimeConfig kExact = {.kv_type = DType::kF32};
 
 // Both sides round every operation, and errors of the operations along a path add up: about one per layer and term of
 // its longest sum, as a random walk, on values as large as the largest logit.
-template <class C>
-float Tolerance(std::span<const float> logits) {
+inline float Tolerance(const ModelSpec& spec, std::span<const float> logits) {
   float largest = 0.0f;
   for (const float logit : logits) largest = std::max(largest, std::abs(logit));
-  const float steps = std::sqrt(static_cast<float>(C::kLayers.size() * C::kModelDim * 8));
+  const float steps = std::sqrt(static_cast<float>((spec.blocks.back().number + 1) * spec.model_dim * 8));
   return largest * steps * std::numeric_limits<float>::epsilon();
 }
 
@@ -46,24 +46,24 @@ inline float LargestDifference(std::span<const float> a, std::span<const float> 
 }
 
 // Checks what every row of `prompt` gives: logits or final hidden states, flattened.
-template <class C>
-void CheckRows(const Model<C>& model, const std::vector<int32_t>& prompt, Want want, std::span<const float> expected) {
+inline void CheckRows(const AnyModel& model, const std::vector<int32_t>& prompt, Want want,
+                      std::span<const float> expected, const RuntimeConfig& runtime = kExact) {
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<C>(kExact);
+  KVCache cache = *CreateKVCache(LayoutOf(model.spec()), runtime);
   const std::vector<Want> wants(prompt.size(), want);
   const auto outputs = model.Forward(Batch().Add(cache, prompt, wants), workspace);
   REQUIRE(outputs);
   std::vector<float> computed;
   for (size_t i = 0; i < outputs->size(); ++i)
     computed.insert(computed.end(), (*outputs)[i].begin(), (*outputs)[i].end());
-  CHECK(LargestDifference(computed, expected) <= Tolerance<C>(expected));
+  CHECK(LargestDifference(computed, expected) <= Tolerance(model.spec(), expected));
 }
 
 // Returns the `count` most likely tokens, one after the other, that follow `prompt`.
-template <class C>
-std::vector<int32_t> Greedy(const Model<C>& model, const std::vector<int32_t>& prompt, size_t count) {
+inline std::vector<int32_t> Greedy(const AnyModel& model, const std::vector<int32_t>& prompt, size_t count,
+                                   const RuntimeConfig& runtime = kExact) {
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  KVCache cache = *CreateKVCache<C>(kExact);
+  KVCache cache = *CreateKVCache(LayoutOf(model.spec()), runtime);
   std::vector<int32_t> next = prompt, story;
   while (story.size() < count) {
     const auto logits = model.Forward(cache, next, workspace);

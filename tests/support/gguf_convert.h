@@ -107,7 +107,8 @@ std::vector<NewGgufTensor> GgufTensors(const std::vector<NewTensor>& tensors, st
       }
     }
     const bool is_turned = tensor.name.ends_with("q_proj.weight") || tensor.name.ends_with("k_proj.weight");
-    if (architecture == "llama" && is_turned) bytes = WithPairsAdjacent(bytes, tensor.shape[0], form.head_dim);
+    if ((architecture == "llama" || architecture == "smollm3") && is_turned)
+      bytes = WithPairsAdjacent(bytes, tensor.shape[0], form.head_dim);
     AddConverted({GgufName(tensor.name, form.post_norms), tensor.dtype == "F32" ? 0u : 30u, tensor.shape, bytes},
                  converted);
   }

@@ -17,10 +17,12 @@
 #include "skald/configs/families/mamba2.h"
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
+#include "skald/configs/families/olmo2.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
 #include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/families/smollm3.h"
 #include "skald/configs/form/layer.h"
 
 namespace skald::testing {
@@ -92,6 +94,23 @@ struct GoldenMixtral : MixtralFamily {
   static constexpr MixtureOfExperts kFeedForward = {.experts = 8, .chosen = 2, .width = 44};
   static constexpr RopeSpec kRope = {.base = 1000000.0};
 };
+
+struct GoldenOlmo2 : Olmo2Family {
+  static constexpr std::string_view kName = "golden-olmo2";
+  static constexpr int kModelDim = 60, kFeedForwardDim = 76, kVocabSize = 264;
+  static constexpr int kHeads = 6, kKVHeads = 6, kHeadDim = 10;
+  static constexpr auto kLayers = RepeatLayers<3>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 500000.0};
+};
+
+struct GoldenSmolLM3 : SmolLM3Family {
+  static constexpr std::string_view kName = "golden-smollm3";
+  static constexpr int kModelDim = 60, kFeedForwardDim = 76, kVocabSize = 264;
+  static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 10;
+  static constexpr auto kLayers = ThreeToOneLayers<4>();
+  static constexpr RopeSpec kRope = {.base = 5000000.0};
+};
+
 struct GoldenGemma : GemmaFamily {
   static constexpr std::string_view kName = "golden-gemma";
   static constexpr int kModelDim = 64, kFeedForwardDim = 76, kVocabSize = 288;

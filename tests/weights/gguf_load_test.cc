@@ -60,6 +60,8 @@ TEST_CASE("A checkpoint of each family arrives from GGUF as from safetensors") {
   CheckGolden<GoldenQwen3>("qwen3", "qwen3");
   CheckGolden<GoldenQwen3Moe>("qwen3_moe", "qwen3moe");
   CheckGolden<GoldenMixtral>("mixtral", "llama");
+  CheckGolden<GoldenOlmo2>("olmo2", "olmo2");
+  CheckGolden<GoldenSmolLM3>("smollm3", "smollm3");
   CheckGolden<GoldenGemma>("gemma", "gemma");
   CheckGolden<GoldenGemma2>("gemma2", "gemma2");
   CheckGolden<GoldenGemma3>("gemma3", "gemma3");
@@ -95,6 +97,8 @@ TEST_CASE("A GGUF file with tensors and metadata names its Config") {
   CheckIdentified<GoldenLlama>("llama", "llama");
   CheckIdentified<GoldenQwen2>("qwen2", "qwen2");
   CheckIdentified<GoldenQwen3>("qwen3", "qwen3");
+  CheckIdentified<GoldenOlmo2>("olmo2", "olmo2");
+  CheckIdentified<GoldenSmolLM3>("smollm3", "smollm3");
   CheckIdentified<GoldenGemma>("gemma", "gemma");
   CheckIdentified<Stories260K>("stories260K", "llama");
 }

@@ -14,16 +14,19 @@
 #include "skald/configs/families/mamba2.h"
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
+#include "skald/configs/families/olmo2.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
 #include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/families/smollm3.h"
 #include "skald/configs/form/config_list.h"
 
 namespace skald {
 
 using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B,  //
                                     Mistral_7B_V0_1, Mistral_7B_V0_3, Mixtral_8x7B,                                //
+                                    Olmo2_1B, Olmo2_7B, Olmo2_13B, Olmo2_32B, SmolLM3_3B,                          //
                                     Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B, Qwen3_30B_A3B,               //
                                     Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                          //
                                     Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                     //

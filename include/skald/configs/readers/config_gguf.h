@@ -88,10 +88,14 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
   return scaled.value_or(rope);
 }
 
-// Returns the model's layers. In families with a window all but each nth are sliding.
+// Returns the model's layers. In families with a window all but each nth are sliding; in those with layers without RoPE
+// each nth is one, which no value tells.
 inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyRules& family) {
   std::vector<LayerKind> layers(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)),
                                 LayerKind::kFullAttention);
+  for (size_t i = 0; family.nth_without_rope > 0 && i < layers.size(); ++i) {
+    if ((i + 1) % static_cast<size_t>(family.nth_without_rope) == 0) layers[i] = LayerKind::kNopeAttention;
+  }
   if (family.layers != LayerRule::kAllButNth) return layers;
   const auto nth = static_cast<size_t>(fields.Size("attention.sliding_window_pattern", family.nth));
   for (size_t i = 0; i < layers.size(); ++i) {

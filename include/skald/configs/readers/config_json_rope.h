@@ -6,6 +6,8 @@
 #ifndef SKALD_CONFIGS_READERS_CONFIG_JSON_ROPE_H_
 #define SKALD_CONFIGS_READERS_CONFIG_JSON_ROPE_H_
 
+#include <cstddef>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -57,6 +59,22 @@ inline void ReadRopes(const JsonFields& fields, ShortForm& a) {
   a.rope = full ? ReadRope(*full, base) : RopeSpec{.base = base};
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope_local_base_freq", a.sliding_rope->base);
   if (sliding) a.sliding_rope = ReadRope(*sliding, a.sliding_rope.value_or(a.rope).base);
+}
+
+// Takes the RoPE from the layers for which "no_rope_layers" holds a 0 or, where there is no such list, from each nth.
+inline void ReadLayersWithoutRope(const JsonFields& fields, int nth, ShortForm& a) {
+  const nlohmann::json* const rotates = fields.Find("no_rope_layers");
+  const auto step = static_cast<size_t>(fields.Size("no_rope_layer_interval", nth));
+  const bool is_list = rotates == nullptr || (rotates->is_array() && rotates->size() == a.layers.size());
+  for (size_t i = 0; is_list && i < a.layers.size(); ++i) {
+    const bool without = rotates == nullptr ? (i + 1) % step == 0 : (*rotates)[i] == nlohmann::json(0);
+    if (without) a.layers[i] = LayerKind::kNopeAttention;
+    if (without || rotates == nullptr || (*rotates)[i] == nlohmann::json(1)) continue;
+    return fields.WrongValue("no_rope_layers", (*rotates)[i], "1 for layers with RoPE and 0 for others");
+  }
+  if (is_list) return;
+  fields.WrongValue("no_rope_layers", *rotates,
+                    "an array of " + std::to_string(a.layers.size()) + ", one number for each layer");
 }
 
 }  // namespace skald::internal

@@ -20,9 +20,11 @@
 #include "skald/configs/families/llama.h"
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
+#include "skald/configs/families/olmo2.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
+#include "skald/configs/families/smollm3.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"
@@ -52,6 +54,7 @@ struct FamilyRules {
   bool reads_attention_bias = false;     // of all four projections
   bool reads_feed_forward_bias = false;  // of all three
   ExpertRule experts = ExpertRule::kNone;
+  int nth_without_rope = 0;  // 0: all layers have one
 };
 
 // Sources: configuration_*.py in the folders of src/transformers/models that have the model_type's name,
@@ -73,6 +76,11 @@ inline std::vector<FamilyRules> TransformerFamilies() {
        .layers = LayerRule::kUpper,
        .reads_attention_bias = true,
        .experts = ExpertRule::kSomeLayers},
+      {.implied = ShortFormOf<Olmo2Family>(), .kv_heads_given = false, .reads_attention_bias = true},
+      {.implied = ShortFormOf<SmolLM3Family>(),
+       .reads_attention_bias = true,
+       .reads_feed_forward_bias = true,
+       .nth_without_rope = 4},
       {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true},
       {.implied = ShortFormOf<Gemma2Family>(),
        .layers = LayerRule::kAllButNth,
@@ -188,6 +196,10 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   a.head_dim = fields.Size("head_dim", family.head_dim > 0 ? family.head_dim : a.model_dim / a.heads);
   a.rotary_dim = a.head_dim;
   ReadLayers(fields, family, a);
+  if (family.nth_without_rope > 0) {
+    fields.Expect("use_sliding_window", false);
+    ReadLayersWithoutRope(fields, family.nth_without_rope, a);
+  }
   ReadRopes(fields, a);
   a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps"));
   a.activation = ReadActivation(fields, a.activation);

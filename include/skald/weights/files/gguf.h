@@ -240,7 +240,8 @@ class GgufFile {
     const auto architecture = values.find("general.architecture");
     // Not compared as JSON: that would make JSON of the literal, which needs memory, where nothing may be thrown.
     const auto* const name = architecture == values.end() ? nullptr : architecture->get_ptr<const std::string*>();
-    is_llama_ = name != nullptr && *name == "llama";
+    constexpr std::string_view kLlamaLineage[] = {"llama", "smollm3"};
+    is_llama_ = name != nullptr && std::ranges::find(kLlamaLineage, std::string_view(*name)) != std::end(kLlamaLineage);
   }
 
   static bool IsQueryOrKey(std::string_view name) {
@@ -249,7 +250,7 @@ class GgufFile {
 
   MappedFile map_;
   GgufContents contents_;
-  bool is_llama_;  // the one architecture whose files lie so
+  bool is_llama_;  // of an architecture whose files lie so
 };
 
 }  // namespace skald
