@@ -46,7 +46,9 @@ class LoadPlan {
   // Matrices of floats are packed as `of_floats`, which must be among the packers' types.
   LoadPlan(const Checkpoint& checkpoint, const TensorNames& names, DType of_floats,
            std::span<const WeightPacker> packers)
-      : checkpoint_(checkpoint), names_(names), of_floats_(of_floats), packers_(packers) {}
+      : checkpoint_(checkpoint), names_(names), of_floats_(of_floats), packers_(packers) {
+    for (const TensorView& tensor : checkpoint.tensors()) within_layers_.insert(names.WithinLayer(tensor.name));
+  }
 
   void Add(const Parameter& parameter) {
     std::visit([&](const auto& value) { Add(value, parameter.layer); }, parameter.value);
@@ -102,6 +104,11 @@ class LoadPlan {
     std::vector<Matrix>* targets;
     std::vector<const TensorView*> tensors;
   };
+  // Rows of a tensor.
+  struct SlicedTensor {
+    uint64_t rows;
+    TensorView view;
+  };
   struct VectorStep {
     std::vector<float>* target;
     std::vector<const TensorView*> tensors;
@@ -110,9 +117,10 @@ class LoadPlan {
 
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
     MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype};
-    for (const Part& part : parameter.parts) {
-      step.tensors.push_back(RequirePart(part, parameter.cols, layer));
-      step.head_dims.push_back(part.head_dim);
+    const std::vector<Place> places = PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
+    for (size_t i = 0; i < places.size(); ++i) {
+      step.tensors.push_back(RequirePart(parameter.parts[i], places[i], parameter.cols));
+      step.head_dims.push_back(parameter.parts[i].head_dim);
     }
     matrices_.push_back(std::move(step));
   }
@@ -128,9 +136,13 @@ class LoadPlan {
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
     VectorStep step{parameter.target, {}, parameter.convert};
-    for (const ArrayPart& part : parameter.parts) {
-      const std::string name = names_.NameOf(part.name, layer);
-      const TensorView* tensor = Require(name, part.shape);
+    const auto rows = [](const ArrayPart& part) { return static_cast<size_t>(part.shape.front()); };
+    const std::vector<Place> places = PlacesOf(parameter.parts, layer, rows);
+    for (size_t i = 0; i < places.size(); ++i) {
+      const auto& [name, rows_there, begin] = places[i];
+      std::vector<uint64_t> shape = parameter.parts[i].shape;
+      const size_t count = std::exchange(shape.front(), rows_there);
+      const TensorView* tensor = Slice(Require(name, shape), rows_there, begin, count);
       step.tensors.push_back(tensor);
       if (tensor == nullptr || !tensor->rope_pairs_adjacent) continue;
       Complain(ErrorCode::kUnsupported, Concat({name,
@@ -181,38 +193,62 @@ class LoadPlan {
     return tensor;
   }
 
-  // Returns the tensor of a part of a matrix as Require does; where those of all experts are stacked, one expert's.
-  const TensorView* RequirePart(const Part& part, size_t cols, std::optional<size_t> layer) {
-    std::string name = SpelledName(part.name, layer);
+  // The tensor that a part is in, and where in its rows it begins.
+  struct Place {
+    std::string name;
+    size_t rows, begin;  // of the tensor, of one expert where those of all are stacked; of the part
+  };
+
+  // Parts of one name lie one after the other.
+  template <class Parts, class RowsOf>
+  std::vector<Place> PlacesOf(const Parts& parts, std::optional<size_t> layer, RowsOf rows_of) const {
+    std::vector<Place> places;
+    for (const auto& part : parts) {
+      Place place{SpelledName(part.name, layer), 0, 0};
+      for (const Place& earlier : places) place.begin = earlier.name == place.name ? earlier.rows : place.begin;
+      place.rows = place.begin + rows_of(part);
+      for (Place& earlier : places) earlier.rows = earlier.name == place.name ? place.rows : earlier.rows;
+      places.push_back(std::move(place));
+    }
+    return places;
+  }
+
+  // Returns the part of a tensor of `rows` rows, a multiple of which may be stacked, that begins at row `begin` and has
+  // `count` rows; null for null.
+  const TensorView* Slice(const TensorView* tensor, size_t rows, size_t begin, size_t count) {
+    if (tensor == nullptr || !status_ || (begin == 0 && count == rows)) return tensor;
+    const size_t row_bytes = tensor->bytes.size() / rows;
+    bytes_total_ -= (rows - count) * row_bytes;
+    SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, *tensor});
+    slice.view.shape = {&slice.rows, 1};
+    slice.view.bytes = tensor->bytes.subspan(begin * row_bytes, count * row_bytes);
+    return &slice.view;
+  }
+
+  // Returns the rows of a part of a matrix, of a tensor that is required; where those of all experts are stacked, one
+  // expert's.
+  const TensorView* RequirePart(const Part& part, const Place& place, size_t cols) {
+    std::string name = place.name;
     const size_t number = name.find('#');
-    if (part.expert && number == name.npos) return RequireStacked(name, part, cols);
-    if (part.expert) name.replace(number, 1, std::to_string(part.expert->index));
-    const uint64_t shape[] = {part.rows, cols};
-    return Require(name, shape, /*takes_groups=*/true);
+    const bool is_stacked = part.expert && number == name.npos;
+    if (part.expert && !is_stacked) name.replace(number, 1, std::to_string(part.expert->index));
+    const uint64_t stacked_shape[] = {is_stacked ? part.expert->count : 1, place.rows, cols};
+    const std::span<const uint64_t> shape = std::span(stacked_shape).subspan(is_stacked ? 0 : 1);
+    const size_t experts = is_stacked ? part.expert->count : 1, expert = is_stacked ? part.expert->index : 0;
+    return Slice(Require(name, shape, /*takes_groups=*/true), experts * place.rows, expert * place.rows + place.begin,
+                 part.rows);
   }
 
-  const TensorView* RequireStacked(const std::string& name, const Part& part, size_t cols) {
-    const uint64_t shape[] = {part.expert->count, part.rows, cols};
-    const TensorView* const stacked = Require(name, shape, /*takes_groups=*/true);
-    if (stacked == nullptr || !status_) return stacked;
-    const size_t bytes = stacked->bytes.size() / part.expert->count;
-    bytes_total_ -= stacked->bytes.size() - bytes;
-    TensorView& slice = slices_.emplace_back(*stacked);
-    slice.shape = stacked->shape.subspan(1);
-    slice.bytes = stacked->bytes.subspan(part.expert->index * bytes, bytes);
-    return &slice;
-  }
-
-  // Returns the spelling of a name that the checkpoint has, else the first.
+  // Returns the first spelling of a name that any layer of the checkpoint has, else the first.
   std::string SpelledName(std::string_view name, std::optional<size_t> layer) const {
     if (!layer) return names_.NameOf(name, layer);
-    std::vector<std::string> spellings = names_.SpellingsOf(name, *layer);
+    const std::vector<std::string> spellings = names_.SpellingsOf(name);
     const auto is_there = [&](std::string spelling) {
       if (const size_t number = spelling.find('#'); number != spelling.npos) spelling.replace(number, 1, "0");
-      return checkpoint_.Find(spelling) != nullptr;
+      return within_layers_.contains(spelling);
     };
     const auto found = std::ranges::find_if(spellings, is_there);
-    return std::move(found == spellings.end() ? spellings.front() : *found);
+    return names_.OfLayer(*layer, found == spellings.end() ? spellings.front() : *found);
   }
 
   void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress) {
@@ -296,7 +332,8 @@ class LoadPlan {
   const DType of_floats_;
   const std::span<const WeightPacker> packers_;
   std::set<std::string_view> used_;
-  std::deque<TensorView> slices_;  // of stacked tensors
+  std::set<std::string_view> within_layers_;  // names of tensors without those of their layers
+  std::deque<SlicedTensor> slices_;
   std::vector<MatrixStep> matrices_;
   std::vector<TransposedStep> transposed_;
   std::vector<VectorStep> vectors_;

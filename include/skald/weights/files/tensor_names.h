@@ -33,7 +33,7 @@ struct Renaming {
 //
 // "mlp.gate" is the router of a mixture of experts and "mlp.experts.gate_proj" the gate projection of one of them: "#"
 // stands for its number, and where there is none the tensors of all experts are stacked in one. A name that stands here
-// twice has two spellings.
+// twice has two spellings, and parts of one matrix with one name lie in one tensor, one after the other.
 inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
                                            {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
                                            {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
@@ -43,7 +43,29 @@ inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attentio
                                            {"mlp.experts.gate_proj.", "block_sparse_moe.experts.#.w1."},
                                            {"mlp.experts.up_proj.", "block_sparse_moe.experts.#.w3."},
                                            {"mlp.experts.down_proj.", "block_sparse_moe.experts.#.w2."},
-                                           {"mlp.gate.", "block_sparse_moe.gate."}};
+                                           {"mlp.gate.", "block_sparse_moe.gate."},
+                                           // as Phi-3 joins them
+                                           {"self_attn.q_proj.", "self_attn.q_proj."},
+                                           {"self_attn.k_proj.", "self_attn.k_proj."},
+                                           {"self_attn.v_proj.", "self_attn.v_proj."},
+                                           {"self_attn.q_proj.", "self_attn.qkv_proj."},
+                                           {"self_attn.k_proj.", "self_attn.qkv_proj."},
+                                           {"self_attn.v_proj.", "self_attn.qkv_proj."},
+                                           {"mlp.gate_proj.", "mlp.gate_proj."},
+                                           {"mlp.up_proj.", "mlp.up_proj."},
+                                           {"mlp.gate_proj.", "mlp.gate_up_proj."},
+                                           {"mlp.up_proj.", "mlp.gate_up_proj."},
+                                           // as Granite 4 does
+                                           {"mlp.gate_proj.", "shared_mlp.input_linear."},
+                                           {"mlp.up_proj.", "shared_mlp.input_linear."},
+                                           {"mlp.down_proj.", "mlp.down_proj."},
+                                           {"mlp.down_proj.", "shared_mlp.output_linear."},
+                                           {"mlp.experts.gate_proj.", "block_sparse_moe.input_linear."},
+                                           {"mlp.experts.up_proj.", "block_sparse_moe.input_linear."},
+                                           {"mlp.experts.down_proj.", "block_sparse_moe.output_linear."},
+                                           {"mlp.gate.", "block_sparse_moe.router.layer."},
+                                           {"mixer.", "mixer."},
+                                           {"mixer.", "mamba."}};
 inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
                                                     {"feed_forward_norm.", "channel_pre_norm."},
                                                     {"self_attn.", "temporal_block."},
@@ -57,6 +79,9 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"self_attn.q_proj.", "attn_q."},
                                           {"self_attn.k_proj.", "attn_k."},
                                           {"self_attn.v_proj.", "attn_v."},
+                                          {"self_attn.q_proj.", "attn_qkv."},
+                                          {"self_attn.k_proj.", "attn_qkv."},
+                                          {"self_attn.v_proj.", "attn_qkv."},
                                           {"self_attn.o_proj.", "attn_output."},
                                           {"self_attn.q_norm.", "attn_q_norm."},
                                           {"self_attn.k_norm.", "attn_k_norm."},
@@ -65,6 +90,7 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"mlp.experts.up_proj.", "ffn_up_exps."},
                                           {"mlp.experts.down_proj.", "ffn_down_exps."},
                                           {"mlp.gate_proj.", "ffn_gate."},
+                                          {"mlp.gate_proj.", "ffn_up."},  // where it is joined to the other
                                           {"mlp.up_proj.", "ffn_up."},
                                           {"mlp.down_proj.", "ffn_down."}};
 
@@ -83,24 +109,35 @@ struct TensorNames {
 
   // Returns what this family calls `name`, of a layer or of none, with "#" for the number of an expert.
   std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
-    if (layer) return SpellingsOf(name, *layer).front();
+    if (layer) return OfLayer(*layer, SpellingsOf(name).front());
     if (name == "embed_tokens.weight") return Concat({body, embedding});
     if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
     return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
   }
 
-  // Returns all that members of this family call `name` of a layer, at least one.
-  std::vector<std::string> SpellingsOf(std::string_view name, size_t layer) const {
-    const auto of_layer = [&](std::string_view in_layer, std::string_view rest) {
-      return Concat({body, layers, std::to_string(layer), ".", in_layer, rest});
-    };
+  // Returns all that members of this family call `name` within a layer, at least one.
+  std::vector<std::string> SpellingsOf(std::string_view name) const {
     std::vector<std::string> spellings;
     for (const Renaming& renaming : renamings) {
       if (!name.starts_with(renaming.ours)) continue;
-      spellings.push_back(of_layer(renaming.theirs, name.substr(renaming.ours.size())));
+      spellings.push_back(Concat({renaming.theirs, name.substr(renaming.ours.size())}));
     }
-    if (spellings.empty()) spellings.push_back(of_layer(name, ""));
+    if (spellings.empty()) spellings.emplace_back(name);
     return spellings;
+  }
+
+  // From a name within a layer to that of the tensor.
+  std::string OfLayer(size_t layer, std::string_view name) const {
+    return Concat({body, layers, std::to_string(layer), ".", name});
+  }
+  // And back; nothing for tensors of no layer.
+  std::string_view WithinLayer(std::string_view tensor) const {
+    for (const std::string_view prefix : {body, layers}) {
+      if (!tensor.starts_with(prefix)) return {};
+      tensor.remove_prefix(prefix.size());
+    }
+    const size_t dot = tensor.find('.');
+    return dot == tensor.npos ? std::string_view() : tensor.substr(dot + 1);
   }
 
   // True when this tensor belongs to the language model, so that a spec has to account for it.
@@ -157,7 +194,7 @@ inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
 // True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold what scales
 // them, which a Config computes.
 inline bool IsDerivedTensor(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight";
+  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name.starts_with("rope_factors_");
 }
 
 }  // namespace skald
