@@ -16,6 +16,7 @@
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/spec/field_visitor.h"
@@ -51,9 +52,11 @@ struct Block {
   std::vector<LayerSpec> layers = {};      // side by side: what they give is added up
   std::optional<NormSpec> post_norm = {};  // of what they give
   FixedText post_norm_name = "post_attention_layernorm";
+  float residual_multiplier = 1.0f;  // of what is added to the residual stream
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
-    return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm;
+    return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
+           a.residual_multiplier == b.residual_multiplier;
   }
 };
 
@@ -64,7 +67,9 @@ struct ModelSpec {
   EmbeddingScale embedding_scale = EmbeddingScale::kNone;
   std::vector<Block> blocks = {};
   NormSpec final_norm = RmsNorm();
-  float final_softcap = 0.0f;  // logits s become cap * tanh(s / cap); 0: they stay as they are
+  float final_softcap = 0.0f;         // logits s become cap * tanh(s / cap); 0: they stay as they are
+  float embedding_multiplier = 1.0f;  // of embeddings, besides embedding_scale
+  float logits_scaling = 1.0f;        // logits are divided by it, before the softcap
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
@@ -81,9 +86,12 @@ struct ModelSpec {
         layer.VisitFields(visit);
       }
       visit("post_norm", block.post_norm);
+      VisitUnless(1.0f, "residual_multiplier", block.residual_multiplier, visit);
     }
     visit("final_norm", final_norm);
     visit("final_softcap", final_softcap);
+    VisitUnless(1.0f, "embedding_multiplier", embedding_multiplier, visit);
+    VisitUnless(1.0f, "logits_scaling", logits_scaling, visit);
   }
 };
 
@@ -125,9 +133,13 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (spec.model_dim <= 0 || spec.vocab_size <= 0) return "kModelDim and kVocabSize must be positive.";
   if (spec.blocks.empty()) return "kLayers must name at least one layer.";
   if (!(spec.final_softcap >= 0.0f)) return "Softcaps must not be negative.";
+  const auto is_multiplier = [](float value) { return value > 0.0f && value <= 1e30f; };
+  if (!is_multiplier(spec.embedding_multiplier)) return "kEmbeddingMultiplier must be positive.";
+  if (!is_multiplier(spec.logits_scaling)) return "kLogitsScaling must be positive: logits are divided by it.";
   if (const char* why = spec.final_norm.WhyImpossible()) return why;
   for (const Block& block : spec.blocks) {
     if (block.layers.empty()) return "A block must have at least one layer.";
+    if (!is_multiplier(block.residual_multiplier)) return "kResidualMultiplier must be positive.";
     for (const auto* norm : {&block.norm, &block.post_norm}) {
       if (!*norm) continue;
       if (const char* why = (*norm)->WhyImpossible()) return why;
@@ -152,9 +164,10 @@ constexpr CacheLayout LayoutOf(const ModelSpec& spec) {
 
 // Returns the factor on embeddings.
 inline float EmbeddingFactor(const ModelSpec& spec) {
-  if (spec.embedding_scale == EmbeddingScale::kNone) return 1.0f;
+  if (spec.embedding_scale == EmbeddingScale::kNone) return spec.embedding_multiplier;
   const float scale = std::sqrt(static_cast<float>(spec.model_dim));
-  return spec.embedding_scale == EmbeddingScale::kRoundedSqrt ? ToFloat(FromFloat<bf16>(scale)) : scale;
+  const bool is_rounded = spec.embedding_scale == EmbeddingScale::kRoundedSqrt;
+  return spec.embedding_multiplier * (is_rounded ? ToFloat(FromFloat<bf16>(scale)) : scale);
 }
 
 }  // namespace skald

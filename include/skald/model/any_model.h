@@ -25,6 +25,7 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/cache/steps/plan_check.h"
 #include "skald/cache/steps/step.h"
@@ -54,10 +55,7 @@ class AnyModel {
       : name_(std::move(name)), weights_(std::move(weights)) {
     tables_.kernels = kernels;
     tables_.layout = LayoutOf(weights_.spec);
-    fingerprint_ = tables_.layout.Fingerprint();
-    for (const CacheGroup& group : tables_.layout.groups()) {
-      tables_.rotations.emplace_back(group.rope, group.rotary_dim);
-    }
+    ListRotations();
     for (const Block& block : weights_.spec.blocks) {
       for (const LayerSpec& layer : block.layers) {
         const auto function = std::ranges::find(functions, layer.type(), &LayerFunction::type);
@@ -159,6 +157,20 @@ class AnyModel {
   }
 
  private:
+  // For caches of any token limit.
+  void ListRotations() {
+    std::vector<uint64_t> limits = {kMaxTokens};
+    for (const CacheGroup& group : tables_.layout.groups()) {
+      if (group.rope.short_factors.empty()) continue;
+      limits.push_back(static_cast<uint64_t>(std::min(group.rope.original_context, double{kMaxTokens})));
+    }
+    for (const uint64_t limit : limits) {
+      const CacheLayout layout = tables_.layout.ForTokens(limit);
+      CacheRotations& rotations = tables_.rotations.emplace_back(CacheRotations{layout.Fingerprint(), {}});
+      for (const CacheGroup& group : layout.groups()) rotations.of_groups.emplace_back(group.rope, group.rotary_dim);
+    }
+  }
+
   // The matrices of layers, which stay where they are when the model moves.
   void ListMatrices() {
     const ParameterList list = ParametersOf(weights_);
@@ -210,7 +222,7 @@ class AnyModel {
   }
 
   Result<void> CheckPool(const BlockPool& pool, const char* whose) const {
-    if (pool.fingerprint() != fingerprint_) {
+    if (tables_.RotationsOf(pool) == nullptr) {
       return Fail(ErrorCode::kInvalidArgument, std::string(whose) + " has another layout than the model " + name_ +
                                                    " needs; make it for that model");
     }
@@ -272,7 +284,6 @@ class AnyModel {
   std::string name_;
   ModelWeights weights_;
   ModelTables tables_;
-  uint64_t fingerprint_;          // of the caches that fit
   std::optional<DType> unknown_;  // a type of weights that no kernels are for
 };
 

@@ -36,10 +36,16 @@
 
 namespace skald {
 
+// How caches of one layout rotate: their token limit may decide on it.
+struct CacheRotations {
+  uint64_t fingerprint;             // of the layout
+  std::vector<Rotation> of_groups;  // [groups]
+};
+
 // What Forward needs to know of a model besides its weights. Immutable.
 struct ModelTables {
   CacheLayout layout;
-  std::vector<Rotation> rotations;         // [groups of the layout]
+  std::vector<CacheRotations> rotations;   // for every layout that caches of the model may have
   std::span<const WeightKernels> kernels;  // for every type of weights
   // Of every layer of every block, in order.
   std::vector<void (*)(const LayerSpec&, const LayerWeights&, const LayerRun&)> functions;
@@ -47,12 +53,18 @@ struct ModelTables {
   std::vector<const Matrix*> matrices;
   // Block-diagonal ones, and the columns of the activations.
   std::vector<std::pair<const std::vector<Matrix>*, size_t>> block_matrices;
+
+  // Returns the rotations of the caches of a pool, or null for one of another model.
+  const CacheRotations* RotationsOf(const BlockPool& pool) const {
+    const auto found = std::ranges::find(rotations, pool.fingerprint(), &CacheRotations::fingerprint);
+    return found == rotations.end() ? nullptr : &*found;
+  }
 };
 
 class ForwardPass {
  public:
-  // `tokens[s]` are those of the plan's sequence s, and `pools` what its numbers of pools stand for; blocks need not be
-  // there yet. All that is referred to must outlive this object.
+  // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, what its numbers
+  // of pools stand for; blocks need not be there yet. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
               const Observer& observer)
@@ -62,6 +74,7 @@ class ForwardPass {
         plan_(plan),
         tokens_(std::move(tokens)),
         pools_(PoolsOf(plan, pools)),
+        rotations_(tables.RotationsOf(*pools_.front())->of_groups),
         observer_(observer),
         act_(workspace.activations),
         outputs_(workspace.outputs),
@@ -76,7 +89,7 @@ class ForwardPass {
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
   void Run() {
-    blocks_.Prepare(tables_.rotations, ops_.executor());
+    blocks_.Prepare(rotations_, ops_.executor());
     states_.Prepare();
     float* logits = outputs_.logits.data();
     float* hidden = outputs_.hidden.data();
@@ -158,7 +171,9 @@ class ForwardPass {
         const Rows output = Stream(act_.block_output);
         block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
       }
-      ops_.Add(act_.hidden.data(), act_.block_output.data(), rows.size() * model_dim());
+      const size_t size = rows.size() * model_dim();
+      if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
+      ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
     }
     if (observer_) Observe(spec_.blocks.size(), rows);
   }
@@ -198,8 +213,8 @@ class ForwardPass {
   }
 
   void ComputeAngles(const PassRows& rows) {
-    for (size_t g = 0; g < tables_.rotations.size(); ++g) {
-      const Rotation& rotation = tables_.rotations[g];
+    for (size_t g = 0; g < rotations_.size(); ++g) {
+      const Rotation& rotation = rotations_[g];
       const size_t pairs = rotation.pairs();
       ParallelFor(ops_.executor(), rows.size(), pairs * 16, [&](size_t begin, size_t end) {
         for (size_t row = begin; row < end; ++row) {
@@ -215,6 +230,7 @@ class ForwardPass {
   const StepPlan& plan_;
   const std::vector<std::span<const int32_t>> tokens_;  // [sequences]
   const std::vector<BlockPool*> pools_;                 // [sequences]
+  const std::span<const Rotation> rotations_;           // [groups]
   const Observer& observer_;
   Activations& act_;
   OutputBuffers& outputs_;

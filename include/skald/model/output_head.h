@@ -43,8 +43,10 @@ class OutputHead {
     if (wanted.empty()) return;
     Normalize(stream, wanted, normed);
     ops_.MatMul(matrix(), {normed, model_dim()}, wanted.size(), {}, {logits, vocab_size()});
-    const float softcap = weights_.spec.final_softcap;
-    if (softcap > 0.0f) ops_.Softcap(logits, wanted.size() * vocab_size(), softcap);
+    const size_t size = wanted.size() * vocab_size();
+    const float scaling = weights_.spec.logits_scaling, softcap = weights_.spec.final_softcap;
+    if (scaling != 1.0f) ops_.Scale(logits, size, 1.0f / scaling);
+    if (softcap > 0.0f) ops_.Softcap(logits, size, softcap);
   }
 
  private:

@@ -25,7 +25,8 @@ class Rotation {
   // Rotates nothing.
   Rotation() = default;
   // `rotary_dim` is at most kMaxHeadDim.
-  Rotation(const RopeSpec& rope, size_t rotary_dim) : pairs_(rotary_dim / 2) {
+  Rotation(const RopeSpec& rope, size_t rotary_dim)
+      : pairs_(rotary_dim / 2), attention_factor_(double{rope.attention_factor}) {
     const FloatEnvironment contract(Denormals::kKept);
     for (size_t pair = 0; pair < pairs_; ++pair) frequencies_[pair] = RopeFrequency(rope, pair, rotary_dim);
   }
@@ -33,18 +34,23 @@ class Rotation {
   // Rotation pairs in a head; none where nothing is rotated.
   size_t pairs() const { return pairs_; }
 
-  // Writes cos and sin, each [pairs()], of the angles at `position`; for a difference of positions it may be
-  // negative.
-  void Angles(double position, float* cos, float* sin) const {
+  // Writes cos and sin, each [pairs()], of the angles at `position`, times the attention factor.
+  void Angles(double position, float* cos, float* sin) const { Write(position, attention_factor_, cos, sin); }
+
+  // The same for a difference of positions, without the factor: keys have it already.
+  void Turn(double difference, float* cos, float* sin) const { Write(difference, 1.0, cos, sin); }
+
+ private:
+  void Write(double position, double factor, float* cos, float* sin) const {
     for (size_t pair = 0; pair < pairs(); ++pair) {
       const double angle = position * frequencies_[pair];
-      cos[pair] = static_cast<float>(std::cos(angle));
-      sin[pair] = static_cast<float>(std::sin(angle));
+      cos[pair] = static_cast<float>(factor * std::cos(angle));
+      sin[pair] = static_cast<float>(factor * std::sin(angle));
     }
   }
 
- private:
   size_t pairs_ = 0;
+  double attention_factor_ = 1.0;
   std::array<double, kMaxPairs> frequencies_{};  // radians per position
 };
 

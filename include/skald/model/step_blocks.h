@@ -107,7 +107,7 @@ class StepBlocks {
     for (const TokenMove& move : plan_.sequences[s].moves) {
       const Rotation& rotation = rotations[move.group];
       std::array<float, kMaxPairs> cos, sin;
-      rotation.Angles(move.shift, cos.data(), sin.data());
+      rotation.Turn(move.shift, cos.data(), sin.data());
       const BlockGeometry& geometry = pools_[s]->geometry(move.group);
       const std::byte* const source = Block(s, move.group, move.source);
       std::byte* const target = Block(s, move.group, move.target);

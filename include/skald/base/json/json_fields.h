@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "skald/base/result.h"
 
@@ -65,6 +66,22 @@ class JsonFields {
     }
     WrongValue(name, *value, "a number from 1e-30 to 1e30");
     return 1.0;
+  }
+
+  // Returns an array of `count` positive numbers, which must be there.
+  std::vector<float> PositiveFloats(const char* name, size_t count) const {
+    std::vector<float> numbers;
+    const nlohmann::json* value = FindOrFail(name, /*optional=*/false);
+    if (value == nullptr) return numbers;
+    bool valid = value->is_array() && value->size() == count;
+    for (size_t i = 0; valid && i < count; ++i) {
+      const nlohmann::json& one = (*value)[i];
+      const double number = one.is_number() ? one.get<double>() : 0.0;
+      valid = number >= 1e-30 && number <= 1e30;
+      numbers.push_back(static_cast<float>(number));
+    }
+    if (!valid) WrongValue(name, *value, "an array of " + std::to_string(count) + " numbers from 1e-30 to 1e30");
+    return numbers;
   }
 
   bool Flag(const char* name, bool fallback) const {

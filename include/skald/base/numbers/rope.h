@@ -11,13 +11,17 @@
 #include <cstdint>
 #include <numbers>
 #include <string_view>
+#include <vector>
+
+#include "skald/base/visit_unless.h"
 
 namespace skald {
 
 enum class RopeScaling : uint8_t {
   kNone,
-  kLinear,  // all frequencies divided by `factor`
-  kLlama3,  // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
+  kLinear,    // all frequencies divided by `factor`
+  kLlama3,    // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
+  kLongRope,  // each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
 };
 
 // The names that Hugging Face's config.json uses.
@@ -29,6 +33,8 @@ constexpr std::string_view NameOf(RopeScaling scaling) {
       return "linear";
     case RopeScaling::kLlama3:
       return "llama3";
+    case RopeScaling::kLongRope:
+      return "longrope";
   }
   return "unknown";
 }
@@ -39,9 +45,14 @@ struct RopeSpec {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;  // kLlama3 only, as are the two below
+  double low_frequency_factor = 1.0;  // kLlama3 only
   double high_frequency_factor = 4.0;
-  double original_context = 8192.0;  // tokens the model was first trained on
+  double original_context = 8192.0;  // kLlama3, kLongRope: tokens the model was first trained on
+  // kLongRope, [rotary_dim / 2]. A model may have short ones too, for conversations of at most original_context tokens:
+  // which ones a cache has its token limit decides, see RopeFor.
+  std::vector<float> factors = {};
+  std::vector<float> short_factors = {};
+  float attention_factor = 1.0f;  // cosines and sines are multiplied by it
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 
@@ -54,6 +65,9 @@ struct RopeSpec {
     visit("low_frequency_factor", self.low_frequency_factor);
     visit("high_frequency_factor", self.high_frequency_factor);
     visit("original_context", self.original_context);
+    VisitUnless(std::vector<float>(), "factors", self.factors, visit);
+    VisitUnless(std::vector<float>(), "short_factors", self.short_factors, visit);
+    VisitUnless(1.0f, "attention_factor", self.attention_factor, visit);
   }
 };
 
@@ -64,6 +78,23 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
     return "A RopeSpec gives a factor, but no scaling, so it would be ignored.";
   }
   if (!(rope.factor >= 1.0)) return "The factor of a RopeSpec must be at least 1: scaling stretches the context.";
+  if ((rope.scaling == RopeScaling::kLongRope) == rope.factors.empty()) {
+    return "RopeScaling::kLongRope needs factors, and no other scaling has any.";
+  }
+  if (rope.scaling == RopeScaling::kLongRope && rope.factor != 1.0) {
+    return "The factor of a RopeSpec would be ignored beside the factors of RopeScaling::kLongRope.";
+  }
+  if (!rope.short_factors.empty() && !(rope.original_context > 0.0)) {
+    return "A RoPE with short factors needs a positive original_context: caches of no more tokens have them.";
+  }
+  for (const auto* factors : {&rope.factors, &rope.short_factors}) {
+    for (const float factor : *factors) {
+      if (!(factor > 0.0f && factor <= 1e30f)) return "The factors of a RoPE must be positive.";
+    }
+  }
+  if (!(rope.attention_factor > 0.0f && rope.attention_factor <= 1e30f)) {
+    return "The attention_factor of a RoPE must be positive.";
+  }
   const bool has_ramp = rope.original_context > 0.0 && rope.low_frequency_factor > 0.0 &&
                         rope.high_frequency_factor > rope.low_frequency_factor;
   if (rope.scaling == RopeScaling::kLlama3 && !has_ramp) {
@@ -73,12 +104,22 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
   return nullptr;
 }
 
+// Returns the RoPE of conversations that may have `max_tokens` tokens: `rope` with one list of factors. It depends on
+// the limit and never on how long a conversation is, so that a key keeps its meaning while its conversation grows.
+constexpr RopeSpec RopeFor(RopeSpec rope, uint64_t max_tokens) {
+  const bool is_short = static_cast<double>(max_tokens) <= rope.original_context;
+  if (is_short && !rope.short_factors.empty()) rope.factors = rope.short_factors;
+  rope.short_factors.clear();
+  return rope;
+}
+
 // Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
-// `rotary_dim` elements of a head that are rotated.
+// `rotary_dim` elements of a head that are rotated. Short factors are not looked at.
 inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
   const double frequency = std::pow(rope.base, -2.0 * static_cast<double>(pair) / static_cast<double>(rotary_dim));
   if (rope.scaling == RopeScaling::kNone) return frequency;
   if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
+  if (rope.scaling == RopeScaling::kLongRope) return frequency / double{rope.factors[pair]};
   const double wavelength = 2.0 * std::numbers::pi / frequency;
   const double low = rope.low_frequency_factor, high = rope.high_frequency_factor;
   if (wavelength > rope.original_context / low) return frequency / rope.factor;

@@ -44,8 +44,8 @@ class BlockPool {
   // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and make an error of an exception.
   BlockPool(const CacheLayout& layout, const RuntimeConfig& runtime, bool has_bytes = true)
       : has_bytes_(has_bytes),
-        layout_(layout),
-        fingerprint_(layout.Fingerprint()),
+        layout_(layout.ForTokens(runtime.max_tokens)),
+        fingerprint_(layout_.Fingerprint()),
         runtime_(runtime),
         geometries_(GeometriesOf(layout, runtime)),
         ledger_(BlockBytesOf(geometries_), runtime.cache_bytes),
@@ -54,6 +54,7 @@ class BlockPool {
 
   // False where blocks are numbers alone: caches grow, fork and rewind, and their bytes are elsewhere.
   bool has_bytes() const { return has_bytes_; }
+  // As given, for the runtime's token limit.
   const CacheLayout& layout() const { return layout_; }
   uint64_t fingerprint() const { return fingerprint_; }
   const RuntimeConfig& runtime() const { return runtime_; }

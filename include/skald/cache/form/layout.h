@@ -67,6 +67,13 @@ class CacheLayout {
     slots_.push_back(LayerSlot{g, groups_[g].layers++});
   }
 
+  // Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).
+  constexpr CacheLayout ForTokens(uint64_t max_tokens) const {
+    CacheLayout layout = *this;
+    for (CacheGroup& group : layout.groups_) group.rope = RopeFor(group.rope, max_tokens);
+    return layout;
+  }
+
   // Of the model, as given.
   constexpr uint64_t model() const { return model_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
@@ -83,6 +90,9 @@ class CacheLayout {
       const RopeSpec& rope = group.rope;
       print.Add(rope.scaling).Add(rope.base).Add(rope.factor).Add(rope.low_frequency_factor);
       print.Add(rope.high_frequency_factor).Add(rope.original_context);
+      for (const float factor : rope.factors) print.Add(factor);
+      for (const float factor : rope.short_factors) print.Add(factor);
+      if (rope.attention_factor != 1.0f) print.Add(rope.attention_factor);
     }
     for (const LayerSlot& slot : slots_) print.Add(slot.group).Add(slot.index);
     return print.value();

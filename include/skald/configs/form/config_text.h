@@ -56,6 +56,7 @@ inline std::string Literal(std::string_view text) {
   return quoted + '"';
 }
 inline std::string Literal(const FixedText& text) { return Literal(std::string_view(text)); }
+inline std::string Literal(const std::vector<float>& values);
 inline std::string Literal(bool value) { return value ? "true" : "false"; }
 template <std::integral T>
 std::string Literal(T value) {
@@ -78,6 +79,7 @@ requires std::is_enum_v<E> std::string Literal(E value) {
   });
   return text;
 }
+
 // Joins expressions with commas.
 class List {
  public:
@@ -95,6 +97,12 @@ class List {
  private:
   std::string text_;
 };
+
+inline std::string Literal(const std::vector<float>& values) {
+  List list;
+  for (const float value : values) list.Add("", Literal(value));
+  return list.InBraces();
+}
 
 template <class Layers, class Norms>
 class Expressions;
@@ -192,13 +200,24 @@ class Members {
   std::string text_;
 };
 
+// A member of a Config has no lists inside: they are members of their own.
+inline void AddRope(RopeSpec rope, auto& expressions, Members& members) {
+  for (const auto& [name, factors] :
+       {std::pair("kRopeFactors", &rope.factors), std::pair("kShortRopeFactors", &rope.short_factors)}) {
+    if (factors->empty()) continue;
+    members.AddExpression("std::array<float, " + std::to_string(factors->size()) + ">", name, Literal(*factors));
+    factors->clear();
+  }
+  members.AddExpression("skald::RopeSpec", "kRope", expressions.Of(rope));
+}
+
 inline void AddAttention(const ShortForm& a, auto& expressions, Members& members) {
   members.Add("kHeads", a.heads);
   members.Add("kKVHeads", a.kv_heads);
   members.Add("kHeadDim", a.head_dim);
   const bool rotates = std::ranges::any_of(
       a.layers, [](LayerKind kind) { return IsAttention(kind) && kind != LayerKind::kNopeAttention; });
-  if (rotates) members.AddExpression("skald::RopeSpec", "kRope", expressions.Of(a.rope));
+  if (rotates) AddRope(a.rope, expressions, members);
   if (a.sliding_rope) members.AddExpression("skald::RopeSpec", "kSlidingRope", expressions.Of(*a.sliding_rope));
   members.AddUnless(a.head_dim, "kRotaryDim", a.rotary_dim);
   members.AddUnless(0, "kWindow", a.window);
@@ -249,6 +268,9 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
   }
   members.Add("kTiedEmbeddings", a.tied_embeddings);
   members.AddUnless(0.0f, "kFinalSoftcap", a.final_softcap);
+  members.AddUnless(1.0f, "kEmbeddingMultiplier", a.embedding_multiplier);
+  members.AddUnless(1.0f, "kResidualMultiplier", a.residual_multiplier);
+  members.AddUnless(1.0f, "kLogitsScaling", a.logits_scaling);
   members.AddUnless(true, "kPreNorms", a.pre_norms);
   members.AddUnless(false, "kPostNorms", a.post_norms);
   members.AddUnless(false, "kUnitOffsetNorms", a.unit_offset_norms);
@@ -260,12 +282,15 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
     members.AddUnless(false, "kFeedForwardBias", a.feed_forward_bias);
   }
   if (a.feed_forward) members.AddExpression("auto", "kFeedForward", expressions.Of(*a.feed_forward));
+  members.AddUnless(false, "kSharedFeedForward", a.shared_feed_forward);
   if (std::ranges::any_of(a.layers, IsAttention)) AddAttention(a, expressions, members);
   AddRecurrence(a, members);
 }
 
-// Whether the short form that the text says is `a`: kinds of recurrent layers share members.
+// Whether the short form that the text says is `a`: kinds of recurrent layers share members, and only one RoPE may have
+// factors.
 inline bool SharedMembersAgree(const ShortForm& a) {
+  if (a.sliding_rope && !a.sliding_rope->factors.empty()) return false;
   std::vector<int> conv_widths, state_dims;
   for (const LayerKind kind : a.layers) {
     if (kind == LayerKind::kRgLru) conv_widths.push_back(a.rg_lru.conv_width);
@@ -306,6 +331,7 @@ inline void AddBlock(const Block& block, auto& expressions, Members& members) {
   parts.Add("layers", layers.InBraces());
   parts.AddUnless(expressions.Of(standard.post_norm), "post_norm", expressions.Of(block.post_norm));
   parts.AddUnless(Literal(standard.post_norm_name), "post_norm_name", Literal(block.post_norm_name));
+  parts.AddUnless(Literal(1.0f), "residual_multiplier", Literal(block.residual_multiplier));
   members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
 }
 
@@ -321,6 +347,8 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(standard.embedding_scale), "embedding_scale", Literal(spec.embedding_scale));
   facts.Add("final_norm", expressions.Of(spec.final_norm));
   facts.AddUnless(Literal(standard.final_softcap), "final_softcap", Literal(spec.final_softcap));
+  facts.AddUnless(Literal(1.0f), "embedding_multiplier", Literal(spec.embedding_multiplier));
+  facts.AddUnless(Literal(1.0f), "logits_scaling", Literal(spec.logits_scaling));
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
   for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);

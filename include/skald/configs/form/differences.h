@@ -46,8 +46,16 @@ std::string Text(T value) {
   return std::string(buffer, std::to_chars(std::begin(buffer), std::end(buffer), value).ptr);
 }
 
+inline std::string Text(const std::vector<float>& values) {
+  std::string text = "[";
+  for (const float value : values) text += (text.size() == 1 ? "" : ", ") + Text(value);
+  return text + "]";
+}
+
 inline std::string Text(const RopeSpec& rope) {
   std::string text = Text(rope.base);
+  if (rope.scaling == RopeScaling::kLongRope)
+    return text + " longrope " + Text(rope.factors) + Text(rope.short_factors);
   if (rope.scaling != RopeScaling::kNone) text += " " + Text(NameOf(rope.scaling)) + " by " + Text(rope.factor);
   if (rope.scaling == RopeScaling::kLlama3) {
     text += " between " + Text(rope.low_frequency_factor) + " and " + Text(rope.high_frequency_factor) + " of " +
@@ -154,6 +162,10 @@ inline std::string LayerTypesText(const ModelSpec& spec) {
 
 inline size_t LayerCount(const ModelSpec& spec) { return spec.blocks.empty() ? 0 : spec.blocks.back().number + 1; }
 
+inline std::string ResidualMultiplier(const ModelSpec& spec) {
+  return FactOf(spec.blocks, "1", [](const Block& block) { return Text(block.residual_multiplier); });
+}
+
 inline bool HasPreNorms(const ModelSpec& spec) {
   return std::ranges::any_of(spec.blocks, [](const Block& block) { return block.norm.has_value(); });
 }
@@ -208,6 +220,9 @@ inline constexpr ModelFact kModelFacts[] = {
     {"low_freq_factor", MainRope<&RopeSpec::low_frequency_factor>},
     {"high_freq_factor", MainRope<&RopeSpec::high_frequency_factor>},
     {"original_max_position_embeddings", MainRope<&RopeSpec::original_context>},
+    {"long_factor", MainRope<&RopeSpec::factors>},
+    {"short_factor", MainRope<&RopeSpec::short_factors>},
+    {"attention_factor", MainRope<&RopeSpec::attention_factor>},
     {"rope_local_base_freq", SlidingRope},
     {"kNorm", [](const ModelSpec& s) { return Text(s.final_norm.name()); }},
     {"rms_norm_eps", FinalNorm<RmsNorm, &RmsNorm::epsilon>},
@@ -220,6 +235,9 @@ inline constexpr ModelFact kModelFacts[] = {
     {"query_pre_attn_scalar", Member<Attention, &Attention::query_pre_scale>},
     {"attn_logit_softcapping", Member<Attention, &Attention::softcap>},
     {"final_logit_softcapping", [](const ModelSpec& s) { return Text(s.final_softcap); }},
+    {"embedding_multiplier", [](const ModelSpec& s) { return Text(s.embedding_multiplier); }},
+    {"residual_multiplier", ResidualMultiplier},
+    {"logits_scaling", [](const ModelSpec& s) { return Text(s.logits_scaling); }},
     {"tie_word_embeddings", [](const ModelSpec& s) { return Text(s.tied_embeddings); }},
     {"lru_width", Member<RgLru, &RgLru::width>},
     {"kLruBlocks", Member<RgLru, &RgLru::blocks>},

@@ -9,16 +9,17 @@
 //   kName; using Layers = LayerTypes<...>, all types that occur; static constexpr ModelSpec Spec().
 //
 // In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kTiedEmbeddings, kNormEpsilon.
-//   Optional: kFinalSoftcap, kPreNorms, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale; and
-//   kModelType, the "model_type" of Hugging Face's config.json, by which identify.h recognises checkpoints. kNorm, a
-//   LayerNorm or a norm of your own, takes the place of kNormEpsilon and kUnitOffsetNorms.
+//   Optional: kFinalSoftcap, kPreNorms, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale,
+//   kEmbeddingMultiplier, kResidualMultiplier, kLogitsScaling; and kModelType, the "model_type" of Hugging Face's
+//   config.json, by which identify.h recognises checkpoints. kNorm, a LayerNorm or a norm of your own, takes the place
+//   of kNormEpsilon and kUnitOffsetNorms.
 // With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
 //   Or kFeedForward, a layer of any type: FeedForward, which has no gate, MixtureOfExperts, or one of your own; and
-//   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same.
+//   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same, or
+//   kSharedFeedForward, true where every layer has both side by side.
 // With attention layers: kHeads, kKVHeads, kHeadDim, and kRope unless all are kNopeAttention; with sliding ones
-// kWindow. Optional: kSlidingRope,
-//   kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias, kQKNorm,
-//   kQKProjectionNorm.
+//   kWindow. Optional: kSlidingRope, kRotaryDim, kAttentionSoftcap, kQueryPreScale, kQKVBias, kAttentionOutputBias,
+//   kQKNorm, kQKProjectionNorm; kRopeFactors and kShortRopeFactors, each a std::array, are those of kRope.
 // With recurrent layers: kConvWidth; kRgLru needs kLruWidth and kLruBlocks, kMamba needs kInnerDim, kStateDim and
 //   kTimeStepRank, kMamba2 needs kSsmHeads, kSsmHeadDim, kStateDim and kSsmGroups. Optional for
 //   kMamba2: kTimeStepLimit, a std::array of the two bounds that time steps are clamped to.
@@ -106,6 +107,9 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kNorm; }) a.norm.emplace(C::kNorm);
   if constexpr (requires { C::kTiedEmbeddings; }) a.tied_embeddings = C::kTiedEmbeddings;
   if constexpr (requires { C::kFinalSoftcap; }) a.final_softcap = C::kFinalSoftcap;
+  if constexpr (requires { C::kEmbeddingMultiplier; }) a.embedding_multiplier = C::kEmbeddingMultiplier;
+  if constexpr (requires { C::kResidualMultiplier; }) a.residual_multiplier = C::kResidualMultiplier;
+  if constexpr (requires { C::kLogitsScaling; }) a.logits_scaling = C::kLogitsScaling;
   if constexpr (requires { C::kPreNorms; }) a.pre_norms = C::kPreNorms;
   if constexpr (requires { C::kPostNorms; }) a.post_norms = C::kPostNorms;
   if constexpr (requires { C::kUnitOffsetNorms; }) a.unit_offset_norms = C::kUnitOffsetNorms;
@@ -113,6 +117,7 @@ constexpr void ReadSizes(ShortForm& a) {
   if constexpr (requires { C::kRoundEmbeddingScale; }) a.rounded_embedding_scale = C::kRoundEmbeddingScale;
   if constexpr (requires { C::kFeedForwardDim; }) a.feed_forward_dim = C::kFeedForwardDim;
   if constexpr (requires { C::kFeedForward; }) a.feed_forward.emplace(C::kFeedForward);
+  if constexpr (requires { C::kSharedFeedForward; }) a.shared_feed_forward = C::kSharedFeedForward;
   if constexpr (requires { C::kDenseLayers; })
     a.dense_layers.assign(std::begin(C::kDenseLayers), std::end(C::kDenseLayers));
   if constexpr (requires { C::kActivation; }) a.activation = C::kActivation;
@@ -130,6 +135,10 @@ constexpr void ReadAttention(ShortForm& a) {
   if constexpr (requires { C::kQueryPreScale; }) a.query_pre_scale = C::kQueryPreScale;
   if constexpr (requires { C::kWindow; }) a.window = C::kWindow;
   if constexpr (requires { C::kRope; }) a.rope = C::kRope;
+  if constexpr (requires { C::kRopeFactors; })
+    a.rope.factors.assign(std::begin(C::kRopeFactors), std::end(C::kRopeFactors));
+  if constexpr (requires { C::kShortRopeFactors; })
+    a.rope.short_factors.assign(std::begin(C::kShortRopeFactors), std::end(C::kShortRopeFactors));
   if constexpr (requires { C::kSlidingRope; }) a.sliding_rope = C::kSlidingRope;
   if constexpr (requires { C::kAttentionSoftcap; }) a.attention_softcap = C::kAttentionSoftcap;
   if constexpr (requires { C::kQKVBias; }) a.qkv_bias = C::kQKVBias;
@@ -228,8 +237,17 @@ constexpr void CheckMembers() {
       !requires { C::kFeedForwardDim; } || requires { C::kActivation; },
       "A Config with kFeedForwardDim must give kActivation.");
   static_assert(
-      !requires { C::kFeedForwardDim; } || !requires { C::kFeedForward; } || requires { C::kDenseLayers; },
-      "A Config must give kFeedForwardDim, for gated layers, or kFeedForward, and both only with kDenseLayers.");
+      !requires { C::kFeedForwardDim; } || !requires { C::kFeedForward; } || requires { C::kDenseLayers; } ||
+          requires { C::kSharedFeedForward; },
+      "A Config must give kFeedForwardDim, for gated layers, or kFeedForward, and both only with kDenseLayers or "
+      "kSharedFeedForward.");
+  static_assert(
+      !requires { C::kSharedFeedForward; } ||
+          requires {
+            C::kFeedForwardDim;
+            C::kFeedForward;
+          },
+      "kSharedFeedForward needs kFeedForward and, for the layer beside it, kFeedForwardDim.");
   static_assert(
       !requires { C::kUnitOffsetNorms; } || !requires { C::kNorm; },
       "kUnitOffsetNorms is of RMSNorm and would be ignored beside kNorm.");

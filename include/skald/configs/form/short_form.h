@@ -36,6 +36,7 @@ struct ShortForm {
   int feed_forward_dim = 0;                    // 0: layers are mixers alone, as in Mamba
   std::optional<LayerSpec> feed_forward = {};  // the feed-forward layers, of another type than GatedFeedForward
   std::vector<uint32_t> dense_layers = {};     // that are GatedFeedForward all the same
+  bool shared_feed_forward = false;            // GatedFeedForward beside the others, in every layer
   int vocab_size = 0;
   int heads = 0;
   int kv_heads = 0;
@@ -54,6 +55,7 @@ struct ShortForm {
   double query_pre_scale = 0.0;
   float attention_softcap = 0.0f;  // 0: none
   float final_softcap = 0.0f;      // 0: none
+  float embedding_multiplier = 1.0f, residual_multiplier = 1.0f, logits_scaling = 1.0f;
   bool tied_embeddings = false;
   bool qkv_bias = false;
   bool attention_output_bias = false;
@@ -78,10 +80,14 @@ constexpr NormSpec NormOf(const ShortForm& a) {
   return RmsNormOf(a);
 }
 
+constexpr GatedFeedForward GatedFeedForwardOf(const ShortForm& a) {
+  return {.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias};
+}
+
 constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a, uint32_t layer) {
   const bool is_dense = std::ranges::find(a.dense_layers, layer) != a.dense_layers.end();
   if ((a.feed_forward && !is_dense) || a.feed_forward_dim == 0) return a.feed_forward;
-  return GatedFeedForward{.width = a.feed_forward_dim, .activation = a.activation, .bias = a.feed_forward_bias};
+  return GatedFeedForwardOf(a);
 }
 
 // What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
@@ -90,7 +96,7 @@ constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
   if (rope.scaling == RopeScaling::kLlama3) return rope;
   rope.low_frequency_factor = standard.low_frequency_factor;
   rope.high_frequency_factor = standard.high_frequency_factor;
-  rope.original_context = standard.original_context;
+  if (rope.short_factors.empty()) rope.original_context = standard.original_context;
   return rope;
 }
 
@@ -101,14 +107,16 @@ constexpr Attention AttentionOf(const ShortForm& a, LayerKind kind) {
                          .head_dim = a.head_dim,
                          .rotary_dim = a.rotary_dim,
                          .window = slides ? a.window : 0,
-                         .rope = WithoutUnusedFields(slides ? a.sliding_rope.value_or(a.rope) : a.rope),
                          .query_pre_scale = a.query_pre_scale,
                          .softcap = a.attention_softcap,
                          .qkv_bias = a.qkv_bias,
                          .output_bias = a.attention_output_bias};
   if (kind == LayerKind::kNopeAttention) {
     attention.rotary_dim = 0;
-    attention.rope = {};
+  } else if (slides && a.sliding_rope) {
+    attention.rope = WithoutUnusedFields(*a.sliding_rope);
+  } else {
+    attention.rope = WithoutUnusedFields(a.rope);
   }
   if (a.qk_norm) attention.head_norm = NormOf(a);
   if (a.qk_projection_norm) attention.projection_norm = NormOf(a);
@@ -148,9 +156,11 @@ constexpr ModelSpec Expand(const ShortForm& a) {
                     .tied_embeddings = a.tied_embeddings,
                     .embedding_scale = a.scaled_embeddings ? root : EmbeddingScale::kNone,
                     .final_norm = norm,
-                    .final_softcap = a.final_softcap};
+                    .final_softcap = a.final_softcap,
+                    .embedding_multiplier = a.embedding_multiplier,
+                    .logits_scaling = a.logits_scaling};
   for (uint32_t i = 0; i < a.layers.size(); ++i) {
-    Block mixer = {.number = i, .norm = pre_norm, .post_norm = post_norm};
+    Block mixer = {.number = i, .norm = pre_norm, .post_norm = post_norm, .residual_multiplier = a.residual_multiplier};
     mixer.layers.push_back(internal::MixerOf(a, a.layers[i]));
     spec.blocks.push_back(mixer);
     const std::optional<LayerSpec> feed_forward_layer = internal::FeedForwardLayerOf(a, i);
@@ -159,8 +169,10 @@ constexpr ModelSpec Expand(const ShortForm& a) {
                           .norm = pre_norm,
                           .norm_name = a.post_norms ? "pre_feedforward_layernorm" : "feed_forward_norm",
                           .post_norm = post_norm,
-                          .post_norm_name = "post_feedforward_layernorm"};
+                          .post_norm_name = "post_feedforward_layernorm",
+                          .residual_multiplier = a.residual_multiplier};
     feed_forward.layers.push_back(*feed_forward_layer);
+    if (a.shared_feed_forward) feed_forward.layers.push_back(internal::GatedFeedForwardOf(a));
     spec.blocks.push_back(feed_forward);
   }
   return spec;

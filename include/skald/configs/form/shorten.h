@@ -78,6 +78,8 @@ inline std::optional<ShortForm> Shorten(const ModelSpec& spec) {
   ShortForm a = {.model_dim = spec.model_dim,
                  .vocab_size = spec.vocab_size,
                  .final_softcap = spec.final_softcap,
+                 .embedding_multiplier = spec.embedding_multiplier,
+                 .logits_scaling = spec.logits_scaling,
                  .tied_embeddings = spec.tied_embeddings,
                  .scaled_embeddings = spec.embedding_scale != EmbeddingScale::kNone,
                  .rounded_embedding_scale = spec.embedding_scale == EmbeddingScale::kRoundedSqrt};
@@ -90,6 +92,8 @@ inline std::optional<ShortForm> Shorten(const ModelSpec& spec) {
   for (const Block& block : spec.blocks) {
     a.pre_norms = block.norm.has_value();
     a.post_norms = block.post_norm.has_value();
+    a.residual_multiplier = block.residual_multiplier;
+    a.shared_feed_forward |= block.layers.size() > 1;
     for (const LayerSpec& layer : block.layers) internal::TakeLayer(layer, a);
   }
   // One RoPE for all is not a sliding one.

@@ -73,6 +73,12 @@ class SpecReader {
     ReadValue(*found, name, value);
   }
 
+  // Of what descriptions lack that were written before there was such a fact.
+  template <class T>
+  void ReadIfThere(const nlohmann::json& object, std::string_view name, T& value) {
+    if (object.is_object() && object.contains(name)) Read(object, name, value);
+  }
+
   void Complain(std::string_view name) {
     if (complaint_.empty()) complaint_ = name;
   }
@@ -82,11 +88,10 @@ class SpecReader {
     if constexpr (HasFields<T>) {
       // Members that are told only where they are set may be missing.
       std::set<std::string_view> required;
-      const T standard;
+      const T standard{};
       T::VisitFields(standard, [&](std::string_view member, const auto&) { required.insert(member); });
       T::VisitFields(value, [&](std::string_view member, auto& target) {
-        const bool is_told = json.is_object() && json.contains(member);
-        if (is_told || required.contains(member)) Read(json, member, target);
+        required.contains(member) ? Read(json, member, target) : ReadIfThere(json, member, target);
       });
     } else if constexpr (std::is_enum_v<T>) {
       bool known = false;
@@ -113,6 +118,11 @@ class SpecReader {
   void ReadValue(const nlohmann::json& json, std::string_view name, std::optional<T>& value) {
     value.reset();
     if (!json.is_null()) ReadValue(json, name, value.emplace());
+  }
+  void ReadValue(const nlohmann::json& json, std::string_view name, std::vector<float>& value) {
+    value.clear();
+    if (!json.is_array()) return Complain(name);
+    for (const nlohmann::json& one : json) ReadValue(one, name, value.emplace_back());
   }
   void ReadValue(const nlohmann::json& json, std::string_view name, NormSpec& value) {
     ReadNorm(StandardNorms(), json, name, value);
@@ -191,6 +201,8 @@ Result<std::string> SpecToJson(const ModelSpec& spec) {
                            {"embedding_scale", internal::ToJson(spec.embedding_scale)},
                            {"final_norm", internal::ToJson(spec.final_norm)},
                            {"final_softcap", spec.final_softcap},
+                           {"embedding_multiplier", spec.embedding_multiplier},
+                           {"logits_scaling", spec.logits_scaling},
                            {"blocks", nlohmann::json::array()}};
     for (const Block& block : spec.blocks) {
       nlohmann::json layers = nlohmann::json::array();
@@ -200,7 +212,8 @@ Result<std::string> SpecToJson(const ModelSpec& spec) {
                                 {"norm_name", std::string(std::string_view(block.norm_name))},
                                 {"layers", layers},
                                 {"post_norm", internal::ToJson(block.post_norm)},
-                                {"post_norm_name", std::string(std::string_view(block.post_norm_name))}});
+                                {"post_norm_name", std::string(std::string_view(block.post_norm_name))},
+                                {"residual_multiplier", block.residual_multiplier}});
     }
     return json.dump();
   });
@@ -225,6 +238,8 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
     reader.Read(json, "embedding_scale", spec.embedding_scale);
     reader.Read(json, "final_norm", spec.final_norm);
     reader.Read(json, "final_softcap", spec.final_softcap);
+    reader.ReadIfThere(json, "embedding_multiplier", spec.embedding_multiplier);
+    reader.ReadIfThere(json, "logits_scaling", spec.logits_scaling);
     const auto blocks = json.is_object() ? json.find("blocks") : json.end();
     if (blocks == json.end() || !blocks->is_array()) {
       reader.Complain("blocks");
@@ -236,6 +251,7 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
         reader.Read(one, "norm_name", block.norm_name);
         reader.Read(one, "post_norm", block.post_norm);
         reader.Read(one, "post_norm_name", block.post_norm_name);
+        reader.ReadIfThere(one, "residual_multiplier", block.residual_multiplier);
         const auto layers = one.is_object() ? one.find("layers") : one.end();
         if (layers == one.end() || !layers->is_array()) {
           reader.Complain("layers");

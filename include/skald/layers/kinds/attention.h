@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
+#include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"
-#include "skald/layers/spec/field_visitor.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
@@ -68,6 +68,10 @@ struct Attention {
       return "kRotaryDim must be even, not negative and at most kHeadDim: RoPE rotates pairs of elements of a head.";
     }
     if (rotary_dim == 0 && rope != RopeSpec()) return "A RoPE that rotates no element would be ignored.";
+    for (const auto* factors : {&rope.factors, &rope.short_factors}) {
+      if (factors->empty() || factors->size() == static_cast<size_t>(rotary_dim) / 2) continue;
+      return "A RoPE's factors must be half as many as the elements that it rotates: one for each pair.";
+    }
     if (head_dim > static_cast<int>(kMaxHeadDim)) return "kHeadDim is larger than the buffers of the attention kernel.";
     if (window < 0) return "kWindow must not be negative.";
     if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";

@@ -175,6 +175,13 @@ class Operations {
     });
   }
 
+  // values *= factor.
+  void Scale(float* values, size_t size, float factor) {
+    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) values[i] *= factor;
+    });
+  }
+
   // accumulator += addend.
   void Add(float* accumulator, const float* addend, size_t size) {
     ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace skald {
 
@@ -19,14 +20,6 @@ template <class T>
 concept HasVisitFields = requires(const T& value, FieldVisitor& visit) {
   T::VisitFields(value, visit);
 };
-
-// For VisitFields of a type that was released, of a member that it got since: told only where it is not as it was
-// `before` there was one, since fingerprints of saved state depend on what is told. Whoever fills in a value is shown
-// it.
-template <class T, class Before, class Visitor>
-constexpr void VisitUnless(const Before& before, std::string_view name, T& member, Visitor& visit) {
-  if (!std::is_const_v<T> || member != before) visit(name, member);
-}
 
 // Is told the facts of a layer or model: what fingerprints and comparisons are made of.
 class FieldVisitor {
@@ -58,6 +51,11 @@ class FieldVisitor {
   constexpr void Visit(std::string_view name, const std::optional<T>& value) {
     Integer(name, value.has_value());
     if (value) (*this)(name, *value);
+  }
+  template <class T>
+  constexpr void Visit(std::string_view name, const std::vector<T>& values) {
+    Integer(name, static_cast<int64_t>(values.size()));
+    for (const T& value : values) (*this)(name, value);
   }
   template <class T>
   requires HasVisitFields<T>

@@ -315,7 +315,7 @@ inline Result<void> ReadKind(ByteReader& reader, const StateKind& expected, Mani
   if (manifest.kind.layout_fingerprint != expected.layout_fingerprint) {
     return Fail(ErrorCode::kFailedPrecondition,
                 "the snapshot was computed with another Config: its cache has another layout, or the model another "
-                "number anywhere");
+                "number anywhere, or RuntimeConfig::max_tokens chose other factors of its RoPE");
   }
   if (element != static_cast<uint32_t>(ChunkElementOf(expected.kv_type))) {
     return Fail(ErrorCode::kFailedPrecondition, "the snapshot has another RuntimeConfig::kv_type than the pool's " +
