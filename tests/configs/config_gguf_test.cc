@@ -26,7 +26,7 @@ std::string GgufArchitecture(std::string_view model_type) {
   if (model_type == "mistral" || model_type == "mixtral") return "llama";
   if (model_type == "qwen3_moe") return "qwen3moe";
   if (model_type == "gemma3_text") return "gemma3";
-  for (const char* name : {"llama", "qwen2", "qwen3", "olmo2", "smollm3", "gemma", "gemma2"}) {
+  for (const char* name : {"llama", "qwen2", "qwen3", "olmo2", "smollm3", "phi3", "gemma", "gemma2"}) {
     if (model_type == name) return name;
   }
   return "";
@@ -67,7 +67,14 @@ Described Describe() {
     metadata[prefix + "rope.scaling.type"] = "linear";
     metadata[prefix + "rope.scaling.factor"] = a.rope.factor;
   }
+  if (a.rotary_dim != a.head_dim) metadata[prefix + "rope.dimension_count"] = a.rotary_dim;
   file.facts = {.vocab_size = a.vocab_size, .has_head = !a.tied_embeddings};
+  if (a.rope.scaling == RopeScaling::kLongRope) {
+    metadata[prefix + "rope.scaling.original_context_length"] = static_cast<int>(a.rope.original_context);
+    metadata[prefix + "rope.scaling.attn_factor"] = a.rope.attention_factor;
+    file.facts.long_rope_divisors = a.rope.factors;
+    file.facts.short_rope_divisors = a.rope.short_factors;
+  }
   if (a.rope.scaling == RopeScaling::kLlama3) {
     for (int i = 0; i < a.head_dim / 2; ++i) {
       const double plain = RopeFrequency({.base = a.rope.base}, i, a.head_dim);
@@ -102,7 +109,7 @@ size_t CountIdentified(ConfigList<Configs...>) {
 }
 
 TEST_CASE("The metadata of every published model of attention layers name its Config") {
-  CHECK(CountIdentified(PublishedConfigs{}) == 29);
+  CHECK(CountIdentified(PublishedConfigs{}) == 31);
 }
 
 TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers to") {
@@ -115,6 +122,20 @@ TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers 
   CHECK(Identified(file).find("scaled by rope_freqs.weight") != std::string::npos);
   file.facts.rope_divisors.clear();
   CHECK(Identified(file).find("rope_type (default, expected llama3)") != std::string::npos);
+}
+
+TEST_CASE("Factors of RoPE must be there twice, and one for each pair") {
+  Described file = Describe<Phi4_Mini>();
+  file.facts.short_rope_divisors.clear();
+  CHECK(Identified(file) ==
+        "metadata: phi3.rope_factors_short.weight must be 48 numbers, half of rope.dimension_count, but is 0");
+  file = Describe<Phi4_Mini>();
+  file.facts.long_rope_divisors.push_back(1.0f);
+  CHECK(Identified(file) ==
+        "metadata: phi3.rope_factors_long.weight must be 48 numbers, half of rope.dimension_count, but is 49");
+  file = Describe<Phi4_Mini>();
+  file.metadata.erase("phi3.rope.scaling.original_context_length");
+  CHECK(Identified(file) == "metadata: phi3.rope.scaling.original_context_length is missing or null");
 }
 
 TEST_CASE("What older files leave out has the format's defaults") {
@@ -175,7 +196,7 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("general.architecture", 3) == "metadata: general.architecture must be a string, but is 3");
   CHECK(error_of("general.architecture", "mamba") ==
         "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, qwen3moe, olmo2, "
-        "smollm3, gemma, gemma2, gemma3");
+        "smollm3, phi3, gemma, gemma2, gemma3");
   CHECK(error_of("llama.block_count", nullptr) == "metadata: llama.block_count is missing or null");
   CHECK(error_of("llama.block_count", uint64_t{1} << 63) ==
         "metadata: llama.block_count must be a whole number from 1 to 4096, but is 9223372036854775808");

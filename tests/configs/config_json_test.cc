@@ -328,6 +328,45 @@ TEST_CASE("layer_types that do not fit are refused") {
   });
 }
 
+TEST_CASE("LongRoPE is read in all its spellings") {
+  const json config = JsonOf<Phi4_Mini>(), scaling = config["rope_scaling"];
+  json older = With(config, {{"original_max_position_embeddings", 4096}, {"max_position_embeddings", 131072}});
+  for (const char* name : {"rope_type", "attention_factor", "original_max_position_embeddings"}) {
+    older["rope_scaling"].erase(name);
+  }
+  for (const char* type : {"longrope", "su"}) {
+    older["rope_scaling"]["type"] = type;
+    CheckIs<Phi4_Mini>(older);
+  }
+  json newer = With(config, {{"rope_scaling", nullptr}, {"rope_theta", nullptr}, {"partial_rotary_factor", nullptr}});
+  newer["rope_parameters"] = With(scaling, {{"rope_theta", 10000.0}, {"partial_rotary_factor", 0.75}});
+  CheckIs<Phi4_Mini>(newer);
+
+  const auto with = [&](const json& changes) {
+    json changed = older;
+    changed["rope_scaling"].merge_patch(changes);
+    return changed.dump();
+  };
+  CheckRefused({
+      {with({{"long_factor", nullptr}}), ErrorCode::kNotFound, "rope_scaling.long_factor is missing"},
+      {with({{"short_factor", json(47, 1.0)}}), ErrorCode::kDataLoss,
+       "rope_scaling.short_factor must be an array of 48 numbers from 1e-30 to 1e30, but is an array of 47"},
+      {with({{"long_factor", json(48, 0.0)}}), ErrorCode::kDataLoss, "rope_scaling.long_factor must be"},
+      {with({{"long_factor", json(48, "x")}}), ErrorCode::kDataLoss, "rope_scaling.long_factor must be"},
+      {with({{"long_factor", 1.0}}), ErrorCode::kDataLoss, "rope_scaling.long_factor must be"},
+      {with({{"attention_factor", -1.0}}), ErrorCode::kDataLoss, "rope_scaling.attention_factor must be"},
+      {With(older, {{"original_max_position_embeddings", nullptr}}).dump(), ErrorCode::kNotFound,
+       "original_max_position_embeddings is missing"},
+      {With(older, {{"original_max_position_embeddings", 1}}).dump(), ErrorCode::kDataLoss,
+       "original_max_position_embeddings must be at least 2"},
+      {With(older, {{"max_position_embeddings", nullptr}}).dump(), ErrorCode::kNotFound,
+       "max_position_embeddings is missing"},
+      {With(older, {{"partial_rotary_factor", 1.5}}).dump(), ErrorCode::kDataLoss,
+       "partial_rotary_factor must be at most 1"},
+      {With(older, {{"partial_rotary_factor", 0.5}}).dump(), ErrorCode::kDataLoss, "must be an array of 32 numbers"},
+  });
+}
+
 TEST_CASE("layers without RoPE are those that no_rope_layers gives a 0, or each nth") {
   const json config = JsonOf<SmolLM3_3B>();
   CheckIs<SmolLM3_3B>(With(config, {{"no_rope_layers", nullptr}}));
@@ -350,7 +389,7 @@ TEST_CASE("layers without RoPE are those that no_rope_layers gives a 0, or each 
 }
 
 TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refused") {
-  for (const char* type : {"yarn", "dynamic", "longrope", "mrope", ""}) {
+  for (const char* type : {"yarn", "dynamic", "mrope", ""}) {
     const std::string is = "rope_scaling.rope_type is \"" + std::string(type) + "\"";
     CheckRefused(
         {{Changed("rope_scaling", {{"rope_type", type}, {"factor", 4.0}}), ErrorCode::kUnsupported, is.c_str()}});
@@ -358,8 +397,8 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
   json sliding = With(JsonOf<Gemma3_1B>(), {{"rope_scaling", nullptr}});
   sliding["rope_parameters"]["sliding_attention"] = {{"rope_type", "yarn"}};
   CheckRefused({
-      {Changed("rope_scaling", {{"type", "su"}, {"factor", 4.0}}), ErrorCode::kUnsupported,
-       "rope_scaling.type is \"su\""},
+      {Changed("rope_scaling", {{"type", "ntk"}, {"factor", 4.0}}), ErrorCode::kUnsupported,
+       "rope_scaling.type is \"ntk\""},
       {Changed("rope_scaling", "linear"), ErrorCode::kDataLoss, "rope_scaling must be an object"},
       {Changed("rope_scaling", {{"rope_type", "linear"}}), ErrorCode::kNotFound, "rope_scaling.factor is missing"},
       {Changed("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8}}), ErrorCode::kNotFound,

@@ -54,6 +54,8 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(ParameterCount<Olmo2_13B>() == 13'716'198'400);
   CHECK(ParameterCount<Olmo2_32B>() == 32'234'279'936);
   CHECK(ParameterCount<SmolLM3_3B>() == 3'075'098'624);
+  CHECK(ParameterCount<Phi3_Mini_4K>() == 3'821'079'552);
+  CHECK(ParameterCount<Phi4_Mini>() == 3'836'021'760);
   CHECK(ParameterCount<Gemma_2B>() == 2'506'172'416);
   CHECK(ParameterCount<Gemma_7B>() == 8'537'680'896);
   CHECK(ParameterCount<Gemma2_2B>() == 2'614'341'888);

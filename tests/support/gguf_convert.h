@@ -34,12 +34,14 @@ inline std::string GgufName(std::string name, bool has_post_norms) {
       {"self_attn.o_proj.", "attn_output."},
       {"self_attn.q_norm.", "attn_q_norm."},
       {"self_attn.k_norm.", "attn_k_norm."},
+      {"self_attn.qkv_proj.", "attn_qkv."},
       {"self_attn.q_proj.", "attn_q."},
       {"self_attn.k_proj.", "attn_k."},
       {"self_attn.v_proj.", "attn_v."},
       {"mlp.experts.", "block_sparse_moe.experts."},
       {"mlp.gate.", "ffn_gate_inp."},
       {"block_sparse_moe.gate.", "ffn_gate_inp."},
+      {"mlp.gate_up_proj.", "ffn_up."},
       {"mlp.gate_proj.", "ffn_gate."},
       {"mlp.up_proj.", "ffn_up."},
       {"mlp.down_proj.", "ffn_down."}};
@@ -125,6 +127,12 @@ inline NewGgufTensor RopeDivisors(const RopeSpec& rope, size_t head_dim) {
   return {"rope_freqs.weight", 0, {head_dim / 2}, BytesOf(divisors)};
 }
 
+// What it writes of a RoPE's factors.
+inline std::vector<NewGgufTensor> RopeFactors(const RopeSpec& rope) {
+  return {{"rope_factors_long.weight", 0, {rope.factors.size()}, BytesOf(rope.factors)},
+          {"rope_factors_short.weight", 0, {rope.short_factors.size()}, BytesOf(rope.short_factors)}};
+}
+
 // Returns what the converter writes of C's architecture.
 template <ModelConfig C>
 GgufValues GgufMetadata(const std::string& architecture) {
@@ -142,6 +150,11 @@ GgufValues GgufMetadata(const std::string& architecture) {
   if (architecture != "llama" && form.window > 0) values.U32(name("attention.sliding_window"), form.window);
   if (form.attention_softcap > 0) values.F32(name("attn_logit_softcapping"), form.attention_softcap);
   if (form.final_softcap > 0) values.F32(name("final_logit_softcapping"), form.final_softcap);
+  if (form.rotary_dim != form.head_dim) values.U32(name("rope.dimension_count"), form.rotary_dim);
+  if (C::kRope.scaling == RopeScaling::kLongRope) {
+    values.U32(name("rope.scaling.original_context_length"), static_cast<uint32_t>(C::kRope.original_context));
+    values.F32(name("rope.scaling.attn_factor"), C::kRope.attention_factor);
+  }
   if (C::kRope.scaling == RopeScaling::kLinear) {
     values.String(name("rope.scaling.type"), "linear");
     values.F32(name("rope.scaling.factor"), static_cast<float>(C::kRope.factor));

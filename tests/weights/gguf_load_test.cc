@@ -3,6 +3,7 @@
 // Checkpoints of every family, converted to GGUF, hold the same weights to the bit and name the same Config.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -62,6 +63,7 @@ TEST_CASE("A checkpoint of each family arrives from GGUF as from safetensors") {
   CheckGolden<GoldenMixtral>("mixtral", "llama");
   CheckGolden<GoldenOlmo2>("olmo2", "olmo2");
   CheckGolden<GoldenSmolLM3>("smollm3", "smollm3");
+  CheckGolden<GoldenPhi3>("phi3", "phi3");
   CheckGolden<GoldenGemma>("gemma", "gemma");
   CheckGolden<GoldenGemma2>("gemma2", "gemma2");
   CheckGolden<GoldenGemma3>("gemma3", "gemma3");
@@ -83,6 +85,9 @@ void CheckIdentified(const std::string& folder, const std::string& architecture)
   std::vector<NewGgufTensor> tensors =
       GgufTensors<C>(RawFile(GoldenPath(folder + "/model.safetensors")).Tensors(), architecture);
   if (C::kRope.scaling == RopeScaling::kLlama3) tensors.push_back(RopeDivisors(C::kRope, C::kHeadDim));
+  if (C::kRope.scaling == RopeScaling::kLongRope) {
+    for (NewGgufTensor& factors : RopeFactors(ShortFormOf<C>().rope)) tensors.push_back(std::move(factors));
+  }
   const WrittenFile file(GgufMetadata<C>(architecture), tensors);
   const auto checkpoint = Checkpoint::Open(file.path());
   REQUIRE(checkpoint);
@@ -99,6 +104,8 @@ TEST_CASE("A GGUF file with tensors and metadata names its Config") {
   CheckIdentified<GoldenQwen3>("qwen3", "qwen3");
   CheckIdentified<GoldenOlmo2>("olmo2", "olmo2");
   CheckIdentified<GoldenSmolLM3>("smollm3", "smollm3");
+  CheckIdentified<GoldenPhi3>("phi3", "phi3");
+  CheckIdentified<GoldenPhi3Partial>("phi3", "phi3");
   CheckIdentified<GoldenGemma>("gemma", "gemma");
   CheckIdentified<Stories260K>("stories260K", "llama");
 }

@@ -38,14 +38,18 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name == "token_embd.weight" && tensor.shape[0] <= std::numeric_limits<int>::max()) {
       facts.vocab_size = static_cast<int>(tensor.shape[0]);
     }
-    if (tensor.name != "rope_freqs.weight") continue;
-    if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, "rope_freqs.weight: expected type F32");
+    std::vector<float>* const divisors = tensor.name == "rope_freqs.weight"           ? &facts.rope_divisors
+                                         : tensor.name == "rope_factors_long.weight"  ? &facts.long_rope_divisors
+                                         : tensor.name == "rope_factors_short.weight" ? &facts.short_rope_divisors
+                                                                                      : nullptr;
+    if (divisors == nullptr) continue;
+    const std::string name(tensor.name);
+    if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, name + ": expected type F32");
     if (tensor.shape.size() != 1 || tensor.shape[0] > kMaxRopeDivisors) {
-      return Fail(ErrorCode::kUnsupported,
-                  Concat({"rope_freqs.weight: expected at most ", std::to_string(kMaxRopeDivisors),
-                          " numbers, found shape ", ShapeText(tensor.shape)}));
+      return Fail(ErrorCode::kUnsupported, Concat({name, ": expected at most ", std::to_string(kMaxRopeDivisors),
+                                                   " numbers, found shape ", ShapeText(tensor.shape)}));
     }
-    AppendFloats(tensor.bytes.data(), DType::kF32, tensor.bytes.size() / sizeof(float), facts.rope_divisors);
+    AppendFloats(tensor.bytes.data(), DType::kF32, tensor.bytes.size() / sizeof(float), *divisors);
   }
   return facts;
 }

@@ -15,6 +15,7 @@
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
 #include "skald/configs/families/olmo2.h"
+#include "skald/configs/families/phi3.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
@@ -24,14 +25,14 @@
 
 namespace skald {
 
-using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B,  //
-                                    Mistral_7B_V0_1, Mistral_7B_V0_3, Mixtral_8x7B,                                //
-                                    Olmo2_1B, Olmo2_7B, Olmo2_13B, Olmo2_32B, SmolLM3_3B,                          //
-                                    Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B, Qwen3_30B_A3B,               //
-                                    Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                          //
-                                    Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                     //
-                                    RecurrentGemma_2B, RecurrentGemma_9B,                                          //
-                                    Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                    //
+using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama3_2_1B, Llama3_2_3B, Llama3_1_8B,   //
+                                    Mistral_7B_V0_1, Mistral_7B_V0_3, Mixtral_8x7B,                                 //
+                                    Olmo2_1B, Olmo2_7B, Olmo2_13B, Olmo2_32B, SmolLM3_3B, Phi3_Mini_4K, Phi4_Mini,  //
+                                    Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B, Qwen3_30B_A3B,                //
+                                    Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                           //
+                                    Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                      //
+                                    RecurrentGemma_2B, RecurrentGemma_9B,                                           //
+                                    Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                     //
                                     Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;
 
 }  // namespace skald

@@ -34,9 +34,10 @@ namespace skald {
 
 // What the tensors of a GGUF file say, and its metadata do not.
 struct GgufTensorFacts {
-  int vocab_size = 0;                  // rows of the embedding
-  bool has_head = false;               // an output head of its own
-  std::vector<float> rope_divisors{};  // of each RoPE frequency; empty: none
+  int vocab_size = 0;                                              // rows of the embedding
+  bool has_head = false;                                           // an output head of its own
+  std::vector<float> rope_divisors{};                              // of each RoPE frequency; empty: none
+  std::vector<float> long_rope_divisors{}, short_rope_divisors{};  // two such lists, to be chosen from
 };
 
 namespace internal {
@@ -76,6 +77,20 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
   RopeSpec rope = {.base = fields.Positive("rope.freq_base", 10000.0)};
   const double factor = fields.Positive("rope.scaling.factor", fields.Positive("rope.scale_linear", 1.0));
   const std::string type = fields.String("rope.scaling.type", "linear");
+  if (!facts.long_rope_divisors.empty() || !facts.short_rope_divisors.empty()) {
+    rope.scaling = RopeScaling::kLongRope;
+    rope.factors = facts.long_rope_divisors;
+    rope.short_factors = facts.short_rope_divisors;
+    rope.original_context = fields.Size("rope.scaling.original_context_length");
+    rope.attention_factor = static_cast<float>(fields.Positive("rope.scaling.attn_factor", 1.0));
+    for (const auto& [name, factors] : {std::pair("rope_factors_long.weight", &rope.factors),
+                                        std::pair("rope_factors_short.weight", &rope.short_factors)}) {
+      if (factors->size() == rotary_dim / 2) continue;
+      fields.WrongValue(name, factors->size(),
+                        std::to_string(rotary_dim / 2) + " numbers, half of rope.dimension_count");
+    }
+    return rope;
+  }
   if (type != "linear" && type != "none") fields.Unsupported("rope.scaling.type", type, R"("linear" and "none")");
   fields.Expect("rope.scaling.attn_factor", 1.0);
   if (type == "linear" && factor != 1.0) {
@@ -88,13 +103,21 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
   return scaled.value_or(rope);
 }
 
-// Returns the model's layers. In families with a window all but each nth are sliding; in those with layers without RoPE
-// each nth is one, which no value tells.
+// Returns a window that may be absent or 0: none.
+inline int ReadGgufWindow(const JsonFields& fields) {
+  return fields.Integer("attention.sliding_window", 0, 1 << 30, 0);
+}
+
+// Returns the model's layers. In families with a window all are sliding where the file gives one, or all but each nth;
+// in those with layers without RoPE each nth is one, which no value tells.
 inline std::vector<LayerKind> GgufLayers(const JsonFields& fields, const FamilyRules& family) {
   std::vector<LayerKind> layers(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)),
                                 LayerKind::kFullAttention);
   for (size_t i = 0; family.nth_without_rope > 0 && i < layers.size(); ++i) {
     if ((i + 1) % static_cast<size_t>(family.nth_without_rope) == 0) layers[i] = LayerKind::kNopeAttention;
+  }
+  if (family.layers == LayerRule::kAllIfGiven && ReadGgufWindow(fields) > 0) {
+    std::ranges::fill(layers, LayerKind::kSlidingAttention);
   }
   if (family.layers != LayerRule::kAllButNth) return layers;
   const auto nth = static_cast<size_t>(fields.Size("attention.sliding_window_pattern", family.nth));
@@ -153,6 +176,7 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   const bool is_gemma2 = a.model_type == Gemma2Family::kModelType, is_gemma3 = a.model_type == Gemma3Family::kModelType;
   if (is_gemma2) a.window = fields.Size("attention.sliding_window", kGemma2Window);
   if (is_gemma3) a.window = fields.Size("attention.sliding_window");
+  if (family.layers == LayerRule::kAllIfGiven) a.window = ReadGgufWindow(fields);
   a.rope = ReadGgufRope(fields, facts, static_cast<size_t>(a.rotary_dim));
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope.freq_base_swa", a.sliding_rope->base);
   a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));

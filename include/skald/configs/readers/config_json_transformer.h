@@ -21,6 +21,7 @@
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
 #include "skald/configs/families/olmo2.h"
+#include "skald/configs/families/phi3.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
@@ -54,7 +55,8 @@ struct FamilyRules {
   bool reads_attention_bias = false;     // of all four projections
   bool reads_feed_forward_bias = false;  // of all three
   ExpertRule experts = ExpertRule::kNone;
-  int nth_without_rope = 0;  // 0: all layers have one
+  int nth_without_rope = 0;        // 0: all layers have one
+  bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
 };
 
 // Sources: configuration_*.py in the folders of src/transformers/models that have the model_type's name,
@@ -81,6 +83,10 @@ inline std::vector<FamilyRules> TransformerFamilies() {
        .reads_attention_bias = true,
        .reads_feed_forward_bias = true,
        .nth_without_rope = 4},
+      {.implied = ShortFormOf<Phi3Family>(),
+       .layers = LayerRule::kAllIfGiven,
+       .kv_heads_given = false,
+       .may_rotate_partly = true},
       {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true},
       {.implied = ShortFormOf<Gemma2Family>(),
        .layers = LayerRule::kAllButNth,
@@ -194,13 +200,12 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   const auto all_heads = family.kv_heads_given ? std::nullopt : std::optional(a.heads);
   a.kv_heads = fields.Size("num_key_value_heads", all_heads);
   a.head_dim = fields.Size("head_dim", family.head_dim > 0 ? family.head_dim : a.model_dim / a.heads);
-  a.rotary_dim = a.head_dim;
   ReadLayers(fields, family, a);
   if (family.nth_without_rope > 0) {
     fields.Expect("use_sliding_window", false);
     ReadLayersWithoutRope(fields, family.nth_without_rope, a);
   }
-  ReadRopes(fields, a);
+  ReadRopes(fields, family.may_rotate_partly, a);
   a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps"));
   a.activation = ReadActivation(fields, a.activation);
   const double query_pre_scale = a.query_pre_scale > 0.0 ? a.query_pre_scale : a.head_dim;
