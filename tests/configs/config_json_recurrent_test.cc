@@ -11,6 +11,7 @@
 #include "skald/configs/published.h"
 #include "skald/configs/readers/config_json.h"
 #include "tests/configs/config_json_writer.h"
+#include "tests/support/golden_configs.h"
 
 namespace skald {
 namespace {
@@ -193,6 +194,34 @@ TEST_CASE("what Skald would compute wrongly in the Mamba families is refused") {
   check(JsonOf<Mamba2_130M>(), {{"num_heads", 25}}, ErrorCode::kDataLoss,
         "num_heads must be expand * hidden_size / head_dim, that is 1536 / 64, but is 25");
   check(JsonOf<Mamba2_130M>(), {{"n_groups", 5}}, ErrorCode::kDataLoss, "n_groups must be a divisor of num_heads");
+}
+
+TEST_CASE("Granite 4 may leave out what its class assumes, and what it cannot be is refused by name") {
+  const json granite = JsonOf<testing::GoldenGranite4Moe>();
+  CheckIs<testing::GoldenGranite4Moe>(With(granite, {{"position_embedding_type", nullptr},
+                                                     {"mamba_d_head", "auto"},
+                                                     {"mamba_d_conv", nullptr},
+                                                     {"mamba_expand", nullptr},
+                                                     {"mamba_n_groups", 1},
+                                                     {"head_dim", nullptr}}));
+  const ShortForm rotating = Parsed(With(granite, {{"position_embedding_type", "rope"}, {"rope_theta", 500.0}}).dump());
+  CHECK(rotating.layers[1] == LayerKind::kFullAttention);
+  CHECK(rotating.rope.base == 500.0);
+  CHECK(Parsed(With(granite, {{"layer_types", nullptr}}).dump()).layers == std::vector(4, LayerKind::kMamba2));
+  CheckRefused(With(granite, {{"layer_types", {"mamba"}}}), ErrorCode::kDataLoss,
+               "layer_types must be an array of 4, one for each layer, but is an array of 1");
+  CheckRefused(With(granite, {{"layer_types", json(4, "recurrent")}}), ErrorCode::kUnsupported,
+               "layer_types is \"recurrent\"");
+  CheckRefused(With(granite, {{"position_embedding_type", "alibi"}}), ErrorCode::kUnsupported,
+               "position_embedding_type is \"alibi\"");
+  CheckRefused(With(granite, {{"mamba_n_groups", 2}}), ErrorCode::kUnsupported, "mamba_n_groups is 2");
+  CheckRefused(With(granite, {{"mamba_n_heads", 5}}), ErrorCode::kDataLoss, "mamba_n_heads must be");
+  CheckRefused(With(granite, {{"mamba_expand", 1000}}), ErrorCode::kDataLoss, "mamba_expand must be");
+  CheckRefused(With(granite, {{"mamba_proj_bias", true}}), ErrorCode::kUnsupported, "mamba_proj_bias is true");
+  CheckRefused(With(granite, {{"num_experts_per_tok", 8}}), ErrorCode::kDataLoss, "num_experts_per_tok must be");
+  CheckRefused(With(granite, {{"logits_scaling", 0}}), ErrorCode::kDataLoss, "logits_scaling must be");
+  CheckRefused(With(granite, {{"residual_multiplier", -1}}), ErrorCode::kDataLoss, "residual_multiplier must be");
+  CheckRefused(With(granite, {{"num_local_experts", nullptr}}), ErrorCode::kNotFound, "num_local_experts is missing");
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #ifndef SKALD_TESTS_CONFIGS_CONFIG_JSON_WRITER_H_
 #define SKALD_TESTS_CONFIGS_CONFIG_JSON_WRITER_H_
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -23,6 +25,13 @@ inline std::vector<std::string> Differences(const ShortForm& a, const ShortForm&
 
 inline nlohmann::json ScalingJson(const RopeSpec& rope) {
   if (rope.scaling == RopeScaling::kNone) return nullptr;
+  if (rope.scaling == RopeScaling::kLongRope) {
+    return {{"rope_type", "longrope"},
+            {"long_factor", rope.factors},
+            {"short_factor", rope.short_factors},
+            {"attention_factor", rope.attention_factor},
+            {"original_max_position_embeddings", static_cast<int>(rope.original_context)}};
+  }
   nlohmann::json scaling = {{"factor", rope.factor}};
   scaling["rope_type"] = rope.scaling == RopeScaling::kLinear ? "linear" : "llama3";
   if (rope.scaling == RopeScaling::kLlama3) {
@@ -70,6 +79,7 @@ inline nlohmann::json TransformerJson(const ShortForm& a) {
     json["mlp_only_layers"] = a.dense_layers;
     if (a.feed_forward_dim == 0) json["intermediate_size"] = experts->width;
   }
+  if (a.rotary_dim != a.head_dim) json["partial_rotary_factor"] = static_cast<double>(a.rotary_dim) / a.head_dim;
   if (a.sliding_rope) json["rope_local_base_freq"] = a.sliding_rope->base;
   return json;
 }
@@ -136,7 +146,43 @@ inline nlohmann::json Mamba2Json(const ShortForm& a) {
   return json;
 }
 
+inline nlohmann::json Granite4Json(const ShortForm& a) {
+  nlohmann::json types;
+  for (const LayerKind kind : a.layers) types.push_back(kind == LayerKind::kMamba2 ? "mamba" : "attention");
+  const bool rotates = std::ranges::count(a.layers, LayerKind::kFullAttention) > 0;
+  const auto* const experts = a.feed_forward ? a.feed_forward->As<MixtureOfExperts>() : nullptr;
+  nlohmann::json json = {
+      {"model_type", a.model_type},
+      {"hidden_size", a.model_dim},
+      {"vocab_size", a.vocab_size},
+      {"num_hidden_layers", a.layers.size()},
+      {"layer_types", types},
+      {"num_attention_heads", a.heads},
+      {"num_key_value_heads", a.kv_heads},
+      {"head_dim", a.head_dim},
+      {"position_embedding_type", rotates ? "rope" : "nope"},
+      {"rms_norm_eps", a.norm_epsilon},
+      {"attention_multiplier", static_cast<float>(1.0 / std::sqrt(a.query_pre_scale))},
+      {"embedding_multiplier", a.embedding_multiplier},
+      {"residual_multiplier", a.residual_multiplier},
+      {"logits_scaling", a.logits_scaling},
+      {"tie_word_embeddings", a.tied_embeddings},
+      {"shared_intermediate_size", a.feed_forward_dim},
+      {"num_local_experts", experts == nullptr ? 0 : experts->experts},
+      {"mamba_n_heads", a.mamba2.heads},
+      {"mamba_d_head", a.mamba2.head_dim},
+      {"mamba_d_state", a.mamba2.state_dim},
+      {"mamba_d_conv", a.mamba2.conv_width},
+      {"mamba_expand", static_cast<double>(a.mamba2.heads * a.mamba2.head_dim) / a.model_dim},
+  };
+  if (experts == nullptr) return json;
+  json["num_experts_per_tok"] = experts->chosen;
+  json["intermediate_size"] = experts->width;
+  return json;
+}
+
 inline nlohmann::json ToJson(const ShortForm& a) {
+  if (a.model_type == "granitemoehybrid") return Granite4Json(a);
   if (a.model_type == "recurrent_gemma") return RecurrentGemmaJson(a);
   if (a.model_type == "mamba") return MambaJson(a);
   if (a.model_type == "mamba2") return Mamba2Json(a);

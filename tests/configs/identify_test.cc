@@ -23,12 +23,12 @@ namespace {
 using nlohmann::json;
 using testing::ToJson;
 
-using AllConfigs =
-    PublishedConfigs::With<testing::GoldenLlama, testing::GoldenMistral, testing::GoldenQwen2, testing::GoldenQwen3,
-                           testing::GoldenQwen3Moe, testing::GoldenQwen3MoeUnnormalized, testing::GoldenMixtral,
-                           testing::GoldenOlmo2, testing::GoldenSmolLM3, testing::GoldenGemma, testing::GoldenGemma2,
-                           testing::GoldenGemma3, testing::GoldenRecurrentGemma, testing::GoldenMamba,
-                           testing::GoldenMamba2, testing::Stories260K>;
+using AllConfigs = PublishedConfigs::With<
+    testing::GoldenLlama, testing::GoldenMistral, testing::GoldenQwen2, testing::GoldenQwen3, testing::GoldenQwen3Moe,
+    testing::GoldenQwen3MoeUnnormalized, testing::GoldenMixtral, testing::GoldenOlmo2, testing::GoldenSmolLM3,
+    testing::GoldenPhi3, testing::GoldenPhi3LongRope, testing::GoldenPhi3Partial, testing::GoldenGranite4,
+    testing::GoldenGranite4Moe, testing::GoldenGemma, testing::GoldenGemma2, testing::GoldenGemma3,
+    testing::GoldenRecurrentGemma, testing::GoldenMamba, testing::GoldenMamba2, testing::Stories260K>;
 
 // Returns the name of the Config that it is, or the error.
 template <class List = AllConfigs>
@@ -53,21 +53,34 @@ TEST_CASE("published config.json files are identified") {
 }
 
 TEST_CASE("reference models are identified in the spelling of every version that wrote them") {
-  const std::pair<const char*, const char*> families[] = {
-      {"llama", "golden-llama"},         {"mistral", "golden-mistral"},
-      {"qwen2", "golden-qwen2"},         {"qwen3", "golden-qwen3"},
-      {"qwen3_moe", "golden-qwen3-moe"}, {"mixtral", "golden-mixtral"},
-      {"olmo2", "golden-olmo2"},         {"smollm3", "golden-smollm3"},
-      {"gemma", "golden-gemma"},         {"gemma2", "golden-gemma2"},
-      {"gemma3", "golden-gemma3"},       {"mamba", "golden-mamba"},
-      {"mamba2", "golden-mamba2"},       {"recurrent_gemma", "golden-recurrent-gemma"}};
+  const std::pair<const char*, const char*> families[] = {{"llama", "golden-llama"},
+                                                          {"mistral", "golden-mistral"},
+                                                          {"qwen2", "golden-qwen2"},
+                                                          {"qwen3", "golden-qwen3"},
+                                                          {"qwen3_moe", "golden-qwen3-moe"},
+                                                          {"mixtral", "golden-mixtral"},
+                                                          {"granitemoehybrid_dense", "golden-granite4"},
+                                                          {"granitemoehybrid", "golden-granite4-moe"},
+                                                          {"phi3", "golden-phi3"},
+                                                          {"olmo2", "golden-olmo2"},
+                                                          {"smollm3", "golden-smollm3"},
+                                                          {"gemma", "golden-gemma"},
+                                                          {"gemma2", "golden-gemma2"},
+                                                          {"gemma3", "golden-gemma3"},
+                                                          {"mamba", "golden-mamba"},
+                                                          {"mamba2", "golden-mamba2"},
+                                                          {"recurrent_gemma", "golden-recurrent-gemma"}};
   for (const auto& [family, name] : families) {
     int spellings = 0;
     for (const auto& entry : std::filesystem::directory_iterator(GoldenPath(family))) {
-      if (!entry.path().filename().string().starts_with("config")) continue;
+      const std::string file = entry.path().filename().string(), beginning = "config", end = ".json";
+      if (!file.starts_with(beginning)) continue;
       CAPTURE(entry.path().string());
-      const bool is_normalized = entry.path().filename() != "config.norm_topk_false.json";
-      CHECK(Identified(ReadFile(entry.path())) == std::string(name) + (is_normalized ? "" : "-unnormalized"));
+      const std::string variant = file.substr(beginning.size(), file.size() - beginning.size() - end.size());
+      const bool is_spelling = variant.empty() || variant.starts_with(".transformers");
+      const bool has_config = variant != ".partial_long" && variant != ".rope";
+      const std::string suffix = variant == ".norm_topk_false" ? "-unnormalized" : "-" + variant.substr(!is_spelling);
+      if (has_config) CHECK(Identified(ReadFile(entry.path())) == name + (is_spelling ? "" : suffix));
       ++spellings;
     }
     CHECK(spellings >= 2);
@@ -103,7 +116,6 @@ std::vector<Change> TransformerChanges(const json& config) {
   std::vector<Change> changes = {
       {"num_attention_heads", config["num_attention_heads"].get<int>() * 5},
       {"num_key_value_heads", config["num_key_value_heads"].get<int>() * 5},
-      {"head_dim", config["head_dim"].get<int>() + 2},
       {"rope_theta", config["rope_theta"].get<double>() + 1.0},
       {"rms_norm_eps", 2e-6},
       {"query_pre_attn_scalar", config["query_pre_attn_scalar"].get<double>() + 0.5},
@@ -119,6 +131,10 @@ std::vector<Change> TransformerChanges(const json& config) {
     changes.push_back({"num_local_experts", config["num_local_experts"].get<int>() + 1, "num_experts"});
     changes.push_back({"num_experts_per_tok", config["num_experts_per_tok"].get<int>() - 1});
     if (!is_mixtral) changes.push_back({"moe_intermediate_size", config["moe_intermediate_size"].get<int>() + 8});
+  }
+  const json& scaling = config["rope_scaling"];
+  if (!scaling.is_object() || scaling["rope_type"] != "longrope") {  // else the number of factors changes too
+    changes.push_back({"head_dim", config["head_dim"].get<int>() + 2});
   }
   if (!config["sliding_window"].is_null()) {
     changes.push_back({"sliding_window", config["sliding_window"].get<int>() - 1});
@@ -163,13 +179,29 @@ std::vector<Change> Mamba2Changes(const json& config) {
   };
 }
 
+std::vector<Change> GraniteChanges(const json& config) {
+  return {
+      {"num_key_value_heads", config["num_key_value_heads"].get<int>() * 5},
+      {"rms_norm_eps", 2e-6},
+      {"attention_multiplier", 0.5, "query_pre_attn_scalar"},
+      {"embedding_multiplier", 3.0},
+      {"residual_multiplier", 0.5},
+      {"logits_scaling", 3.0},
+      {"mamba_d_state", config["mamba_d_state"].get<int>() + 1, "state_size"},
+      {"mamba_d_conv", 3, "conv_kernel"},
+      {"shared_intermediate_size", config["shared_intermediate_size"].get<int>() + 8, "intermediate_size"},
+  };
+}
+
 std::vector<Change> ChangesOf(const json& config) {
   const json& type = config["model_type"];
-  std::vector<Change> changes = type == "recurrent_gemma" ? RecurrentGemmaChanges(config)
-                                : type == "mamba"         ? MambaChanges(config)
-                                : type == "mamba2"        ? Mamba2Changes(config)
-                                                          : TransformerChanges(config);
-  if (type != "mamba2") changes.push_back({"hidden_size", config["hidden_size"].get<int>() + 8});
+  std::vector<Change> changes = type == "recurrent_gemma"    ? RecurrentGemmaChanges(config)
+                                : type == "mamba"            ? MambaChanges(config)
+                                : type == "mamba2"           ? Mamba2Changes(config)
+                                : type == "granitemoehybrid" ? GraniteChanges(config)
+                                                             : TransformerChanges(config);
+  if (type != "mamba2" && type != "granitemoehybrid")
+    changes.push_back({"hidden_size", config["hidden_size"].get<int>() + 8});
   changes.push_back({"vocab_size", config["vocab_size"].get<int>() + 1});
   changes.push_back({"tie_word_embeddings", !config["tie_word_embeddings"].get<bool>()});
   return changes;

@@ -100,6 +100,23 @@ struct V48 : Everything {
   static constexpr FeedForward kFeedForward = {.width = 40, .activation = Activation::kReluSquared};
 };
 struct V49 : Everything { static constexpr FeedForward kFeedForward = {.width = 40, .bias = true}; };
+struct V50 : Everything { static constexpr bool kQKProjectionNorm = true; };
+struct V51 : Everything { static constexpr bool kPreNorms = false; };
+struct V52 : Everything {
+  static constexpr std::array kLayers = {LayerKind::kNopeAttention, LayerKind::kSlidingAttention, LayerKind::kRgLru,
+                                         LayerKind::kMamba2};
+};
+struct V53 : Everything { static constexpr float kEmbeddingMultiplier = 2.0f; };
+struct V54 : Everything { static constexpr float kResidualMultiplier = 2.0f; };
+struct V55 : Everything { static constexpr float kLogitsScaling = 2.0f; };
+struct V56 : Everything {
+  static constexpr RopeSpec kRope = {.scaling = RopeScaling::kLongRope};
+  static constexpr std::array kRopeFactors = {1.0f, 2.0f, 3.0f, 4.0f};
+};
+struct V57 : V56 { static constexpr std::array kRopeFactors = {1.0f, 2.0f, 3.0f, 5.0f}; };
+struct V58 : V56 { static constexpr std::array kShortRopeFactors = {1.0f, 2.0f, 3.0f, 5.0f}; };
+struct V59 : V58 { static constexpr RopeSpec kRope = {.scaling = RopeScaling::kLongRope, .original_context = 9.0}; };
+struct V60 : V56 { static constexpr RopeSpec kRope = {.scaling = RopeScaling::kLongRope, .attention_factor = 2.0f}; };
 
 // Differ in a fact that no layer uses, and in their names.
 struct Unused : Everything {
@@ -145,13 +162,13 @@ void CheckLikeSpecs(const std::vector<Described>& all) {
 }
 
 TEST_CASE("every fact that changes a number changes the fingerprint, and no other does") {
-  using Variants =
-      ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15, V16, V17, V18,
-                 V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33, V34, V35, V36, V37, V38,
-                 V39, V40, V41, V42, V43, V44, V45, V46, V47, V48, V49, Unused, MambaOnly, MambaRank, MambaUnused>;
+  using Variants = ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15,
+                              V16, V17, V18, V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33,
+                              V34, V35, V36, V37, V38, V39, V40, V41, V42, V43, V44, V45, V46, V47, V48, V49, V50, V51,
+                              V52, V53, V54, V55, V56, V57, V58, V59, V60, Unused, MambaOnly, MambaRank, MambaUnused>;
   const std::vector<Described> all = Describe(Variants{});
   CheckLikeSpecs(all);
-  for (size_t i = 1; i <= 49; ++i) {
+  for (size_t i = 1; i <= 60; ++i) {
     CAPTURE(i);
     CHECK(all[i].fingerprint != all[0].fingerprint);
   }

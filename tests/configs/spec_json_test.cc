@@ -35,6 +35,22 @@ TEST_CASE("a spec is read as it was written") {
   CheckRoundTrip<AllBiases>();
   CheckRoundTrip<PlainLayerNorm>();
   CheckRoundTrip<Gemma3_27B>();
+  CheckRoundTrip<Olmo2_1B>();
+  CheckRoundTrip<SmolLM3_3B>();
+  CheckRoundTrip<Phi4_Mini>();
+  CheckRoundTrip<GoldenGranite4Moe>();
+}
+
+TEST_CASE("a description from before there were multipliers is read") {
+  std::string text = *SpecToJson<>(SpecOf<AllBiases>());
+  for (const std::string name : {"embedding_multiplier", "residual_multiplier", "logits_scaling"}) {
+    const std::string told = ",\"" + name + "\":1.0";
+    while (text.find(told) != text.npos) text.erase(text.find(told), told.size());
+    CHECK(text.find(name) == text.npos);
+  }
+  const auto read = SpecFromJson<>(text);
+  REQUIRE_MESSAGE(read.has_value(), read.error().message);
+  CHECK(*read == SpecOf<AllBiases>());
 }
 
 TEST_CASE("a norm, an activation or a type of layers that is not known is refused by name") {

@@ -48,6 +48,9 @@ TEST_CASE("a model known by its config.json alone computes the bits that its Con
   CheckFamily<GoldenMixtral>("mixtral");
   CheckFamily<GoldenOlmo2>("olmo2");
   CheckFamily<GoldenSmolLM3>("smollm3");
+  CheckFamily<GoldenPhi3>("phi3");
+  CheckFamily<GoldenGranite4>("granitemoehybrid_dense");
+  CheckFamily<GoldenGranite4Moe>("granitemoehybrid");
   CheckFamily<GoldenGemma>("gemma");
   CheckFamily<GoldenGemma2>("gemma2");
   CheckFamily<GoldenGemma3>("gemma3");

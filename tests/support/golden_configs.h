@@ -12,12 +12,14 @@
 #include "skald/configs/families/gemma.h"
 #include "skald/configs/families/gemma2.h"
 #include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/granite4.h"
 #include "skald/configs/families/llama.h"
 #include "skald/configs/families/mamba.h"
 #include "skald/configs/families/mamba2.h"
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
 #include "skald/configs/families/olmo2.h"
+#include "skald/configs/families/phi3.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
@@ -109,6 +111,56 @@ struct GoldenSmolLM3 : SmolLM3Family {
   static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 10;
   static constexpr auto kLayers = ThreeToOneLayers<4>();
   static constexpr RopeSpec kRope = {.base = 5000000.0};
+};
+
+struct GoldenPhi3 : Phi3Family {
+  static constexpr std::string_view kName = "golden-phi3";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 68, kVocabSize = 256;
+  static constexpr int kHeads = 4, kKVHeads = 2, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<2>({LayerKind::kSlidingAttention});
+  static constexpr int kWindow = 15;
+};
+
+// The same weights with factors of RoPE, and as in Phi-4-mini with a part of each head rotated.
+struct GoldenPhi3LongRope : GoldenPhi3 {
+  static constexpr std::string_view kName = "golden-phi3-longrope";
+  static constexpr RopeSpec kRope = {
+      .scaling = RopeScaling::kLongRope, .original_context = 32.0, .attention_factor = 1.18321596f};  // sqrt(1 + 2 / 5)
+  static constexpr std::array kRopeFactors = {1.342f, 2.042f, 2.655f, 3.286f, 3.916f, 4.715f, 5.423f, 6.014f};
+  static constexpr std::array kShortRopeFactors = {1.01f, 1.414f, 1.559f, 1.69f, 1.944f, 2.266f, 2.465f, 2.669f};
+};
+
+struct GoldenPhi3Partial : GoldenPhi3 {
+  static constexpr std::string_view kName = "golden-phi3-partial";
+  static constexpr int kWindow = 262144, kRotaryDim = 12;
+  static constexpr RopeSpec kRope = {.scaling = RopeScaling::kLongRope,
+                                     .original_context = 256.0,
+                                     .attention_factor = 1.17260394f};  // sqrt(1 + 3 / 8)
+  static constexpr std::array kRopeFactors = {2.8135f, 4.8536f, 5.2013f, 9.159f, 9.5357f, 11.2953f};
+  static constexpr std::array kShortRopeFactors = {1.1246f, 1.2113f, 1.2654f, 1.2658f, 1.2834f, 1.3378f};
+};
+
+struct GoldenGranite4 : Granite4Family {
+  static constexpr std::string_view kName = "golden-granite4";
+  static constexpr int kModelDim = 56, kFeedForwardDim = 52, kVocabSize = 264;
+  static constexpr int kHeads = 4, kKVHeads = 4, kHeadDim = 14;
+  static constexpr int kSsmHeads = 7, kSsmHeadDim = 16, kStateDim = 12, kSsmGroups = 1;
+  static constexpr std::array kLayers = {LayerKind::kMamba2, LayerKind::kMamba2, LayerKind::kNopeAttention,
+                                         LayerKind::kMamba2};
+  static constexpr double kQueryPreScale = 1.0 / (double{0.12f} * double{0.12f});
+  static constexpr float kEmbeddingMultiplier = 2.0f, kResidualMultiplier = 0.6f, kLogitsScaling = 2.0f;
+};
+
+// With experts beside the feed-forward layers.
+struct GoldenGranite4Moe : GoldenGranite4 {
+  static constexpr std::string_view kName = "golden-granite4-moe";
+  static constexpr int kModelDim = 60, kFeedForwardDim = 28;
+  static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 10;
+  static constexpr int kSsmHeads = 6, kSsmHeadDim = 20;
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 7, .chosen = 3, .width = 20};
+  static constexpr bool kSharedFeedForward = true;
+  static constexpr std::array kLayers = {LayerKind::kMamba2, LayerKind::kNopeAttention, LayerKind::kMamba2,
+                                         LayerKind::kMamba2};
 };
 
 struct GoldenGemma : GemmaFamily {

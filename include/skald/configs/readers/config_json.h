@@ -20,7 +20,9 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/granite4.h"
 #include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/config_json_granite.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/config_json_transformer.h"
 #include "skald/configs/readers/python_json.h"
@@ -56,6 +58,7 @@ inline ShortForm ReadTextModel(const JsonFields& fields) {
   for (const RecurrentFamily& family : kRecurrentFamilies) {
     if (is(family.model_type)) return family.read(fields);
   }
+  if (is(Granite4Family::kModelType)) return ReadGranite4(fields);
   fields.Unsupported("model_type", model_type, supported);
   return {};
 }

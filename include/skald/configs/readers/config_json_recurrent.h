@@ -103,13 +103,13 @@ inline void ReadMambaFields(const JsonFields& fields, LayerKind kind, ShortForm&
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
 }
 
-// Returns the channels that "expand" makes of "hidden_size". It is a factor, and need not be a whole number.
-inline int ExpandedSize(const JsonFields& fields, int model_dim) {
+// Returns the channels that a field makes of "hidden_size". It is a factor, and need not be a whole number.
+inline int ExpandedSize(const JsonFields& fields, const char* name, int model_dim) {
   constexpr double kMaxExpand = 64.0;  // beyond every model there is
-  const double expand = fields.Positive("expand", 2.0);
+  const double expand = fields.Positive(name, 2.0);
   const double size = expand * model_dim;
   if (expand > kMaxExpand || size < 1.0) {
-    fields.WrongValue("expand", expand, "a factor that makes hidden_size at least 1, and at most 64");
+    fields.WrongValue(name, expand, "a factor that makes hidden_size at least 1, and at most 64");
     return 1;
   }
   return static_cast<int>(size);
@@ -120,7 +120,7 @@ inline ShortForm ReadMamba(const JsonFields& fields) {
   ReadMambaFields(fields, LayerKind::kMamba, a);
   const nlohmann::json* rank = fields.Find("time_step_rank");
   const bool automatic = rank == nullptr || *rank == nlohmann::json("auto");
-  a.mamba = {.inner_dim = fields.Size("intermediate_size", ExpandedSize(fields, a.model_dim)),
+  a.mamba = {.inner_dim = fields.Size("intermediate_size", ExpandedSize(fields, "expand", a.model_dim)),
              .state_dim = fields.Size("state_size", 16),
              .time_step_rank = automatic ? (a.model_dim + 15) / 16 : fields.Size("time_step_rank"),
              .conv_width = fields.Size("conv_kernel", 4)};
@@ -166,7 +166,7 @@ inline ShortForm ReadMamba2(const JsonFields& fields) {
   layer.head_dim = fields.Size("head_dim", 64);
   layer.state_dim = fields.Size("state_size", 128);
   layer.groups = fields.Size("n_groups", 8);
-  const int width = ExpandedSize(fields, a.model_dim);
+  const int width = ExpandedSize(fields, "expand", a.model_dim);
   if (int64_t{layer.heads} * layer.head_dim != width) {
     fields.WrongValue(
         "num_heads", layer.heads,
