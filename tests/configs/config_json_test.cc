@@ -272,9 +272,8 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": 7})", ErrorCode::kDataLoss, "model_type must be a string, but is 7"},
       {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
-       "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, gemma, "
-       "gemma2, "
-       "gemma3_text, recurrent_gemma, mamba, mamba2"},
+       "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
+       "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma4_text"}})", ErrorCode::kUnsupported,
@@ -473,7 +472,7 @@ TEST_CASE("what Skald would compute wrongly is refused") {
 
 TEST_CASE("long and strange values make short sentences in ASCII") {
   const Error error = ErrorOf(Changed("model_type", std::string(10000, 'x') + "\u00e9"));
-  CHECK(error.message.size() < 250);
+  CHECK(error.message.size() < ErrorOf(Changed("model_type", "x")).message.size() + 70);
   for (const char c : ErrorOf(Changed("model_type", "\u00e9\n\u4e00")).message) CHECK((c >= ' ' && c <= '~'));
 }
 

@@ -38,7 +38,8 @@ TEST_CASE("a spec is read as it was written") {
   CheckRoundTrip<Olmo2_1B>();
   CheckRoundTrip<SmolLM3_3B>();
   CheckRoundTrip<Phi4_Mini>();
-  CheckRoundTrip<GoldenGranite4Moe>();
+  CheckRoundTrip<NewerAttention>();
+  CheckRoundTrip<HybridMixture>();
 }
 
 TEST_CASE("a description from before there were multipliers is read") {

@@ -79,8 +79,36 @@ struct Mixture : LlamaFamily {
   static constexpr bool kTiedEmbeddings = true;
 };
 
+// Norms behind layers alone and of whole projections, layers without RoPE, and a LongRoPE of a part of each head.
+struct NewerAttention : LlamaFamily {
+  static constexpr std::string_view kName = "newer-attention";
+  static constexpr int kModelDim = 60, kFeedForwardDim = 70, kVocabSize = 120;
+  static constexpr int kHeads = 6, kKVHeads = 2, kHeadDim = 20, kRotaryDim = 10, kWindow = 40;
+  static constexpr std::array kLayers = {LayerKind::kFullAttention, LayerKind::kNopeAttention,
+                                         LayerKind::kSlidingAttention};
+  static constexpr RopeSpec kRope = {
+      .scaling = RopeScaling::kLongRope, .original_context = 4096.0, .attention_factor = 1.2f};
+  static constexpr std::array kRopeFactors = {1.0f, 2.0f, 4.0f, 7.0f, 9.0f};
+  static constexpr std::array kShortRopeFactors = {1.0f, 1.1f, 1.2f, 1.3f, 1.4f};
+  static constexpr bool kPreNorms = false, kPostNorms = true, kQKProjectionNorm = true, kTiedEmbeddings = true;
+};
+
+// Recurrence beside attention without RoPE, a feed-forward layer beside experts, and multipliers.
+struct HybridMixture : LlamaFamily {
+  static constexpr std::string_view kName = "hybrid-mixture";
+  static constexpr int kModelDim = 60, kFeedForwardDim = 36, kVocabSize = 110;
+  static constexpr int kHeads = 3, kKVHeads = 1, kHeadDim = 20;
+  static constexpr int kConvWidth = 4, kSsmHeads = 5, kSsmHeadDim = 12, kStateDim = 10, kSsmGroups = 1;
+  static constexpr auto kLayers = RepeatLayers<3>({LayerKind::kMamba2, LayerKind::kNopeAttention});
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 5, .chosen = 2, .width = 24};
+  static constexpr bool kSharedFeedForward = true, kTiedEmbeddings = true;
+  static constexpr double kQueryPreScale = 9.0;
+  static constexpr float kEmbeddingMultiplier = 3.0f, kResidualMultiplier = 0.4f, kLogitsScaling = 2.5f;
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
-#define SKALD_SMALL_MODELS AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, OwnTypes
+#define SKALD_SMALL_MODELS \
+  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {
