@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// expect: A Config must give kFeedForwardDim, for gated layers, or kFeedForward, and both only with kDenseLayers.
+// expect: A Config must give kFeedForwardDim, for gated layers, or kFeedForward, and both only with kDenseLayers
 
 #include <string_view>
 
