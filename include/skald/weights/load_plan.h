@@ -136,13 +136,13 @@ class LoadPlan {
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
     VectorStep step{parameter.target, {}, parameter.convert};
-    const auto rows = [](const ArrayPart& part) { return static_cast<size_t>(part.shape.front()); };
+    const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
     const std::vector<Place> places = PlacesOf(parameter.parts, layer, rows);
     for (size_t i = 0; i < places.size(); ++i) {
       const auto& [name, rows_there, begin] = places[i];
       std::vector<uint64_t> shape = parameter.parts[i].shape;
-      const size_t count = std::exchange(shape.front(), rows_there);
-      const TensorView* tensor = Slice(Require(name, shape), rows_there, begin, count);
+      if (!shape.empty()) shape.front() = rows_there;
+      const TensorView* tensor = Slice(Require(name, shape), rows_there, begin, rows(parameter.parts[i]));
       step.tensors.push_back(tensor);
       if (tensor == nullptr || !tensor->rope_pairs_adjacent) continue;
       Complain(ErrorCode::kUnsupported, Concat({name,
