@@ -32,9 +32,9 @@ json With(json config, const json& changes) {
 }
 
 ShortForm Parsed(const std::string& text) {
-  const Result<ShortForm> result = internal::ReadConfigJson(text);
+  const Result<internal::TextModel> result = internal::ReadConfigJson(text);
   REQUIRE_MESSAGE(result.has_value(), result.error().message);
-  return *result;
+  return std::get<ShortForm>(*result);
 }
 
 template <ModelConfig C>
@@ -45,7 +45,7 @@ void CheckIs(const json& config) {
 }
 
 Error ErrorOf(const std::string& text) {
-  const Result<ShortForm> result = internal::ReadConfigJson(text);
+  const Result<internal::TextModel> result = internal::ReadConfigJson(text);
   REQUIRE_FALSE(result.has_value());
   return result.error();
 }

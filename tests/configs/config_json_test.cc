@@ -26,13 +26,13 @@ json JsonOf() {
 }
 
 ShortForm Parsed(const json& config) {
-  const Result<ShortForm> result = internal::ReadConfigJson(config.dump());
+  const Result<internal::TextModel> result = internal::ReadConfigJson(config.dump());
   REQUIRE_MESSAGE(result.has_value(), result.error().message);
-  return *result;
+  return std::get<ShortForm>(*result);
 }
 
 Error ErrorOf(const std::string& text) {
-  const Result<ShortForm> result = internal::ReadConfigJson(text);
+  const Result<internal::TextModel> result = internal::ReadConfigJson(text);
   REQUIRE_FALSE(result.has_value());
   return result.error();
 }
@@ -273,7 +273,7 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
        "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
-       "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid"},
+       "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma4_text"}})", ErrorCode::kUnsupported,
@@ -487,7 +487,7 @@ TEST_CASE("deep nesting is only another wrong value") {
 TEST_CASE("a text cut short at any byte is refused") {
   for (const testing::PublishedJson& published : testing::kPublishedJson) {
     for (size_t size = 0; size < published.text.size(); ++size) {
-      const Result<ShortForm> result = internal::ReadConfigJson(published.text.substr(0, size));
+      const Result<internal::TextModel> result = internal::ReadConfigJson(published.text.substr(0, size));
       REQUIRE_FALSE(result.has_value());
       REQUIRE(result.error().code == ErrorCode::kDataLoss);
     }
@@ -501,7 +501,7 @@ TEST_CASE("damaged bytes give an answer or a sentence") {
     for (int i = 0; i < 300; ++i) {
       std::string text(published.text);
       text[random() % text.size()] = static_cast<char>(random() % 256);
-      const Result<ShortForm> result = internal::ReadConfigJson(text);
+      const Result<internal::TextModel> result = internal::ReadConfigJson(text);
       if (!result && !result.error().message.empty()) ++refused;
     }
   }

@@ -43,16 +43,21 @@ ModelSpec OwnModel() {
 
 bool Contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-template <ModelConfig... Configs>
-void CheckShortForms(ConfigList<Configs...>) {
-  const auto check = [](const ModelSpec& spec, std::string_view name) {
-    CAPTURE(name);
+template <ModelConfig C>
+void CheckShortForm() {
+  if constexpr (!requires { C::Spec(); }) {  // of those that give one
+    CAPTURE(C::kName);
+    const ModelSpec spec = SpecOf<C>();
     const auto form = Shorten(spec);
     REQUIRE(form);
     CHECK(Fingerprint(Expand(*form)) == Fingerprint(spec));
-    CHECK(Contains(*ConfigText({"", spec}, name), "kLayers = skald::RepeatLayers<"));
-  };
-  (check(SpecOf<Configs>(), Configs::kName), ...);
+    CHECK(Contains(*ConfigText({"", spec}, C::kName), "kLayers = skald::RepeatLayers<"));
+  }
+}
+
+template <ModelConfig... Configs>
+void CheckShortForms(ConfigList<Configs...>) {
+  (CheckShortForm<Configs>(), ...);
 }
 
 TEST_CASE("every published model has a short form") { CheckShortForms(PublishedConfigs{}); }

@@ -37,6 +37,9 @@ int64_t WithVision() {
 
 TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(ParameterCount<TinyLlama_1_1B>() == 1'100'048'384);
+  CHECK(ParameterCount<LFM2_350M>() == 354'483'968);
+  CHECK(ParameterCount<LFM2_700M>() == 742'489'344);
+  CHECK(ParameterCount<LFM2_1_2B>() == 1'170'340'608);
   CHECK(ParameterCount<Llama2_7B>() == 6'738'415'616);
   CHECK(ParameterCount<Llama3_1_8B>() == 8'030'261'248);
   CHECK(ParameterCount<Llama3_2_1B>() == 1'235'814'400);

@@ -58,6 +58,13 @@ RecordedState ReadScan(const ReferenceTensors& reference, size_t layer, size_t r
   }
   return recorded;
 }
+RecordedState ReadState(const ReferenceTensors& reference, const ShortConv& conv, size_t layer, size_t row) {
+  const auto width = static_cast<size_t>(conv.width), taps = static_cast<size_t>(conv.conv_width);
+  RecordedState recorded;
+  recorded.conv = Transposed(reference.Floats("state.layers." + std::to_string(layer) + ".conv", row), width, taps);
+  recorded.conv.erase(recorded.conv.begin(), recorded.conv.begin() + static_cast<ptrdiff_t>(width));
+  return recorded;
+}
 RecordedState ReadState(const ReferenceTensors& reference, const Mamba& mamba, size_t layer, size_t row) {
   return ReadScan(reference, layer, row, 1, mamba.state_dim, mamba.inner_dim, mamba.conv_width);
 }
@@ -80,9 +87,10 @@ void CheckStates(const AnyModel& model, const ReferenceTensors& reference, size_
     const LayerSlot slot = layout.layers()[stateful++];
     RecordedState recorded;
     if (const auto* lru = layer.As<RgLru>()) recorded = ReadState(reference, *lru, block.number, row);
+    if (const auto* conv = layer.As<ShortConv>()) recorded = ReadState(reference, *conv, block.number, row);
     if (const auto* mamba = layer.As<Mamba>()) recorded = ReadState(reference, *mamba, block.number, row);
     if (const auto* mamba = layer.As<Mamba2>()) recorded = ReadState(reference, *mamba, block.number, row);
-    if (recorded.state.empty()) continue;  // attention
+    if (recorded.conv.empty()) continue;  // attention
     const BlockGeometry& geometry = cache.pool()->geometry(slot.group);
     const std::byte* const bytes = cache.pool()->Resolve(slot.group, cache.table().groups[slot.group].blocks)[0];
     const float* const floats = reinterpret_cast<const float*>(bytes + geometry.StateOffset(slot.index));
@@ -181,6 +189,7 @@ TEST_CASE("Granite 4 with experts, without and with RoPE, agrees with Hugging Fa
   CheckAny("granitemoehybrid");
   CheckAnswers(Variant("granitemoehybrid", "rope"), "granitemoehybrid/golden.rope.safetensors", "logits");
 }
+TEST_CASE("LFM2 with short convolutions agrees with Hugging Face") { CheckAny("lfm2"); }
 TEST_CASE("Gemma agrees with Hugging Face") { CheckFolder<GoldenGemma>("gemma"); }
 TEST_CASE("Gemma 2 with softcaps agrees with Hugging Face") { CheckFolder<GoldenGemma2>("gemma2"); }
 TEST_CASE("Gemma 3 with two RoPE bases agrees with Hugging Face") { CheckFolder<GoldenGemma3>("gemma3"); }

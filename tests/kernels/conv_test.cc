@@ -32,7 +32,7 @@ struct ConvCase {
     Kernels<>::Conv({.input = input.data(),
                      .input_stride = stride,
                      .weights = weights.data(),
-                     .bias = bias.data(),
+                     .bias = bias.empty() ? nullptr : bias.data(),
                      .output = output,
                      .channels = channels,
                      .taps = taps,
@@ -90,6 +90,13 @@ void ForEachCase(Test test) {
       }
     }
   }
+}
+
+TEST_CASE("a convolution without a bias is one with a bias of zeros") {
+  ConvCase zeros(37, 3, false), none(37, 3, false);
+  std::ranges::fill(zeros.bias, 0.0f);
+  none.bias.clear();
+  CHECK(BitDifference(none.RunAtOnce(), zeros.RunAtOnce()) == "");
 }
 
 TEST_CASE("a convolution equals its reference and writes nothing else") {

@@ -272,6 +272,25 @@ TEST_CASE("rope may rotate only the first elements of a head") {
   CheckRope(256, 128);
 }
 
+TEST_CASE("rows are multiplied element by element, those of the range and no more of each") {
+  constexpr size_t kRows = 4, kStride = 40, kFactorStride = 37;
+  const std::vector<float> factors = RandomFloats(14, kRows * kFactorStride);
+  for (const size_t cols : {1, 7, 16, 33}) {
+    std::vector<float> actual = RandomFloats(15, kRows * kStride), expected = actual;
+    for (size_t row = 1; row < 3; ++row) {
+      for (size_t i = 0; i < cols; ++i) expected[row * kStride + i] *= factors[row * kFactorStride + i];
+    }
+    Kernels<>::Multiply({.values = actual.data(),
+                         .value_stride = kStride,
+                         .factors = factors.data(),
+                         .factor_stride = kFactorStride,
+                         .cols = cols,
+                         .row_begin = 1,
+                         .row_end = 3});
+    CHECK(BitDifference(actual, expected) == "");
+  }
+}
+
 TEST_CASE("addition covers exactly its range") {
   const std::vector<float> addend = RandomFloats(12, 80);
   for (const size_t begin : {0, 1, 5}) {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/lfm2.h"
 #include "skald/configs/families/llama.h"
 #include "skald/configs/form/model_config.h"
 #include "tests/support/own_types.h"
@@ -106,9 +107,26 @@ struct HybridMixture : LlamaFamily {
   static constexpr float kEmbeddingMultiplier = 3.0f, kResidualMultiplier = 0.4f, kLogitsScaling = 2.5f;
 };
 
+// Short convolutions with biases, in front of attention and behind.
+struct ShortConvs {
+  static constexpr std::string_view kName = "short-convolutions";
+  using Layers = LayerTypes<Attention, GatedFeedForward, ShortConv>;
+  static constexpr ModelSpec Spec() {
+    return Lfm2Spec({.model_dim = 60,
+                     .vocab_size = 100,
+                     .layers = 3,
+                     .heads = 3,
+                     .kv_heads = 1,
+                     .feed_forward_dim = 50,
+                     .attention_layers = {1},
+                     .conv_width = 4,
+                     .conv_bias = true});
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS \
-  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, OwnTypes
+  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

@@ -10,16 +10,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "skald/base/json/json_tree.h"
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/form/config_list.h"
 #include "skald/configs/identify.h"
 #include "skald/configs/readers/config_gguf.h"
+#include "skald/configs/readers/model_fields.h"
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/packing/pack.h"
@@ -54,6 +58,21 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
   return facts;
 }
 
+// Returns the values of metadata, with the arrays that have an element for each layer at most: files say by them in
+// what layers differ.
+inline nlohmann::json WithShortArrays(const GgufMetadata& metadata) {
+  nlohmann::json values = metadata.values;
+  for (const auto& [name, array] : metadata.arrays) {
+    if (array.size() > kMaxLayers) continue;
+    nlohmann::json& elements = values[name];
+    array.ForEach([&](const GgufValue& element) {
+      if (const auto* single = std::get_if<nlohmann::json>(&element)) elements.push_back(*single);
+      return true;
+    });
+  }
+  return values;
+}
+
 }  // namespace internal
 
 // Returns the models that the one in `file` can be, the likeliest first. Errors: see ParseConfigGguf.
@@ -61,7 +80,9 @@ inline Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) {
   return NoThrow("a GGUF file", [&]() -> Result<std::vector<DescribedModel>> {
     const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
     if (!facts) return Failure(facts.error());
-    Result<std::vector<DescribedModel>> models = ParseConfigGguf(file.metadata().values, *facts);
+    nlohmann::json metadata = internal::WithShortArrays(file.metadata());
+    const internal::JsonGuard guard(metadata);
+    Result<std::vector<DescribedModel>> models = ParseConfigGguf(metadata, *facts);
     if (!models || facts->vocab_size > 0) return models;
     return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
   });

@@ -118,6 +118,16 @@ struct AddArgs {
   size_t begin, end;
 };
 
+// values[r, i] *= factors[r, i].
+struct MultiplyArgs {
+  float* values;  // [rows, cols]
+  size_t value_stride;
+  const float* factors;
+  size_t factor_stride;
+  size_t cols;
+  size_t row_begin, row_end;
+};
+
 // output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i].
 struct GateArgs {
   Activation gate;
@@ -237,7 +247,7 @@ struct ConvArgs {
   const float* input;  // [rows, channels]
   size_t input_stride;
   const float* weights;  // [taps, channels]; the last tap multiplies the row itself
-  const float* bias;     // [channels]
+  const float* bias;     // [channels], or null
   float* output;         // [rows, channels], tightly packed
   size_t channels, taps;
   bool silu;                 // f is SiLU, else the identity

@@ -89,6 +89,13 @@ void Kernels<kTargets>::Add(const AddArgs& args) {
 }
 
 template <int64_t kTargets>
+void Kernels<kTargets>::Multiply(const MultiplyArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(MultiplyTable, MultiplyBy);
+  HWY_DYNAMIC_DISPATCH_T(MultiplyTable)(args);
+}
+
+template <int64_t kTargets>
 void Kernels<kTargets>::Gate(const GateArgs& args) {
   SKALD_SHARE_ALL
   HWY_EXPORT_T(GateTable, Gate);

@@ -51,6 +51,8 @@ struct Kernels {
 
   static void Add(const AddArgs& args);
 
+  static void Multiply(const MultiplyArgs& args);
+
   static void Gate(const GateArgs& args);
 
   static void Activate(const ActivateArgs& args);

@@ -14,6 +14,7 @@
 #include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/kinds/rg_lru.h"
+#include "skald/layers/kinds/short_conv.h"
 #include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -27,7 +28,7 @@ struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 
-using StandardLayers = LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2>;
+using StandardLayers = LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2, ShortConv>;
 
 // A list of types of norms.
 template <Norm... N>

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -171,6 +172,14 @@ class LoadPlan {
     if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
   }
 
+  // GGUF files leave out axes of one element where they are not the first.
+  bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const {
+    if (std::ranges::equal(tensor.shape, shape)) return true;
+    if (checkpoint_.gguf() == nullptr) return false;
+    const auto is_long = [](uint64_t axis) { return axis != 1; };
+    return std::ranges::equal(tensor.shape | std::views::filter(is_long), shape | std::views::filter(is_long));
+  }
+
   // Returns the tensor of this name if it is a parameter of this shape; else notes why not and
   // returns null.
   const TensorView* Require(const std::string& name, std::span<const uint64_t> shape, bool takes_groups = false) {
@@ -180,7 +189,7 @@ class LoadPlan {
       return nullptr;
     }
     used_.insert(tensor->name);
-    if (!std::ranges::equal(tensor->shape, shape)) {
+    if (!IsOfShape(*tensor, shape)) {
       Complain(ErrorCode::kInvalidArgument,
                Concat({name, ": expected shape ", ShapeText(shape), ", found ", ShapeText(tensor->shape)}));
     } else if (!tensor->dtype && !(takes_groups && tensor->format != nullptr)) {

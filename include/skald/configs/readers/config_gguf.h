@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what the metadata of a GGUF file say of a model, for the families all of whose layers are
-// attention. Names and defaults are those of llama.cpp (https://github.com/ggml-org/llama.cpp: llama-arch.cpp,
-// llama-model.cpp, convert_hf_to_gguf.py). Nothing throws, whatever the metadata hold.
+// Reads what the metadata of a GGUF file say of a model, for the families of the short form all of whose
+// layers are attention, and by their own readers for others. Names and defaults are those of llama.cpp
+// (https://github.com/ggml-org/llama.cpp: llama-arch.cpp, llama-model.cpp, convert_hf_to_gguf.py). Nothing throws,
+// whatever the metadata hold.
 
 #ifndef SKALD_CONFIGS_READERS_CONFIG_GGUF_H_
 #define SKALD_CONFIGS_READERS_CONFIG_GGUF_H_
@@ -28,17 +29,10 @@
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_transformer.h"
 #include "skald/configs/readers/experts.h"
+#include "skald/configs/readers/family_readers.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald {
-
-// What the tensors of a GGUF file say, and its metadata do not.
-struct GgufTensorFacts {
-  int vocab_size = 0;                                              // rows of the embedding
-  bool has_head = false;                                           // an output head of its own
-  std::vector<float> rope_divisors{};                              // of each RoPE frequency; empty: none
-  std::vector<float> long_rope_divisors{}, short_rope_divisors{};  // two such lists, to be chosen from
-};
 
 namespace internal {
 
@@ -217,6 +211,7 @@ inline std::string GgufArchitectures(std::span<const FamilyRules> families) {
     const std::string_view architecture = GgufArchitecture(family.implied.model_type);
     if (told.insert(architecture).second) text.append(text.empty() ? "" : ", ").append(architecture);
   }
+  for (const FamilyReader& family : kFamilyReaders) text.append(", ").append(family.model_type);
   return text;
 }
 
@@ -247,6 +242,12 @@ inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json&
     const internal::JsonGuard guard(of_model);
     internal::AddFieldsBehind(metadata, name + ".", of_model);
     const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
+    for (const internal::FamilyReader& family : internal::kFamilyReaders) {
+      if (error || name != family.model_type) continue;
+      const DescribedModel model = family.read_gguf(fields, facts);
+      if (error) return Fail(error->code, "metadata: " + error->message);
+      return std::vector{model};
+    }
     const std::vector<internal::FamilyRules> families = internal::TransformerFamilies();
     const bool has_experts = fields.Integer("expert_count", 0, internal::kMaxExperts, 0) > 0;
     const internal::FamilyRules* const family = internal::GgufFamily(families, name, has_experts);

@@ -13,6 +13,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include "skald/base/json/json_fields.h"
 #include "skald/base/json/json_tree.h"
@@ -25,6 +27,7 @@
 #include "skald/configs/readers/config_json_granite.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/config_json_transformer.h"
+#include "skald/configs/readers/family_readers.h"
 #include "skald/configs/readers/python_json.h"
 
 namespace skald {
@@ -44,8 +47,12 @@ inline void RefuseQuantised(const JsonFields& fields) {
   }
 }
 
+// A model as its family's reader describes it: families whose layers are of the lineages that the short form of a
+// Config knows by their facts, others whole.
+using TextModel = std::variant<ShortForm, DescribedModel>;
+
 // Reads a model whose family `fields` names.
-inline ShortForm ReadTextModel(const JsonFields& fields) {
+inline TextModel ReadTextModel(const JsonFields& fields) {
   const std::string model_type = fields.String("model_type");
   std::string supported;
   const auto is = [&](std::string_view type) {
@@ -59,6 +66,9 @@ inline ShortForm ReadTextModel(const JsonFields& fields) {
     if (is(family.model_type)) return family.read(fields);
   }
   if (is(Granite4Family::kModelType)) return ReadGranite4(fields);
+  for (const FamilyReader& family : kFamilyReaders) {
+    if (is(family.model_type)) return family.read_json(fields);
+  }
   fields.Unsupported("model_type", model_type, supported);
   return {};
 }
@@ -70,7 +80,7 @@ inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
 
 namespace internal {
 
-inline Result<ShortForm> ReadConfigJson(std::string_view text) {
+inline Result<TextModel> ReadConfigJson(std::string_view text) {
   if (text.size() > kMaxConfigJson) {
     return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) + " bytes, expected at most " +
                                             std::to_string(kMaxConfigJson));
@@ -93,7 +103,7 @@ inline Result<ShortForm> ReadConfigJson(std::string_view text) {
   }
   RefuseQuantised(whole);
   if (fields) RefuseQuantised(*fields);
-  ShortForm model;
+  TextModel model;
   if (!error) model = ReadTextModel(*fields);
   if (error) return Fail(error->code, "config.json: " + error->message);
   return model;
@@ -108,9 +118,11 @@ inline Result<ShortForm> ReadConfigJson(std::string_view text) {
 inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
   return NoThrow("config.json", [&]() -> Result<DescribedModel> {
     const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
-    const Result<ShortForm> read = internal::ReadConfigJson(text);
+    Result<internal::TextModel> read = internal::ReadConfigJson(text);
     if (!read) return Failure(read.error());
-    return DescribedModel{read->model_type, Expand(*read)};
+    const auto* const form = std::get_if<ShortForm>(&*read);
+    if (form != nullptr) return DescribedModel{form->model_type, Expand(*form)};
+    return std::get<DescribedModel>(std::move(*read));
   });
 }
 

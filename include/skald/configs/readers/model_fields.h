@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fields that files of more than one kind of model have.
+// Fields that files of more than one kind of model have, and what else their readers are told.
 
 #ifndef SKALD_CONFIGS_READERS_MODEL_FIELDS_H_
 #define SKALD_CONFIGS_READERS_MODEL_FIELDS_H_
 
 #include <cstddef>
+#include <vector>
 
 #include "skald/base/json/json_fields.h"
 
-namespace skald::internal {
+namespace skald {
+
+// What the tensors of a GGUF file say, and its metadata do not.
+struct GgufTensorFacts {
+  int vocab_size = 0;                                              // rows of the embedding
+  bool has_head = false;                                           // an output head of its own
+  std::vector<float> rope_divisors{};                              // of each RoPE frequency; empty: none
+  std::vector<float> long_rope_divisors{}, short_rope_divisors{};  // two such lists, to be chosen from
+};
+
+namespace internal {
 
 inline constexpr int kMaxLayers = 1 << 12;  // beyond every model there is
 
@@ -23,6 +34,7 @@ inline float ReadSoftcap(const JsonFields& fields, const char* name, float stand
   return static_cast<float>(fields.Positive(name, fields.Contains(name) ? 0.0f : standard));
 }
 
-}  // namespace skald::internal
+}  // namespace internal
+}  // namespace skald
 
 #endif  // SKALD_CONFIGS_READERS_MODEL_FIELDS_H_

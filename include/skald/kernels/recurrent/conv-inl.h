@@ -42,7 +42,7 @@ HWY_INLINE ConvRow TapsOf(const ConvArgs& args, const RecurrentRun& run, size_t 
 // Returns the sums of `count` channels at most.
 HWY_INLINE FloatVec ConvSums(const ConvArgs& args, const ConvRow& row, size_t channel, size_t count) {
   const float* weights = args.weights + channel;
-  FloatVec sums = LoadUpTo(args.bias + channel, count);
+  FloatVec sums = args.bias != nullptr ? LoadUpTo(args.bias + channel, count) : hn::Zero(FloatTag());
   for (size_t k = 0; k < row.old_taps; ++k) {
     const FloatVec old = row.old ? LoadUpTo(row.old + k * args.channels + channel, count) : hn::Zero(FloatTag());
     sums = hn::MulAdd(LoadUpTo(weights + k * args.channels, count), old, sums);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addition of one vector to another, and the soft cap on logits.
+// Addition of one vector to another, products of rows, and the soft cap on logits.
 
 #if defined(SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE
@@ -29,6 +29,18 @@ inline void AddInto(const AddArgs& args) {
     hn::StoreU(sum, tag, args.accumulator + i);
   }
   for (; i < args.end; ++i) args.accumulator[i] += args.addend[i];
+}
+
+inline void MultiplyBy(const MultiplyArgs& args) {
+  const size_t step = hn::Lanes(FloatTag());
+  for (size_t row = args.row_begin; row < args.row_end; ++row) {
+    float* const values = args.values + row * args.value_stride;
+    const float* const factors = args.factors + row * args.factor_stride;
+    for (size_t i = 0; i < args.cols; i += step) {
+      const FloatVec product = hn::Mul(LoadUpTo(values + i, args.cols - i), LoadUpTo(factors + i, args.cols - i));
+      StoreUpTo(product, values + i, args.cols - i);
+    }
+  }
 }
 
 inline void Softcap(const SoftcapArgs& args) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The causal depthwise convolution in front of a recurrence, a part of the recurrent layers. Its last inputs are state:
+// The causal depthwise convolution, a part of the recurrent layers. Its last inputs are state:
 // [taps - 1, channels] floats, oldest first.
 
 #ifndef SKALD_LAYERS_KINDS_CAUSAL_CONV_H_
@@ -22,10 +22,11 @@ namespace skald {
 struct CausalConv {
   size_t channels, taps;  // the last tap is the token itself
   bool silu;              // applied to the outputs
+  bool has_bias = true;
 
   struct Weights {
     std::vector<float> taps;  // [taps, channels]
-    std::vector<float> bias;  // [channels]
+    std::vector<float> bias;  // [channels], or empty
   };
 
   static constexpr const char* WhyImpossible(int conv_width) {
@@ -39,7 +40,7 @@ struct CausalConv {
     list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
                   {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
                   [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
-    list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
+    if (has_bias) list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
   }
 
   // output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
@@ -47,7 +48,7 @@ struct CausalConv {
     run.ops.Conv({.input = input.data,
                   .input_stride = input.stride,
                   .weights = weights.taps.data(),
-                  .bias = weights.bias.data(),
+                  .bias = has_bias ? weights.bias.data() : nullptr,
                   .output = output,
                   .channels = channels,
                   .taps = taps,

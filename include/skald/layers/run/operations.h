@@ -189,6 +189,19 @@ class Operations {
     });
   }
 
+  // values *= factors, [rows, cols] each.
+  void Multiply(Rows values, Rows factors, size_t rows, size_t cols) {
+    ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
+      Kernels<>::Multiply({.values = values.data,
+                           .value_stride = values.stride,
+                           .factors = factors.data,
+                           .factor_stride = factors.stride,
+                           .cols = cols,
+                           .row_begin = begin,
+                           .row_end = end});
+    });
+  }
+
   // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
   void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output) {
     ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {

@@ -70,12 +70,23 @@ inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "tempor
                                                     {"feed_forward_norm.", "channel_pre_norm."},
                                                     {"self_attn.", "temporal_block."},
                                                     {"mlp.", "mlp_block."}};
+inline constexpr Renaming kLfm2Names[] = {{"input_layernorm.", "operator_norm."},
+                                          {"feed_forward_norm.", "ffn_norm."},
+                                          {"self_attn.o_proj.", "self_attn.out_proj."},
+                                          {"self_attn.q_norm.", "self_attn.q_layernorm."},
+                                          {"self_attn.k_norm.", "self_attn.k_layernorm."},
+                                          {"mlp.gate_proj.", "feed_forward.w1."},
+                                          {"mlp.up_proj.", "feed_forward.w3."},
+                                          {"mlp.down_proj.", "feed_forward.w2."}};
 inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."}};
 inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"feed_forward_norm.", "ffn_norm."},
                                           {"post_attention_layernorm.", "post_attention_norm."},
                                           {"pre_feedforward_layernorm.", "ffn_norm."},
                                           {"post_feedforward_layernorm.", "post_ffw_norm."},
+                                          {"conv.conv.", "shortconv.conv."},
+                                          {"conv.in_proj.", "shortconv.in_proj."},
+                                          {"conv.out_proj.", "shortconv.out_proj."},
                                           {"self_attn.q_proj.", "attn_q."},
                                           {"self_attn.k_proj.", "attn_k."},
                                           {"self_attn.v_proj.", "attn_v."},
@@ -152,6 +163,8 @@ inline constexpr std::array kTensorNames = {
     TensorNames{.body = "model.language_model.", .head = "lm_head."},
     // RecurrentGemma.
     TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "final_norm.", .renamings = kRecurrentGemmaNames},
+    // LFM2.
+    TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "embedding_norm.", .renamings = kLfm2Names},
     // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
@@ -163,11 +176,19 @@ inline constexpr std::array kTensorNames = {
                 .embedding = "embedding.weight",
                 .final_norm = "norm_f.",
                 .renamings = kMambaNames},
-    // GGUF (https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py): one language model and nothing else.
+    // GGUF (https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py): one language model and nothing else,
     TensorNames{.body = "",
                 .head = "output.",
                 .embedding = "token_embd.weight",
                 .final_norm = "output_norm.",
+                .layers = "blk.",
+                .renamings = kGgufNames,
+                .norms_with_offset = true},
+    // the same of LFM2, whose final norm is called after the embedding.
+    TensorNames{.body = "",
+                .head = "output.",
+                .embedding = "token_embd.weight",
+                .final_norm = "token_embd_norm.",
                 .layers = "blk.",
                 .renamings = kGgufNames,
                 .norms_with_offset = true},

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The families that have readers of their own, which describe a model whole. Those whose layers the short form of a
+// Config knows are read into that (config_json_transformer.h, config_json_recurrent.h, config_gguf.h).
+
+#ifndef SKALD_CONFIGS_READERS_FAMILY_READERS_H_
+#define SKALD_CONFIGS_READERS_FAMILY_READERS_H_
+
+#include <string_view>
+
+#include "skald/base/json/json_fields.h"
+#include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/lfm2.h"
+#include "skald/configs/readers/model_fields.h"
+
+namespace skald::internal {
+
+struct FamilyReader {
+  std::string_view model_type;  // in config.json, and the architecture in GGUF files
+  DescribedModel (*read_json)(const JsonFields&);
+  DescribedModel (*read_gguf)(const JsonFields&, const GgufTensorFacts&);
+};
+
+inline constexpr FamilyReader kFamilyReaders[] = {{Lfm2Family::kModelType, ReadLfm2, ReadLfm2Gguf}};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_CONFIGS_READERS_FAMILY_READERS_H_

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The gated short convolution of LFM2 (Liquid AI 2025, arXiv:2511.23404): of three projections of a row, two gate what
+// goes into a causal convolution over a few tokens and what comes out.
+
+#ifndef SKALD_LAYERS_KINDS_SHORT_CONV_H_
+#define SKALD_LAYERS_KINDS_SHORT_CONV_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "skald/cache/form/layout.h"
+#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct ShortConv {
+  static constexpr std::string_view kName = "short convolution";
+
+  int width = 0;       // channels
+  int conv_width = 0;  // taps, the token itself included
+  bool bias = false;   // of both projections and the convolution
+
+  friend constexpr bool operator==(const ShortConv&, const ShortConv&) = default;
+
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("width", self.width);
+    visit("conv_width", self.conv_width);
+    visit("bias", self.bias);
+  }
+
+  constexpr const char* WhyImpossible() const {
+    if (width <= 0) return "A short convolution must have a positive width.";
+    return CausalConv::WhyImpossible(conv_width);
+  }
+
+  constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(conv().state_floats())}; }
+
+  struct Weights {
+    Matrix input;                   // [3 * width, model_dim]: the gate in front, the gate behind, the values
+    std::vector<float> input_bias;  // [3 * width], or empty
+    CausalConv::Weights conv;
+    Matrix output;                   // [model_dim, width]
+    std::vector<float> output_bias;  // [model_dim], or empty
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const size_t w = channels();
+    list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}});
+    if (bias) list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
+    conv().ListParameters(weights.conv, "conv.conv", list);
+    list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}});
+    if (bias) list.AddVector(weights.output_bias, {{"conv.out_proj.bias", model_dim}});
+  }
+
+  // The projections; the convolution's outputs.
+  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+    return {rows * 3 * channels(), rows * channels()};
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t w = channels(), rows = run.state.rows();
+    const Rows before = {run.scratch[0], 3 * w}, behind = {before.data + w, 3 * w}, values = {behind.data + w, 3 * w};
+    const Rows mixed = {run.scratch[1], w};
+    run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, before);
+    run.ops.Multiply(values, before, rows, w);
+    conv().Run(weights.conv, run, values, run.state.offset, mixed.data);
+    run.ops.Multiply(mixed, behind, rows, w);
+    run.ops.MatMul(weights.output, mixed, rows, weights.output_bias, run.output);
+  }
+
+ private:
+  constexpr size_t channels() const { return static_cast<size_t>(width); }
+  constexpr CausalConv conv() const {
+    return {channels(), static_cast<size_t>(conv_width), /*silu=*/false, /*has_bias=*/bias};
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_SHORT_CONV_H_
