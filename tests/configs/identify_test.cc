@@ -91,12 +91,13 @@ TEST_CASE("stories260K is identified") {
   CHECK(Identified(ReadFile(GoldenPath("stories260K/config.json"))) == "stories260k");
 }
 
-// Every Config of the list as a config.json with nothing left out.
+// Every Config of the list that has a short form, as a config.json with nothing left out.
 std::vector<std::pair<std::string, json>> WrittenConfigs() {
   std::vector<std::pair<std::string, json>> written;
   for (size_t i = 0; i < AllConfigs::kSize; ++i) {
-    written.push_back(VisitConfig(
-        AllConfigs{}, i, []<ModelConfig C>() { return std::pair(std::string(C::kName), ToJson(ShortFormOf<C>())); }));
+    VisitConfig(AllConfigs{}, i, [&]<ModelConfig C>() {
+      if constexpr (!requires { C::Spec(); }) written.emplace_back(C::kName, ToJson(ShortFormOf<C>()));
+    });
   }
   return written;
 }

@@ -72,7 +72,7 @@ Vector ReferenceLogits(const ModelWeights& weights, int32_t token, Reference lay
   Vector hidden = UnpackRows(weights.embedding, static_cast<size_t>(token), static_cast<size_t>(token) + 1);
   for (size_t b = 0; b < weights.blocks.size(); ++b) {
     const BlockWeights& block = weights.blocks[b];
-    const Vector output = layer(block.Of<L>(), Normalized(weights.spec.blocks[b].norm, block.norm, hidden));
+    const Vector output = layer(block.Of<L>(), Normalized(*weights.spec.blocks[b].norm, block.norm, hidden));
     for (size_t i = 0; i < hidden.size(); ++i) hidden[i] += output[i];
   }
   return Product(weights.embedding, {}, Normalized(weights.spec.final_norm, weights.final_norm, hidden));

@@ -12,6 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "hwy/targets.h"
+#include "skald/cache/create.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/saved_hashes.h"
 #include "tests/support/small_models.h"
