@@ -17,6 +17,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
+#include "skald/weights/packing/pack_groups.h"
 #include "tests/support/kernel_data.h"
 
 namespace skald {
@@ -26,6 +27,8 @@ namespace {
 constexpr size_t kWeightBytes = size_t{512} << 20;
 
 // Random weights below 1, which any packed matrix may lie in.
+using internal::StoreScale;
+
 template <class T>
 AlignedBuffer<T> RandomWeights(size_t size) {
   AlignedBuffer<T> weights(size);
@@ -36,20 +39,19 @@ AlignedBuffer<T> RandomWeights(size_t size) {
   } else {
     for (T& pack : std::span<T>(weights)) {
       for (std::byte& byte : std::as_writable_bytes(std::span(&pack, 1))) byte = static_cast<std::byte>(generator());
-      if constexpr (std::is_same_v<T, Q8A>) {
-        for (auto& scales : pack.scales) std::ranges::fill(scales, 0.005f);
-        for (auto& offsets : pack.offsets) std::ranges::fill(offsets, 0.25f);
-      } else if constexpr (NestedScales<T>) {
-        const auto fill = [](auto& scales, float value) {
-          if constexpr (std::is_same_v<T, Q6A>)
-            std::ranges::fill(scales, value);
-          else
-            std::ranges::fill(scales, ToHalf(value));
-        };
-        fill(pack.scale, 0.0002f);
-        if constexpr (T::kHasMinima) fill(pack.minimum, 0.001f);
+      if constexpr (NestedScales<T>) {
+        for (size_t lane = 0; lane < kLanes; ++lane) StoreScale(0.0002f, pack.scale[lane]);
+        if constexpr (HasOffsets<T>) {
+          for (size_t lane = 0; lane < kLanes; ++lane) StoreScale(0.001f, pack.minimum[lane]);
+        }
       } else {
-        for (auto& scales : pack.scales) std::ranges::fill(scales, ToHalf(0.005f));
+        const auto fill = [](auto& groups, float value) {
+          for (auto& group : groups) {
+            for (auto& scale : group) StoreScale(value, scale);
+          }
+        };
+        fill(pack.scales, 0.0078125f);
+        if constexpr (HasOffsets<T>) fill(pack.offsets, 0.25f);
       }
     }
   }
