@@ -11,6 +11,7 @@
 #include "skald/base/files/small_file.h"
 #include "skald/configs/readers/config_json.h"
 #include "tests/support/check_error.h"
+#include "tests/support/golden_lfm2.h"
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
@@ -23,14 +24,6 @@ json Golden(const std::string& file) {
   REQUIRE(text);
   return json::parse(*text);
 }
-
-const Lfm2Sizes kGolden = {.model_dim = 60,
-                           .vocab_size = 264,
-                           .layers = 5,
-                           .heads = 6,
-                           .kv_heads = 2,
-                           .feed_forward_dim = 72,
-                           .attention_layers = {2, 4}};
 
 // Returns `config` with the fields of `changes` set or, where null, removed.
 json With(json config, const json& changes) {
@@ -46,19 +39,19 @@ void CheckIs(const json& config, const Lfm2Sizes& sizes) {
 }
 
 TEST_CASE("config.json of LFM2 is read as versions 4 and 5 of transformers write it") {
-  CheckIs(Golden("config.json"), kGolden);
-  CheckIs(Golden("config.transformers-v5.json"), kGolden);
+  CheckIs(Golden("config.json"), kGoldenLfm2);
+  CheckIs(Golden("config.transformers-v5.json"), kGoldenLfm2);
 }
 
 TEST_CASE("what a config.json of LFM2 says counts") {
   const json config = Golden("config.json");
-  Lfm2Sizes sizes = kGolden;
+  Lfm2Sizes sizes = kGoldenLfm2;
   sizes.conv_width = 4, sizes.conv_bias = true, sizes.norm_epsilon = 1e-6f, sizes.tied_embeddings = false;
   CheckIs(With(config, {{"conv_L_cache", 4}, {"conv_bias", true}, {"norm_eps", 1e-6}, {"tie_embedding", false}}),
           sizes);
-  sizes = kGolden, sizes.rope.base = 5000.0;
+  sizes = kGoldenLfm2, sizes.rope.base = 5000.0;
   CheckIs(With(config, {{"rope_theta", nullptr}, {"theta", 5000.0}}), sizes);
-  sizes = kGolden, sizes.attention_layers = {0};
+  sizes = kGoldenLfm2, sizes.attention_layers = {0};
   const json types = {"full_attention", "conv", "conv", "conv", "conv"};
   CheckIs(With(config, {{"layer_types", types}}), sizes);
   sizes.attention_layers = {0, 1, 2, 3, 4};
@@ -68,7 +61,7 @@ TEST_CASE("what a config.json of LFM2 says counts") {
 TEST_CASE("the width of LFM2's feed-forward layers") {
   const json config = Golden("config.json");
   const auto check = [&](const json& changes, int width) {
-    Lfm2Sizes sizes = kGolden;
+    Lfm2Sizes sizes = kGoldenLfm2;
     sizes.feed_forward_dim = width;
     CheckIs(With(config, changes), sizes);
   };

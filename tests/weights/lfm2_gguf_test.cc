@@ -13,6 +13,7 @@
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"
+#include "tests/support/golden_lfm2.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/test_data.h"
 #include "tests/weights/raw_file.h"
@@ -20,14 +21,6 @@
 
 namespace skald::testing {
 namespace {
-
-const Lfm2Sizes kGolden = {.model_dim = 60,
-                           .vocab_size = 264,
-                           .layers = 5,
-                           .heads = 6,
-                           .kv_heads = 2,
-                           .feed_forward_dim = 72,
-                           .attention_layers = {2, 4}};
 
 // What the converter calls a tensor of the checkpoint.
 std::string Converted(std::string name) {
@@ -86,7 +79,7 @@ TEST_CASE("LFM2 arrives from GGUF as from safetensors") {
   REQUIRE_MESSAGE(models.has_value(), models.error().message);
   REQUIRE(models->size() == 1);
   CHECK(models->front().model_type == "lfm2");
-  const ModelSpec spec = Lfm2Spec(kGolden);
+  const ModelSpec spec = Lfm2Spec(kGoldenLfm2);
   CHECK(models->front().spec == spec);
   const auto expected = LoadWeights(GoldenPath("lfm2/model.safetensors"), spec, "lfm2", {.dtype = DType::kF32});
   const auto weights = LoadWeights(path, spec, "lfm2", {.dtype = DType::kF32});

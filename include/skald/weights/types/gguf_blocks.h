@@ -31,17 +31,6 @@ inline void DecodeQ8_0(const std::byte* block, CodeGroup* groups) {
   }
 }
 
-// Q4_0: a scale (binary16), 32 weights of 4 bits, which count from -8. Low halves of the bytes come first.
-inline void DecodeQ4_0(const std::byte* block, CodeGroup* groups) {
-  for (size_t g = 0; g < 2; ++g) {
-    groups[g].scale = HalfAt(block);
-    groups[g].offset = 0.0f;
-    for (size_t i = 0; i < kCodeGroup; ++i) {
-      groups[g].codes[i] = static_cast<int8_t>((ByteAt(block + 2, i) >> (4 * g) & 15) - 8);
-    }
-  }
-}
-
 // Fills in 32 codes of 4 bits in 16 bytes, low halves first, with their fifth bits in `fifth`, the lowest for the
 // first.
 inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, CodeGroup* groups) {
@@ -49,6 +38,12 @@ inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, Co
     const unsigned code = (ByteAt(nibbles, i % 16) >> (i / 16 * 4) & 15) | (fifth >> i & 1) << 4;
     groups[i / kCodeGroup].codes[i % kCodeGroup] = static_cast<int8_t>(static_cast<int>(code) - zero);
   }
+}
+
+// Q4_0: a scale (binary16), 32 weights of 4 bits, which count from -8.
+inline void DecodeQ4_0(const std::byte* block, CodeGroup* groups) {
+  for (size_t g = 0; g < 2; ++g) groups[g].scale = HalfAt(block), groups[g].offset = 0.0f;
+  DecodeNibbles(block + 2, 0, 8, groups);
 }
 
 // The rest of the first types begins with a scale (binary16); those whose names end in 1 have an offset behind it.
