@@ -19,7 +19,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace conversation_test {
 
 // The tokens of a cache, where it can go back to, and the blocks that it holds.
 std::string Describe(const KVCache& cache) {
@@ -139,5 +139,5 @@ SKALD_LAW("a conversation survives every allocation that fails", small) {
   FailEachInConversation(small, "Shift", [](Conversation& scene) { return scene.cache.Shift(48, 50, 47); });
 }
 
-}  // namespace
+}  // namespace conversation_test
 }  // namespace skald::testing

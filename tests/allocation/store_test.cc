@@ -24,7 +24,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace skald::testing {
-namespace {
+namespace store_test {
 
 const Identity kIdentity = {.salt = "a tenant with a name that is longer than a short string"};
 const SnapshotNotes kNotes = {.user = std::vector<std::byte>(100, std::byte{7})};
@@ -321,5 +321,5 @@ TEST_CASE("an edited prompt is put together, or there is an error, whichever all
       [](Scene& scene, const auto&) { return scene.GoOn(scene.cache); });
 }
 
-}  // namespace
+}  // namespace store_test
 }  // namespace skald::testing

@@ -22,7 +22,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald::testing {
-namespace {
+namespace text_test {
 
 using internal::NewPiece;
 using internal::PieceType;
@@ -181,5 +181,5 @@ TEST_CASE("a token is drawn, or there is an error, whichever allocation fails") 
   CHECK_FALSE(Sample(logits, settings, state, 7));
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace skald::testing

@@ -28,7 +28,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace weights_test {
 
 struct Nothing {};
 
@@ -152,5 +152,5 @@ TEST_CASE("a digest of weights is computed and kept, or there is an error, which
       "DigestOfWeights", files, [](ModelFiles& model) { return DigestOfWeights(model.safetensors); }, digest);
 }
 
-}  // namespace
+}  // namespace weights_test
 }  // namespace skald::testing

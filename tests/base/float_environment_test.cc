@@ -9,7 +9,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace float_environment_test {
 
 // volatile keeps the compiler from computing in advance.
 float Halve(float value) {
@@ -63,5 +63,5 @@ TEST_CASE("flags that computing raises are not seen afterwards") {
 }
 #endif
 
-}  // namespace
+}  // namespace float_environment_test
 }  // namespace skald

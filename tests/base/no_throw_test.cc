@@ -9,7 +9,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace no_throw_test {
 
 TEST_CASE("memory that the system does not have is an error that says for what") {
   const auto large = NoThrow("the moon", []() -> Result<int> { throw std::bad_alloc(); });
@@ -37,5 +37,5 @@ TEST_CASE("what does not fail passes through") {
   CHECK(*NoThrow("seven", []() -> Result<int> { return 7; }) == 7);
 }
 
-}  // namespace
+}  // namespace no_throw_test
 }  // namespace skald

@@ -10,7 +10,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace numeric_test {
 
 TEST_CASE("rounding to bfloat16 goes to the nearest value, ties to even") {
   for (uint32_t high = 0; high < 0x7F80u; ++high) {  // every finite positive bfloat16
@@ -34,5 +34,5 @@ TEST_CASE("infinities and NaN stay what they are") {
   }
 }
 
-}  // namespace
+}  // namespace numeric_test
 }  // namespace skald

@@ -8,7 +8,7 @@
 #include "skald/base/numbers/numeric.h"
 
 namespace skald {
-namespace {
+namespace packed_layout_test {
 
 template <class T>
 void CheckLayout(size_t n, size_t k) {
@@ -35,5 +35,5 @@ TEST_CASE("sixteen outputs lie side by side, pairs of bfloat16 terms together") 
   CHECK(PackedIndex<float>(3, 1, 32) == 19);
 }
 
-}  // namespace
+}  // namespace packed_layout_test
 }  // namespace skald

@@ -11,7 +11,7 @@
 #include "skald/base/threads/executor.h"
 
 namespace skald::testing {
-namespace {
+namespace parallel_test {
 
 // Says that it has some workers, and does everything itself.
 struct OneThread {
@@ -46,5 +46,5 @@ TEST_CASE("pieces of a matmul cover every row and panel once and begin where ker
   }
 }
 
-}  // namespace
+}  // namespace parallel_test
 }  // namespace skald::testing

@@ -9,7 +9,7 @@
 #include "skald/sampling/random.h"
 
 namespace skald {
-namespace {
+namespace portable_exp_test {
 
 static_assert(PortableExp(0.0) == 1.0);
 static_assert(PortableExp(-701.0) == 0.0);
@@ -54,5 +54,5 @@ TEST_CASE("the portable exponential has the same bits on every compiler and mach
   CHECK(sum == 0x1.5044415aca445p+3);
 }
 
-}  // namespace
+}  // namespace portable_exp_test
 }  // namespace skald

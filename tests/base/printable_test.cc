@@ -7,7 +7,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace printable_test {
 
 TEST_CASE("what can be shown stays as it is") {
   CHECK(Printable("").empty());
@@ -24,5 +24,5 @@ TEST_CASE("control characters and bytes that form no character become question m
   CHECK(Printable("\xED\xA0\x80") == "???");  // half of a surrogate pair
 }
 
-}  // namespace
+}  // namespace printable_test
 }  // namespace skald

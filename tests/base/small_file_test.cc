@@ -13,7 +13,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace skald {
-namespace {
+namespace small_file_test {
 
 TEST_CASE("a file is read whole, up to the limit") {
   const testing::TemporaryFolder folder;
@@ -59,5 +59,5 @@ TEST_CASE("a file is told by its first bytes, and what is no file is not waited 
   for (const char* name : {"short", "pipe", "absent", "."}) CHECK_FALSE(FileBeginsWith(folder.path() / name, "magic"));
 }
 
-}  // namespace
+}  // namespace small_file_test
 }  // namespace skald

@@ -14,7 +14,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace skald::testing {
-namespace {
+namespace system_call_test {
 
 using internal::Descriptor;
 using internal::IsTrustedFile;
@@ -60,5 +60,5 @@ TEST_CASE("the error of a system call names the thing and the reason") {
   CheckError(Result<void>(internal::SystemFailure("x", EACCES)), ErrorCode::kFailedPrecondition, "x: Permission");
 }
 
-}  // namespace
+}  // namespace system_call_test
 }  // namespace skald::testing

@@ -10,7 +10,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace thread_pool_test {
 
 static_assert(Executor<ThreadPool>);
 
@@ -61,5 +61,5 @@ TEST_CASE("pools do not disturb each other") {
   CHECK(total.load() == 3 * 200 * 5);
 }
 
-}  // namespace
+}  // namespace thread_pool_test
 }  // namespace skald

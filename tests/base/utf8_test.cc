@@ -7,7 +7,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace utf8_test {
 
 // UTF-8 by the table of RFC 3629, for any number below 2^21.
 std::string Utf8(uint32_t code_point) {
@@ -63,5 +63,5 @@ TEST_CASE("overlong forms are invalid") {
   }
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace skald

@@ -8,7 +8,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace xxh64_test {
 
 uint64_t HashOf(std::string_view text) { return Xxh64(std::as_bytes(std::span(text))); }
 
@@ -26,5 +26,5 @@ TEST_CASE("XXH64 of every length up to several stripes, each with another seed")
   CHECK(all == 0xD051EEB191168D7Bu);
 }
 
-}  // namespace
+}  // namespace xxh64_test
 }  // namespace skald

@@ -12,7 +12,7 @@
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace {
+namespace block_pool_test {
 
 TEST_CASE("used and available bytes always sum to the limit") {
   auto pool = *CreateBlockPool(ToyLayout(8), {.cache_bytes = 100000, .block_tokens = 32});
@@ -157,5 +157,5 @@ TEST_CASE("a block larger than the pool costs no one anything") {
   CHECK(asked == 0);
 }
 
-}  // namespace
+}  // namespace block_pool_test
 }  // namespace skald::testing

@@ -5,7 +5,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace block_table_test {
 
 TEST_CASE("slices and concatenation of an order are those of the list it stands for") {
   const Segments order = {{0, 5}, {20, 3}, {8, 4}};
@@ -28,5 +28,5 @@ TEST_CASE("what is retained begins after the last token whose state is gone") {
   CHECK(FirstRetained(table, 64) == 40);
 }
 
-}  // namespace
+}  // namespace block_table_test
 }  // namespace skald

@@ -11,7 +11,7 @@
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace {
+namespace kv_cache_test {
 
 std::vector<int32_t> Counting(int32_t first, size_t count) {
   std::vector<int32_t> tokens(count);
@@ -223,5 +223,5 @@ TEST_CASE("a cache that was moved from refuses everything and crashes nowhere") 
   CHECK(HoldsItsTokens(cache));
 }
 
-}  // namespace
+}  // namespace kv_cache_test
 }  // namespace skald::testing

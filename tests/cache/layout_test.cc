@@ -7,7 +7,7 @@
 #include "tests/support/golden_configs.h"
 
 namespace skald::testing {
-namespace {
+namespace layout_test {
 
 TEST_CASE("layers with the same kind of state form one group") {
   const CacheLayout layout = LayoutOf<GoldenGemma3>();
@@ -63,5 +63,5 @@ TEST_CASE("a block holds its layers' keys and values one after the other") {
   CHECK(block.ValueOffset(2) + block.value_bytes == block.block_bytes());
 }
 
-}  // namespace
+}  // namespace layout_test
 }  // namespace skald::testing

@@ -13,7 +13,7 @@
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace {
+namespace no_memory_test {
 
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3};
 
@@ -154,5 +154,5 @@ TEST_CASE("giving back and committing take no memory") {
   CHECK(failed == 0);
 }
 
-}  // namespace
+}  // namespace no_memory_test
 }  // namespace skald::testing

@@ -18,7 +18,7 @@
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace plan_bytes_test {
 
 constexpr RuntimeConfig kRuntime = {
     .max_tokens = 500, .cache_bytes = 1 << 20, .block_tokens = 32, .checkpoint_every = 40, .rewind_tokens = 2};
@@ -155,5 +155,5 @@ TEST_CASE("damaged bytes are an error or pass every check") {
   }
 }
 
-}  // namespace
+}  // namespace plan_bytes_test
 }  // namespace skald::testing

@@ -11,7 +11,7 @@
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace {
+namespace recurrent_cache_test {
 
 constexpr uint32_t kRecurrentGroup = 2;
 
@@ -139,5 +139,5 @@ TEST_CASE("an abandoned step leaves the state that was there") {
   CHECK(HoldsItsTokens(cache));
 }
 
-}  // namespace
+}  // namespace recurrent_cache_test
 }  // namespace skald::testing

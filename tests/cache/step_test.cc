@@ -12,7 +12,7 @@
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace {
+namespace step_test {
 
 const std::vector<int32_t> kTokens = {1, 2, 3};
 
@@ -171,5 +171,5 @@ TEST_CASE("a step that fails for one cache that was moved from names it") {
   CHECK(step.error().message.find("sequence 1 of the batch: its cache was moved from") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace step_test
 }  // namespace skald::testing

@@ -17,7 +17,7 @@
 #include "tests/support/golden_configs.h"
 
 namespace skald::testing {
-namespace {
+namespace config_gguf_test {
 
 using nlohmann::json;
 
@@ -211,5 +211,5 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("llama.embedding_length", 4097).find("no Config fits; the nearest, ") == 0);
 }
 
-}  // namespace
+}  // namespace config_gguf_test
 }  // namespace skald::testing

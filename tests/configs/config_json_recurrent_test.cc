@@ -14,7 +14,7 @@
 #include "tests/support/golden_configs.h"
 
 namespace skald {
-namespace {
+namespace config_json_recurrent_test {
 
 using testing::Differences;
 
@@ -224,5 +224,5 @@ TEST_CASE("Granite 4 may leave out what its class assumes, and what it cannot be
   CheckRefused(With(granite, {{"num_local_experts", nullptr}}), ErrorCode::kNotFound, "num_local_experts is missing");
 }
 
-}  // namespace
+}  // namespace config_json_recurrent_test
 }  // namespace skald

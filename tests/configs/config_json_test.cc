@@ -14,7 +14,7 @@
 #include "tests/configs/published_json.h"
 
 namespace skald {
-namespace {
+namespace config_json_test {
 
 using nlohmann::json;
 using testing::Differences;
@@ -508,5 +508,5 @@ TEST_CASE("damaged bytes give an answer or a sentence") {
   CHECK(refused > 1000);
 }
 
-}  // namespace
+}  // namespace config_json_test
 }  // namespace skald

@@ -9,7 +9,7 @@
 #include "skald/configs/published.h"
 
 namespace skald {
-namespace {
+namespace config_list_test {
 
 using Three = ConfigList<Gemma_2B, Llama2_7B, Qwen3_4B>;
 
@@ -46,5 +46,5 @@ TEST_CASE("published Configs have names of their own") {
   }
 }
 
-}  // namespace
+}  // namespace config_list_test
 }  // namespace skald

@@ -15,7 +15,7 @@
 #include "tests/support/check_error.h"
 
 namespace skald::testing {
-namespace {
+namespace config_text_test {
 
 // A layer of a user's own.
 struct OwnLayer {
@@ -96,5 +96,5 @@ TEST_CASE("a layer of a user's own is told by its type and members, if the list 
   CheckError(ConfigText({"", OwnModel()}, "x"), ErrorCode::kUnsupported, "cannot name the type of 'own'");
 }
 
-}  // namespace
+}  // namespace config_text_test
 }  // namespace skald::testing

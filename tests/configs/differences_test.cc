@@ -11,7 +11,7 @@
 #include "tests/support/golden_configs.h"
 
 namespace skald {
-namespace {
+namespace differences_test {
 
 using testing::Differences;
 using Texts = std::vector<std::string>;
@@ -122,5 +122,5 @@ TEST_CASE("no two published Configs describe the same architecture") {
   }
 }
 
-}  // namespace
+}  // namespace differences_test
 }  // namespace skald

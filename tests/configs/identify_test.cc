@@ -18,7 +18,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald {
-namespace {
+namespace identify_test {
 
 using nlohmann::json;
 using testing::ToJson;
@@ -305,5 +305,5 @@ TEST_CASE("a user's own Config is identified like ours") {
       "rope_theta": 100000.0, "sliding_window": 64, "sliding_window_pattern": 2})") == "own");
 }
 
-}  // namespace
+}  // namespace identify_test
 }  // namespace skald

@@ -7,7 +7,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace layer_test {
 
 constexpr size_t kHeadDim = 64;
 
@@ -61,5 +61,5 @@ TEST_CASE("Llama 3 scaling keeps high frequencies, divides low ones, and joins t
   CHECK(between > 0);
 }
 
-}  // namespace
+}  // namespace layer_test
 }  // namespace skald

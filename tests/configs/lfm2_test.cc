@@ -15,7 +15,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
-namespace {
+namespace lfm2_test {
 
 using nlohmann::json;
 
@@ -90,5 +90,5 @@ TEST_CASE("a config.json of LFM2 that cannot be is refused with a sentence") {
         "block_ffn_dim_multiplier must be at most 64, but is 65.0");
 }
 
-}  // namespace
+}  // namespace lfm2_test
 }  // namespace skald::testing

@@ -10,7 +10,7 @@
 #include "skald/configs/published.h"
 
 namespace skald {
-namespace {
+namespace model_config_test {
 
 // All that a Config must say, with no family behind it.
 struct Plain {
@@ -130,5 +130,5 @@ constexpr bool CheckAll(ConfigList<Configs...>) {
 
 TEST_CASE("every published Config passes the checks") { static_assert(CheckAll(PublishedConfigs{})); }
 
-}  // namespace
+}  // namespace model_config_test
 }  // namespace skald

@@ -17,7 +17,7 @@
 #include "tests/support/golden_configs.h"
 
 namespace skald {
-namespace {
+namespace model_fingerprint_test {
 
 constexpr RopeSpec Llama3(double base, double factor, double low = 1.0, double high = 4.0, double context = 8192.0) {
   return {base, RopeScaling::kLlama3, factor, low, high, context};
@@ -190,5 +190,5 @@ TEST_CASE("a fingerprint is the same on every machine") {
   CHECK(Fingerprint64().Add(uint8_t{1}).value() == Fingerprint64().Add(uint64_t{1}).value());
 }
 
-}  // namespace
+}  // namespace model_fingerprint_test
 }  // namespace skald

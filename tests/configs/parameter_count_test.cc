@@ -10,7 +10,7 @@
 #include "skald/layers/model_weights.h"
 
 namespace skald {
-namespace {
+namespace parameter_count_test {
 
 template <ModelConfig C>
 int64_t ParameterCount() {
@@ -100,5 +100,5 @@ TEST_CASE("stories15M fills the file that Andrej Karpathy publishes") {
   CHECK(28 + 4 * (ParameterCount<Stories15M>() + 2 * 256 * 24) == 60'816'028);
 }
 
-}  // namespace
+}  // namespace parameter_count_test
 }  // namespace skald

@@ -12,7 +12,7 @@
 #include "tests/support/small_configs.h"
 
 namespace skald::testing {
-namespace {
+namespace spec_json_test {
 
 template <ModelConfig C>
 void CheckRoundTrip() {
@@ -67,5 +67,5 @@ TEST_CASE("a norm, an activation or a type of layers that is not known is refuse
   CHECK(error("\"feed-forward\"", "\"feed-backward\"") == "the description of a model lacks 'type', or it is wrong");
 }
 
-}  // namespace
+}  // namespace spec_json_test
 }  // namespace skald::testing

@@ -15,7 +15,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
-namespace {
+namespace any_model_test {
 
 std::vector<float> Logits(const AnyModel& model, const std::vector<int32_t>& tokens) {
   KVCache cache = *CreateKVCache(LayoutOf(model.spec()));
@@ -67,5 +67,5 @@ TEST_CASE("a vocabulary of another size than a Config's is no obstacle") {
   CHECK(Logits(model, {1, 2, spec.vocab_size - 1}).size() == static_cast<size_t>(spec.vocab_size));
 }
 
-}  // namespace
+}  // namespace any_model_test
 }  // namespace skald::testing

@@ -18,7 +18,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace biases_test {
 
 using Vector = std::vector<double>;
 
@@ -160,5 +160,5 @@ TEST_CASE("a checkpoint without the biases that its config.json asks for is refu
   CHECK(model.error().message.find("model.layers.1.mlp.up_proj.bias") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace biases_test
 }  // namespace skald::testing

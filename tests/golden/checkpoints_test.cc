@@ -16,7 +16,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
-namespace {
+namespace checkpoints_test {
 
 // Recurrence states of one layer, as we keep them and as the references do: [channels, states] or [channels, taps] with
 // the channels outermost; the references of Mamba kinds keep one more input of the convolution than is ever read.
@@ -213,5 +213,5 @@ TEST_CASE("stories260K tells its published story") {
   CHECK(Greedy(*model, {story[0]}, story.size() - 1) == std::vector<int32_t>(story.begin() + 1, story.end()));
 }
 
-}  // namespace
+}  // namespace checkpoints_test
 }  // namespace skald::testing

@@ -15,7 +15,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
-namespace {
+namespace demo_model_test {
 
 TEST_CASE("the demo model in f32 agrees with its training script") {
   const auto model = LoadModel<DemoModel>(RepositoryPath("examples/demo_model"), {.dtype = DType::kF32});
@@ -47,5 +47,5 @@ TEST_CASE("the demo model in bf16 agrees as far as its precision goes") {
   CHECK(std::sqrt(error / square) < std::sqrt(8.0 * static_cast<double>(DemoModel::kLayers.size())) / 512);
 }
 
-}  // namespace
+}  // namespace demo_model_test
 }  // namespace skald::testing

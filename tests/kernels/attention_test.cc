@@ -13,7 +13,7 @@
 #include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace {
+namespace attention_test {
 
 struct Shape {
   size_t heads, kv_heads, head_dim;
@@ -350,5 +350,5 @@ TEST_CASE_TEMPLATE("the scalar reference is close to softmax attention in double
   }
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace skald::testing

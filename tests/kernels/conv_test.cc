@@ -14,7 +14,7 @@
 #include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace {
+namespace conv_test {
 
 struct ConvCase {
   ConvCase(size_t channels, size_t taps, bool silu)
@@ -157,5 +157,5 @@ TEST_CASE("a convolution has the saved bits") {
   CHECK(SavedDifference({"convolution"}, ConvCase(130, 4, true).RunAtOnce()) == "");
 }
 
-}  // namespace
+}  // namespace conv_test
 }  // namespace skald::testing

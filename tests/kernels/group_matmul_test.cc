@@ -26,7 +26,7 @@
 #define QUANTISED_TYPES Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8A, IQ4_NL, MXFP4, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, Q6A, IQ4_XS
 
 namespace skald::testing {
-namespace {
+namespace group_matmul_test {
 
 using reference::Scales;
 using reference::WeightGroup;
@@ -387,5 +387,5 @@ TEST_CASE_TEMPLATE("rows of a quantised table are looked up exactly", T, QUANTIS
   CHECK(BitDifference(output, expected) == "");
 }
 
-}  // namespace
+}  // namespace group_matmul_test
 }  // namespace skald::testing

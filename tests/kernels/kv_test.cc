@@ -10,7 +10,7 @@
 #include "tests/support/kernel_data.h"
 
 namespace skald::testing {
-namespace {
+namespace kv_test {
 
 template <class T>
 struct StoredTokens {
@@ -130,5 +130,5 @@ TEST_CASE_TEMPLATE("tokens may move within their block in either direction", T, 
   CheckMove<T>(16, 16, 2, 7, 30);
 }
 
-}  // namespace
+}  // namespace kv_test
 }  // namespace skald::testing

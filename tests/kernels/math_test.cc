@@ -18,7 +18,7 @@
 #include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace {
+namespace math_test {
 
 // A dense sample of all finite floats of both signs, and what is special.
 std::vector<float> AllKindsOfFloats(uint32_t step) {
@@ -249,5 +249,5 @@ TEST_CASE("exp, tanh and softplus keep their limits") {
   CHECK(std::isnan(reference::Softplus(kNaN)));
 }
 
-}  // namespace
+}  // namespace math_test
 }  // namespace skald::testing

@@ -12,7 +12,7 @@
 #include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace {
+namespace matmul_test {
 
 // A multiplication and everything it needs. Output rows lie `gap` floats apart; the gaps hold NaN.
 template <class T>
@@ -194,5 +194,5 @@ TEST_CASE_TEMPLATE("the scalar reference is close to the product in double preci
   }
 }
 
-}  // namespace
+}  // namespace matmul_test
 }  // namespace skald::testing

@@ -17,7 +17,7 @@
 #include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace {
+namespace recurrent_test {
 
 // Each case owns the inputs of one kernel for `rows` rows, can run the kernel, and can do one row by the reference:
 // in the kernel's order if Real is float, by the definition if it is double.
@@ -326,5 +326,5 @@ TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, Selective
   CHECK(SavedDifference({Case::kName, "states"}, outcome.blocks) == "");
 }
 
-}  // namespace
+}  // namespace recurrent_test
 }  // namespace skald::testing

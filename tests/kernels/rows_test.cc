@@ -16,7 +16,7 @@
 #include "tests/support/saved_hashes.h"
 
 namespace skald::testing {
-namespace {
+namespace rows_test {
 
 const std::vector<size_t> kLengths = {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 35, 100, 2304};
 
@@ -303,5 +303,5 @@ TEST_CASE("addition covers exactly its range") {
   }
 }
 
-}  // namespace
+}  // namespace rows_test
 }  // namespace skald::testing

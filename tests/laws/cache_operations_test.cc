@@ -14,7 +14,7 @@
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {
-namespace {
+namespace cache_operations_test {
 
 class RandomCaches {
  public:
@@ -155,5 +155,5 @@ TEST_CASE("so do caches of hybrid models") {
   }
 }
 
-}  // namespace
+}  // namespace cache_operations_test
 }  // namespace skald::testing

@@ -18,7 +18,7 @@
 #endif
 
 namespace skald::testing {
-namespace {
+namespace model_operations_test {
 
 // What was done to a conversation, enough to do it again.
 struct Append {
@@ -211,5 +211,5 @@ SKALD_LAW("conversations equal their recomputed twins through any sequence of op
   }
 }
 
-}  // namespace
+}  // namespace model_operations_test
 }  // namespace skald::testing

@@ -13,7 +13,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace error_facts_test {
 
 struct Scene {
   const SmallModel& hybrid = SmallModelNamed("hybrid");
@@ -93,5 +93,5 @@ TEST_CASE("a spec that no model can be gets no weights and no cache, in the word
   CHECK(CreateLedgerPool(LayoutOf(spec)).error().code == ErrorCode::kInvalidArgument);
 }
 
-}  // namespace
+}  // namespace error_facts_test
 }  // namespace skald::testing

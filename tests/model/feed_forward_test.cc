@@ -24,7 +24,7 @@
 #include "tests/support/unpack.h"
 
 namespace skald::testing {
-namespace {
+namespace feed_forward_test {
 
 using Vector = std::vector<float>;
 
@@ -154,5 +154,5 @@ TEST_CASE("norms of every type equal the scalar reference within a model") {
   }
 }
 
-}  // namespace
+}  // namespace feed_forward_test
 }  // namespace skald::testing

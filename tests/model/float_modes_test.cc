@@ -18,7 +18,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace float_modes_test {
 
 constexpr const char* kSpecJson = R"({"model_dim": 64, "vocab_size": 99, "tied_embeddings": true,
     "embedding_scale": "none", "final_norm": {"epsilon": 1.1e-6, "unit_offset": false}, "final_softcap": 30.3,
@@ -126,5 +126,5 @@ SKALD_LAW("floating-point exceptions that the caller traps do not end the proces
 }
 #endif
 
-}  // namespace
+}  // namespace float_modes_test
 }  // namespace skald::testing

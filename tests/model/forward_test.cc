@@ -10,7 +10,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace forward_test {
 
 const SmallModel& AllFeatures() { return SmallModelNamed("all-features"); }
 const SmallModel& OneLayer() { return SmallModelNamed("one-layer"); }
@@ -178,5 +178,5 @@ TEST_CASE("workspaces and passes that cannot work are refused by name") {
   CHECK(logits.error().message.find("pass_tokens is 0") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace forward_test
 }  // namespace skald::testing

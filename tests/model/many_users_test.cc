@@ -12,7 +12,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace many_users_test {
 
 constexpr size_t kUsers = 16, kTokens = 90;
 
@@ -59,5 +59,5 @@ SKALD_LAW("sixteen interleaved conversations each equal themselves alone", small
   }
 }
 
-}  // namespace
+}  // namespace many_users_test
 }  // namespace skald::testing

@@ -13,7 +13,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace model_test {
 
 TEST_CASE_TEMPLATE("a Model of a Config computes the bits that an AnyModel of its spec does", C, SKALD_SMALL_MODELS) {
   const RandomModel any(SmallModelNamed(C::kName), 7);
@@ -31,5 +31,5 @@ TEST_CASE_TEMPLATE("a Model of a Config computes the bits that an AnyModel of it
   CHECK(logits == expected);
 }
 
-}  // namespace
+}  // namespace model_test
 }  // namespace skald::testing

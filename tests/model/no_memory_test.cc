@@ -11,7 +11,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace no_memory_test {
 
 // Takes all that is left of a pool, block by block.
 BlockTable TakeTheRest(BlockPool& pool) {
@@ -94,5 +94,5 @@ TEST_CASE("a batch that had no memory for a sequence is refused whole") {
   CHECK(a.size() == 0);
 }
 
-}  // namespace
+}  // namespace no_memory_test
 }  // namespace skald::testing

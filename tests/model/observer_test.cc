@@ -14,7 +14,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace observer_test {
 
 std::vector<float> Copy(std::span<const float> values) { return {values.begin(), values.end()}; }
 
@@ -114,5 +114,5 @@ TEST_CASE("an observer that throws, or uses the workspace of its call, fails the
   CHECK(cache.size() == 3);
 }
 
-}  // namespace
+}  // namespace observer_test
 }  // namespace skald::testing

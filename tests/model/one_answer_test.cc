@@ -19,7 +19,7 @@
 #include "tests/support/targets.h"
 
 namespace skald::testing {
-namespace {
+namespace one_answer_test {
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
@@ -174,5 +174,5 @@ TEST_CASE("bf16 and f32 agree as far as their precision goes") {
   CHECK(std::sqrt(error / square) < std::sqrt(4 * 24.0) / 512);
 }
 
-}  // namespace
+}  // namespace one_answer_test
 }  // namespace skald::testing

@@ -11,7 +11,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace rewind_test {
 
 const ForwardOptions kSmallPasses = {.pass_tokens = 7};
 
@@ -79,5 +79,5 @@ TEST_CASE("a hybrid model refuses positions of which it keeps no state, and lose
   CHECK(SameBits(AllLogits(f.model, cache, rest, 10, f.workspace), f.Expected(f.tokens, 110)));
 }
 
-}  // namespace
+}  // namespace rewind_test
 }  // namespace skald::testing

@@ -17,7 +17,7 @@
 #include "skald/model/workspace.h"
 
 namespace skald::testing {
-namespace {
+namespace rope_kinds_test {
 
 constexpr int kVocabSize = 60;
 constexpr uint32_t kOriginalContext = 128;
@@ -163,5 +163,5 @@ TEST_CASE("RoPEs that cannot be are refused") {
   CHECK(why(changed([](RopeSpec& r) { r.factor = 2.0; })).find("would be ignored") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace rope_kinds_test
 }  // namespace skald::testing

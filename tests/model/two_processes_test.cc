@@ -23,7 +23,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace two_processes_test {
 
 constexpr RuntimeConfig kRuntime = {
     .max_tokens = 400, .cache_bytes = 64 << 20, .block_tokens = 32, .checkpoint_every = 50, .rewind_tokens = 3};
@@ -235,5 +235,5 @@ TEST_CASE("what cannot be executed is refused by name, and a pool without bytes 
   CHECK(execute(step->plan(), tokens, *pool));
 }
 
-}  // namespace
+}  // namespace two_processes_test
 }  // namespace skald::testing

@@ -12,7 +12,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace used_blocks_test {
 
 // Leaves `trace` in many blocks of the pool, all of which are free again.
 void LeaveTraces(BlockPool& pool, std::byte trace) {
@@ -75,5 +75,5 @@ SKALD_LAW("no byte of a conversation is a trace of the blocks' last owner", smal
   CHECK(HoldConversations(model, std::byte{0xA5}) == HoldConversations(model, std::byte{0x3C}));
 }
 
-}  // namespace
+}  // namespace used_blocks_test
 }  // namespace skald::testing

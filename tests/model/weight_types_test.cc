@@ -17,7 +17,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace skald {
-namespace {
+namespace weight_types_test {
 
 using testing::CheckError;
 using testing::TemporaryFolder;
@@ -66,5 +66,5 @@ TEST_CASE("Weights of a type that was left out are refused when they are loaded 
              "the model has weights of the type Q8_0, which is not among the WeightTypes of its Config");
 }
 
-}  // namespace
+}  // namespace weight_types_test
 }  // namespace skald

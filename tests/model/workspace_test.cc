@@ -21,7 +21,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace workspace_test {
 
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32};
 
@@ -164,5 +164,5 @@ TEST_CASE("an executor may claim any number of workers") {
   }
 }
 
-}  // namespace
+}  // namespace workspace_test
 }  // namespace skald::testing

@@ -12,7 +12,7 @@
 #include "tests/sampling/reference_sampler.h"
 
 namespace skald {
-namespace {
+namespace candidates_test {
 
 std::vector<int32_t> Ids(const std::vector<Candidate>& candidates) {
   std::vector<int32_t> ids;
@@ -155,5 +155,5 @@ TEST_CASE("a draw falls into the share of its candidate") {
   CHECK(Pick(candidates, 1.0 - 0x1.0p-53) == 7);
 }
 
-}  // namespace
+}  // namespace candidates_test
 }  // namespace skald

@@ -10,7 +10,7 @@
 #include "tests/sampling/reference_sampler.h"
 
 namespace skald {
-namespace {
+namespace logprobs_test {
 
 TEST_CASE("the log-sum-exp of random logits agrees with a sum in long double") {
   for (const size_t size : {1, 2, 100, 10000}) {
@@ -58,5 +58,5 @@ TEST_CASE("the top logprobs are those of the most likely tokens in order, ties b
   CHECK(TopLogprobs(logits, log_sum_exp, 0, candidates).empty());
 }
 
-}  // namespace
+}  // namespace logprobs_test
 }  // namespace skald

@@ -11,7 +11,7 @@
 #include "tests/sampling/reference_sampler.h"
 
 namespace skald {
-namespace {
+namespace penalties_test {
 
 std::vector<float> Penalised(std::vector<float> logits, const SamplerSettings& settings, const SamplerState& state) {
   std::vector<int32_t> sorted_tokens;
@@ -134,5 +134,5 @@ TEST_CASE("a state with tokens of another vocabulary is refused and changes noth
   }
 }
 
-}  // namespace
+}  // namespace penalties_test
 }  // namespace skald

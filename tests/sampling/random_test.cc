@@ -10,7 +10,7 @@
 #include "tests/sampling/chi_square.h"
 
 namespace skald {
-namespace {
+namespace random_test {
 
 // The known answers that the authors publish with their implementation (Random123, kat_vectors).
 static_assert(Philox4x32({0, 0, 0, 0}, {0, 0}) == PhiloxCounter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
@@ -98,5 +98,5 @@ TEST_CASE("neighbouring positions, streams and seeds are independent") {
   CHECK(FitsDistribution(seeds, uniform));
 }
 
-}  // namespace
+}  // namespace random_test
 }  // namespace skald

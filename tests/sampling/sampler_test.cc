@@ -14,7 +14,7 @@
 #include "tests/sampling/reference_sampler.h"
 
 namespace skald {
-namespace {
+namespace sampler_test {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
@@ -308,5 +308,5 @@ TEST_CASE("bad settings and states of another vocabulary are refused") {
   CHECK(Contains(ErrorOf(kLogits, {.presence_penalty = 1.0f}, {.recent_tokens = {8}}), "token 8"));
 }
 
-}  // namespace
+}  // namespace sampler_test
 }  // namespace skald

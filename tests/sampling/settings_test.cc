@@ -10,7 +10,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace settings_test {
 
 constexpr size_t kVocabSize = 10;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -79,5 +79,5 @@ TEST_CASE("a logit bias that is NaN or plus infinity is refused") {
   }
 }
 
-}  // namespace
+}  // namespace settings_test
 }  // namespace skald

@@ -15,7 +15,7 @@
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace bad_snapshot_test {
 
 constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .checkpoint_every = 10};
 
@@ -239,5 +239,5 @@ TEST_CASE("a manifest must hold all that the next token sees, at every resume po
   }
 }
 
-}  // namespace
+}  // namespace bad_snapshot_test
 }  // namespace skald::testing

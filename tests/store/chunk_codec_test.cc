@@ -17,7 +17,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
-namespace {
+namespace chunk_codec_test {
 
 constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer};
 constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16,
@@ -242,5 +242,5 @@ TEST_CASE("a key is written as hexadecimal digits in one way only") {
   CHECK(KeyOf("hello") < *ChunkKey::FromHex("2d" + hex.substr(2)));
 }
 
-}  // namespace
+}  // namespace chunk_codec_test
 }  // namespace skald::testing

@@ -21,7 +21,7 @@
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace damaged_store_test {
 
 constexpr RuntimeConfig kRuntime = {.block_tokens = 64, .checkpoint_every = 40};
 
@@ -180,5 +180,5 @@ TEST_CASE("a prompt that is too long for a pool is no hit there, and stays for o
   CHECK(store.List()->size() == chunks);
 }
 
-}  // namespace
+}  // namespace damaged_store_test
 }  // namespace skald::testing

@@ -18,7 +18,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace skald::testing {
-namespace {
+namespace directory_store_test {
 
 std::set<ChunkKey> Listed(const DirectoryStore& store) {
   const auto keys = store.List();
@@ -214,5 +214,5 @@ TEST_CASE("a conversation is saved to a folder and resumed from it with the same
   CHECK(AllLogits(model, snapshot->cache, rest, 20, workspace) == AllLogits(model, cache, rest, 20, workspace));
 }
 
-}  // namespace
+}  // namespace directory_store_test
 }  // namespace skald::testing

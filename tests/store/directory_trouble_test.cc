@@ -31,7 +31,7 @@
 #include "tests/support/test_data.h"
 
 namespace skald::testing {
-namespace {
+namespace directory_trouble_test {
 
 // Carries keys from a child that may be killed while it reports them.
 class KeyPipe {
@@ -397,5 +397,5 @@ TEST_CASE("a lock that is never let go is an error that names it") {
   CHECK_FALSE(std::filesystem::exists(folder.path() / "elsewhere"));
 }
 
-}  // namespace
+}  // namespace directory_trouble_test
 }  // namespace skald::testing

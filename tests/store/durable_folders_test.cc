@@ -15,19 +15,21 @@
 #include "tests/store/numbered_chunks.h"
 #include "tests/support/temporary_folder.h"
 
-namespace {
+namespace skald::testing::durable_folders_test {
 std::set<std::filesystem::path>* synced = nullptr;  // collects what is synced
-}  // namespace
+}  // namespace skald::testing::durable_folders_test
 
 // Stands in for the C library's.
 extern "C" int fsync(int fd) {
   std::error_code error;
-  if (synced != nullptr) synced->insert(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error));
+  if (auto* const synced = skald::testing::durable_folders_test::synced) {
+    synced->insert(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error));
+  }
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
 namespace skald::testing {
-namespace {
+namespace durable_folders_test {
 
 // Calls function() and returns what it synced.
 template <class Function>
@@ -73,5 +75,5 @@ TEST_CASE("a file that is committed is synced, and its folder") {
   CHECK(paths.contains(folder.path()));
 }
 
-}  // namespace
+}  // namespace durable_folders_test
 }  // namespace skald::testing

@@ -12,7 +12,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace edited_prompt_test {
 
 std::vector<int32_t> Joined(std::initializer_list<std::vector<int32_t>> parts) {
   std::vector<int32_t> all;
@@ -88,5 +88,5 @@ TEST_CASE("recurrent models refuse") {
   CHECK(cache.size() == 60);
 }
 
-}  // namespace
+}  // namespace edited_prompt_test
 }  // namespace skald::testing

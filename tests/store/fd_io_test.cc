@@ -26,7 +26,7 @@
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace fd_io_test {
 
 static_assert(ByteSink<FileSink> && ByteSource<FileSource> && ByteSink<FdStream> && ByteSource<FdStream>);
 
@@ -352,5 +352,5 @@ TEST_CASE("a peer that goes away is an error on either side, not a signal") {
   }
 }
 
-}  // namespace
+}  // namespace fd_io_test
 }  // namespace skald::testing

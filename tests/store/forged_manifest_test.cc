@@ -23,7 +23,7 @@
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace forged_manifest_test {
 
 constexpr RuntimeConfig kRuntime = {.max_tokens = 1000, .block_tokens = 64};
 
@@ -243,5 +243,5 @@ TEST_CASE("a null pool and a cache that was moved from are errors") {
   CheckError(SnapshotBytes(cache, {}, {}), ErrorCode::kFailedPrecondition, "moved");
 }
 
-}  // namespace
+}  // namespace forged_manifest_test
 }  // namespace skald::testing

@@ -19,7 +19,7 @@
 #include "tests/support/fake_redis_server.h"
 
 namespace skald::testing {
-namespace {
+namespace hostile_redis_test {
 
 using std::chrono::milliseconds;
 
@@ -118,7 +118,7 @@ TEST_CASE("a server that does not read ends with the time for a call") {
   CHECK_FALSE(pair.connection.is_usable());
 }
 
-}  // namespace
+}  // namespace hostile_redis_test
 }  // namespace skald::testing
 
 #endif  // hiredis

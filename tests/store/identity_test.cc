@@ -19,7 +19,7 @@
 #include "tests/support/safetensors_writer.h"
 
 namespace skald::testing {
-namespace {
+namespace identity_test {
 
 std::string Hex(const Result<Sha256Digest>& digest) {
   REQUIRE(digest);
@@ -201,5 +201,5 @@ TEST_CASE("weights where nothing can be written, or that are missing") {
   CHECK(missing.error().message.find("none") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace identity_test
 }  // namespace skald::testing

@@ -19,7 +19,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace int8_groups_test {
 
 constexpr size_t kGroup = 32;
 constexpr ChunkKey kKey{};
@@ -211,5 +211,5 @@ TEST_CASE("a lossy snapshot loads, is marked as inexact, and says nearly the sam
   CheckLossySnapshot(SmallModelNamed("small-mamba2"), DType::kBF16, 0);
 }
 
-}  // namespace
+}  // namespace int8_groups_test
 }  // namespace skald::testing

@@ -13,7 +13,7 @@
 #include "doctest/doctest.h"
 
 namespace skald::testing {
-namespace {
+namespace memory_store_test {
 
 ChunkKey KeyOf(int number) { return {{static_cast<std::byte>(number), static_cast<std::byte>(number >> 8)}}; }
 ChunkBytes ValueOf(int number, size_t size) { return ChunkBytes(size, static_cast<std::byte>(number)); }
@@ -102,5 +102,5 @@ TEST_CASE("several threads use one store, never beyond its limit") {
   CHECK(store.used_bytes() == 0);
 }
 
-}  // namespace
+}  // namespace memory_store_test
 }  // namespace skald::testing

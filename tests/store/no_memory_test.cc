@@ -12,7 +12,7 @@
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace no_memory_test {
 
 constexpr RuntimeConfig kRuntime = {
     .block_tokens = 32, .checkpoint_every = 40, .max_checkpoints = 3, .rewind_tokens = 2};
@@ -91,5 +91,5 @@ TEST_CASE("a look-up without memory changes nothing, and the next one finds the 
   });
 }
 
-}  // namespace
+}  // namespace no_memory_test
 }  // namespace skald::testing

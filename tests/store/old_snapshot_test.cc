@@ -19,7 +19,7 @@
 #include "tests/support/targets.h"
 
 namespace skald::testing {
-namespace {
+namespace old_snapshot_test {
 
 // Never to be changed: the files' layout and state are its.
 struct Released : LlamaFamily {
@@ -115,5 +115,5 @@ TEST_CASE("the second release's snapshot loads and goes on") {
   CHECK(AllLogits(model, cache, more, 30, workspace) == AllLogits(model, shorter, more, 30, workspace));
 }
 
-}  // namespace
+}  // namespace old_snapshot_test
 }  // namespace skald::testing

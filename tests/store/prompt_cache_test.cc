@@ -20,7 +20,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace prompt_cache_test {
 
 constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 20};
 
@@ -398,5 +398,5 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
   CHECK(prompts->stats().lookups == 90);
 }
 
-}  // namespace
+}  // namespace prompt_cache_test
 }  // namespace skald::testing

@@ -31,7 +31,7 @@ TEST_CASE("chunks in Redis") {
 #include "tests/support/tiny_cache.h"
 
 namespace skald::testing {
-namespace {
+namespace redis_store_test {
 
 using std::chrono::milliseconds;
 
@@ -339,7 +339,7 @@ TEST_CASE("a connection lost in the middle is replaced once for each call, silen
   CHECK_FALSE(*has);
 }
 
-}  // namespace
+}  // namespace redis_store_test
 }  // namespace skald::testing
 
 #endif  // hiredis

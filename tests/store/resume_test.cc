@@ -24,7 +24,7 @@
 #include "tests/support/targets.h"
 
 namespace skald::testing {
-namespace {
+namespace resume_test {
 
 constexpr RuntimeConfig kSaved = {.block_tokens = 64, .checkpoint_every = 48};
 constexpr RuntimeConfig kLoaded = {.block_tokens = 32};
@@ -211,5 +211,5 @@ SKALD_LAW("saved in the middle of sampling, the same tokens follow and none is c
   CHECK(SampleTokens(fixture.model, resumed, 15, 2) == expected);
 }
 
-}  // namespace
+}  // namespace resume_test
 }  // namespace skald::testing

@@ -15,7 +15,7 @@
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
-namespace {
+namespace snapshot_test {
 
 constexpr RuntimeConfig kSaved = {.block_tokens = 64, .checkpoint_every = 48, .rewind_tokens = 3};
 constexpr RuntimeConfig kLoaded = {.block_tokens = 96, .rewind_tokens = 3};
@@ -205,5 +205,5 @@ TEST_CASE("where the pool has no room for checkpoints, the oldest are left out")
   CHECK(*snapshot->cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {96, 96}, {144, 144}, {170, 170}});
 }
 
-}  // namespace
+}  // namespace snapshot_test
 }  // namespace skald::testing

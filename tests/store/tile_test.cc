@@ -11,7 +11,7 @@
 #include "doctest/doctest.h"
 
 namespace skald::testing {
-namespace {
+namespace tile_test {
 
 constexpr size_t kTokens = 256;  // a whole number of blocks of any size here
 
@@ -138,5 +138,5 @@ TEST_CASE_TEMPLATE("clearing tokens of a tile clears these tokens and no others"
   }
 }
 
-}  // namespace
+}  // namespace tile_test
 }  // namespace skald::testing

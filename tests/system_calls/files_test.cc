@@ -30,7 +30,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace files_test {
 
 // Conversations of one small model.
 class Conversations {
@@ -305,5 +305,5 @@ TEST_CASE("a long session on a file system that fails now and then loses nothing
   CHECK(saved.size() > 20);
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace skald::testing

@@ -11,7 +11,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace built_in_templates_test {
 
 using Ids = std::vector<int32_t>;
 
@@ -280,5 +280,5 @@ TEST_CASE("no template is guessed from the tokenizer of Llama 2") {
   }
 }
 
-}  // namespace
+}  // namespace built_in_templates_test
 }  // namespace skald

@@ -11,7 +11,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace chat_test {
 
 using Ids = std::vector<int32_t>;
 
@@ -240,5 +240,5 @@ TEST_CASE("stop ids come from generation_config.json, the tokenizer and the temp
   CHECK(beyond.error().message.find("99999999") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace chat_test
 }  // namespace skald

@@ -5,7 +5,7 @@
 #include "doctest/doctest.h"
 
 namespace skald::testing {
-namespace {
+namespace generation_config_test {
 
 TEST_CASE("what the publisher advises is read, and what is not there stays unset") {
   const auto config = ParseGenerationConfig(
@@ -39,5 +39,5 @@ TEST_CASE("an error names the file and the member") {
   CHECK(message(R"({"do_sample": 1})") == "generation_config.json: do_sample is not true or false");
 }
 
-}  // namespace
+}  // namespace generation_config_test
 }  // namespace skald::testing

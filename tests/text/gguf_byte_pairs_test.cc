@@ -18,7 +18,7 @@
 #include "tests/support/gguf_writer.h"
 
 namespace skald {
-namespace {
+namespace gguf_byte_pairs_test {
 
 using nlohmann::json;
 using testing::CheckError;
@@ -139,5 +139,5 @@ TEST_CASE("Metadata that make no byte-level tokenizer are refused by name") {
   refuses("bos_token_id", 9, ErrorCode::kDataLoss, "bos_token_id must be a whole number from 0 to 8");
 }
 
-}  // namespace
+}  // namespace gguf_byte_pairs_test
 }  // namespace skald

@@ -23,7 +23,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace gguf_golden_test {
 
 using nlohmann::json;
 using Ids = std::vector<int32_t>;
@@ -145,5 +145,5 @@ TEST_CASE("vocabularies of tokenizer.json, written as GGUF, give the ids of the 
   }
 }
 
-}  // namespace
+}  // namespace gguf_golden_test
 }  // namespace skald

@@ -13,7 +13,7 @@
 #include "skald/text/tokenizers/split_pattern.h"
 
 namespace skald::internal {
-namespace {
+namespace gguf_pre_tokenizers_test {
 
 using Strings = std::vector<std::string>;
 
@@ -87,5 +87,5 @@ TEST_CASE("a long end of white space is split off at once") {
   CHECK(Split("deepseek-llm", std::string(200'000, ' ') + "a").size() == 2);
 }
 
-}  // namespace
+}  // namespace gguf_pre_tokenizers_test
 }  // namespace skald::internal

@@ -23,7 +23,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace gguf_tokenizer_test {
 
 using nlohmann::json;
 using testing::CheckError;
@@ -277,5 +277,5 @@ TEST_CASE("A vocabulary of 200,000 control pieces and markers is read at once") 
   for (const int32_t id : MustEncode(tokenizer, "<c10><c11>")) CHECK(id < 17);
 }
 
-}  // namespace
+}  // namespace gguf_tokenizer_test
 }  // namespace skald

@@ -17,7 +17,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace golden_vectors_test {
 
 std::string FromHex(const std::string& hex) {
   std::string bytes;
@@ -101,5 +101,5 @@ TEST_CASE(
   CHECK(StreamedText(tokenizer, ids) == text);
 }
 
-}  // namespace
+}  // namespace golden_vectors_test
 }  // namespace skald

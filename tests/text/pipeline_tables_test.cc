@@ -24,7 +24,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald::internal {
-namespace {
+namespace pipeline_tables_test {
 
 using Ids = std::vector<int32_t>;
 
@@ -201,5 +201,5 @@ TEST_CASE("A file whose merges are not in their order is refused") {
   CHECK_FALSE(Tokenizer::Parse(Forge(bytes)));
 }
 
-}  // namespace
+}  // namespace pipeline_tables_test
 }  // namespace skald::internal

@@ -8,7 +8,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace published_templates_test {
 
 using Json = nlohmann::ordered_json;
 using Files = std::map<std::string, std::string, std::less<>>;
@@ -86,5 +86,5 @@ TEST_CASE("the metadata of a GGUF file tell of templates as a tokenizer_config.j
   CHECK_FALSE(ChatTemplateFromGguf(metadata).has_value());
 }
 
-}  // namespace
+}  // namespace published_templates_test
 }  // namespace skald

@@ -8,7 +8,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace sentencepiece_file_test {
 
 using internal::CheckSentencePieceOutline;
 
@@ -73,5 +73,5 @@ TEST_CASE("fields of every wire type are skipped and unknown wire types refused"
   }
 }
 
-}  // namespace
+}  // namespace sentencepiece_file_test
 }  // namespace skald

@@ -11,7 +11,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace special_pieces_test {
 
 SpecialPieces Example() {
   return SpecialPieces({{"<s>", 1, {}}, {"<start>", 2, {7, 8}}, {"[INST]", 3, {}}, {"<st", 4, {9}}});
@@ -85,5 +85,5 @@ TEST_CASE("only pieces that texts can contain have to be spelled out") {
   CHECK(pieces.ToSpellOut(7) == nullptr);
 }
 
-}  // namespace
+}  // namespace special_pieces_test
 }  // namespace skald

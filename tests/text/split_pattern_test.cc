@@ -13,7 +13,7 @@
 #include "tests/support/long_tests.h"
 
 namespace skald::internal {
-namespace {
+namespace split_pattern_test {
 
 std::vector<std::string> Pieces(const SplitPattern& pattern, std::string_view text) {
   std::vector<ByteRange> matches;
@@ -172,5 +172,5 @@ TEST_CASE("scanners go through bytes that are no UTF-8 without reading beyond th
   }
 }
 
-}  // namespace
+}  // namespace split_pattern_test
 }  // namespace skald::internal

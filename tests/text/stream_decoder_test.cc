@@ -11,7 +11,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace stream_decoder_test {
 
 // A small generator with the same numbers everywhere (Marsaglia, "Xorshift RNGs", 2003).
 class Random {
@@ -188,5 +188,5 @@ TEST_CASE("an id outside of the vocabulary is an error and changes nothing") {
   CHECK(*decoder.Push(euro[2]) == "\xE2\x82\xAC");
 }
 
-}  // namespace
+}  // namespace stream_decoder_test
 }  // namespace skald

@@ -15,7 +15,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace templates_golden_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -91,5 +91,5 @@ TEST_CASE("published templates are rendered as recorded") {
   CHECK(count > 100);
 }
 
-}  // namespace
+}  // namespace templates_golden_test
 }  // namespace skald

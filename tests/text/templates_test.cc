@@ -9,7 +9,7 @@
 #include "skald/text/templates/chat_template.h"
 
 namespace skald {
-namespace {
+namespace templates_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -288,5 +288,5 @@ TEST_CASE("variables that nest too deep are an error") {
   CHECK(text.error().code == ErrorCode::kOutOfRange);
 }
 
-}  // namespace
+}  // namespace templates_test
 }  // namespace skald

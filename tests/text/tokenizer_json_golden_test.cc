@@ -23,7 +23,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace tokenizer_json_golden_test {
 
 using nlohmann::json;
 using Ids = std::vector<int32_t>;
@@ -156,5 +156,5 @@ TEST_CASE("Each component of tokenizer.json does what the reference does") {
   CHECK(cases > 0);
 }
 
-}  // namespace
+}  // namespace tokenizer_json_golden_test
 }  // namespace skald

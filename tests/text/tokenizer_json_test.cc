@@ -23,7 +23,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace tokenizer_json_test {
 
 using nlohmann::json;
 using Ids = std::vector<int32_t>;
@@ -262,5 +262,5 @@ TEST_CASE("Embeddings with the published models' padding fit their tokenizers") 
   CHECK_FALSE(CheckVocabulary(with_pieces(32'000), 151'936));
 }
 
-}  // namespace
+}  // namespace tokenizer_json_test
 }  // namespace skald

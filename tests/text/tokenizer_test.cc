@@ -13,7 +13,7 @@
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {
-namespace {
+namespace tokenizer_test {
 
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -237,5 +237,5 @@ TEST_CASE("a vocabulary of another size is refused with both numbers") {
   }
 }
 
-}  // namespace
+}  // namespace tokenizer_test
 }  // namespace skald

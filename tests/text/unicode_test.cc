@@ -12,7 +12,7 @@
 #include "doctest/doctest.h"
 
 namespace skald::internal {
-namespace {
+namespace unicode_test {
 
 using enum NormalizationForm;
 
@@ -116,5 +116,5 @@ TEST_CASE("normal forms of random texts are those of the library's own function"
   }
 }
 
-}  // namespace
+}  // namespace unicode_test
 }  // namespace skald::internal

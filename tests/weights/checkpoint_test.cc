@@ -13,7 +13,7 @@
 #include "tests/support/safetensors_writer.h"
 
 namespace skald {
-namespace {
+namespace checkpoint_test {
 
 using testing::NewTensor;
 using testing::SafetensorsImage;
@@ -150,5 +150,5 @@ TEST_CASE("A tensor in two shards is an error") {
   CHECK(checkpoint.error().message.ends_with(": tensor 'b' is in two of the shards, expected one"));
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace skald

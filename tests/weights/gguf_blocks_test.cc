@@ -18,7 +18,7 @@
 #include "skald/weights/files/gguf_types.h"
 
 namespace skald {
-namespace {
+namespace gguf_blocks_test {
 
 using Block = std::vector<uint8_t>;
 
@@ -253,5 +253,5 @@ TEST_CASE("Blocks made by hand hold the weights that were put in") {
   CHECK(groups[2].scale == 1.0f / 8.0f);
 }
 
-}  // namespace
+}  // namespace gguf_blocks_test
 }  // namespace skald

@@ -18,7 +18,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace gguf_load_test {
 
 // A GGUF file that lives as long as this.
 class WrittenFile {
@@ -208,5 +208,5 @@ TEST_CASE("RoPE frequencies of another shape than a list are refused before they
   }
 }
 
-}  // namespace
+}  // namespace gguf_load_test
 }  // namespace skald::testing

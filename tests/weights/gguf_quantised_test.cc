@@ -20,7 +20,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace gguf_quantised_test {
 
 // Wide enough for blocks of 256.
 struct Wide : TinyModel {
@@ -139,10 +139,11 @@ TEST_CASE("Every quantised type is packed as the type that means exactly the sam
   }
 }
 
+struct OnlyFloats : Wide {
+  using WeightTypes = FloatWeights;
+};
+
 TEST_CASE("A quantised tensor is refused where the Config leaves out its type") {
-  struct OnlyFloats : Wide {
-    using WeightTypes = FloatWeights;
-  };
   std::vector<NewGgufTensor> tensors = WideTensors();
   Quantise(tensors, "blk.0.ffn_down.weight", "Q4_K");
   const TemporaryFolder folder;
@@ -228,5 +229,5 @@ TEST_CASE("Quantised vectors, and types that are not read, are refused by name")
         "output.weight: expected F32, F16 or BF16 or a quantised type that Skald reads, found 'Q8_K'");
 }
 
-}  // namespace
+}  // namespace gguf_quantised_test
 }  // namespace skald::testing

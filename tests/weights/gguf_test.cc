@@ -17,7 +17,7 @@
 #include "tests/support/gguf_writer.h"
 
 namespace skald::testing {
-namespace {
+namespace gguf_test {
 
 Result<GgufContents> Parse(const std::string& image) { return ParseGguf("file", std::as_bytes(std::span(image))); }
 
@@ -262,5 +262,5 @@ TEST_CASE("A damaged byte is found, or changes only what it stands for") {
   }
 }
 
-}  // namespace
+}  // namespace gguf_test
 }  // namespace skald::testing

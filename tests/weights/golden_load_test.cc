@@ -15,7 +15,7 @@
 #include "tests/weights/raw_file.h"
 
 namespace skald {
-namespace {
+namespace golden_load_test {
 
 // What the file says, as the weights should hold it.
 struct Expectation {
@@ -110,5 +110,5 @@ TEST_CASE("The Config of another model of the same family does not fit") {
                                        ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
 }
 
-}  // namespace
+}  // namespace golden_load_test
 }  // namespace skald

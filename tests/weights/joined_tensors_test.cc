@@ -12,7 +12,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace joined_tensors_test {
 
 // Replaces those of the tensors whose names end in `parts`, of each layer, by one of them all.
 std::vector<NewTensor> Joined(std::vector<NewTensor> tensors, const std::vector<std::string>& parts,
@@ -82,5 +82,5 @@ TEST_CASE("A part that is missing where parts are by themselves is called by its
         "model.layers.0.self_attn.k_proj.weight: expected a tensor of shape [4, 6], found none");
 }
 
-}  // namespace
+}  // namespace joined_tensors_test
 }  // namespace skald::testing

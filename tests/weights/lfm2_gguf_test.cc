@@ -20,7 +20,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace lfm2_gguf_test {
 
 // What the converter calls a tensor of the checkpoint.
 std::string Converted(std::string name) {
@@ -101,5 +101,5 @@ TEST_CASE("heads of LFM2's layers that cannot be are refused with a sentence") {
   }
 }
 
-}  // namespace
+}  // namespace lfm2_gguf_test
 }  // namespace skald::testing

@@ -16,7 +16,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
-namespace {
+namespace load_test {
 
 using testing::ErrorOf;
 using testing::FeedForwardOf;
@@ -319,5 +319,5 @@ TEST_CASE("MemoryBytes counts every parameter with its padding") {
   CHECK(MemoryBytes(*weights) == (vocabulary + 2 * layer) * sizeof(bf16) + vectors * sizeof(float));
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace skald

@@ -11,7 +11,7 @@
 #include "tests/support/safetensors_writer.h"
 
 namespace skald {
-namespace {
+namespace mapped_file_test {
 
 using testing::TemporaryFolder;
 using testing::WriteFile;
@@ -79,5 +79,5 @@ TEST_CASE("A folder is not a file") {
   CHECK(file.error().message == folder.path().string() + ": expected a regular file");
 }
 
-}  // namespace
+}  // namespace mapped_file_test
 }  // namespace skald

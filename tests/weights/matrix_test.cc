@@ -10,7 +10,7 @@
 #include "skald/base/aligned_buffer.h"
 
 namespace skald {
-namespace {
+namespace matrix_test {
 
 TEST_CASE("a matrix owns its elements, zeroed, also after it was moved") {
   Matrix matrix(3, 5, DType::kF32);
@@ -36,5 +36,5 @@ TEST_CASE("a matrix over somebody else's bytes keeps them alive and copies nothi
   CHECK(watched.expired());
 }
 
-}  // namespace
+}  // namespace matrix_test
 }  // namespace skald

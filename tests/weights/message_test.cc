@@ -9,7 +9,7 @@
 #include "doctest/doctest.h"
 
 namespace skald {
-namespace {
+namespace message_test {
 
 TEST_CASE("Shapes are written as lists") {
   CHECK(ShapeText({}) == "[]");
@@ -29,5 +29,5 @@ TEST_CASE("Concat joins its parts in order") {
   CHECK(Concat({"a", std::string("b"), "", "c"}) == "abc");
 }
 
-}  // namespace
+}  // namespace message_test
 }  // namespace skald

@@ -15,7 +15,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
-namespace {
+namespace mutation_test {
 
 struct OneLayer : testing::TinyTied {
   static constexpr auto kLayers = RepeatLayers<1>({LayerKind::kFullAttention});
@@ -123,5 +123,5 @@ TEST_CASE("Bytes after the last tensor give an error") {
   CHECK(mutations.accepted == 0);
 }
 
-}  // namespace
+}  // namespace mutation_test
 }  // namespace skald

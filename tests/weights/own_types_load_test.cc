@@ -16,7 +16,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {
-namespace {
+namespace own_types_load_test {
 
 // Returns a checkpoint with a tensor for each parameter that the model lists.
 template <ModelConfig C>
@@ -94,5 +94,5 @@ TEST_CASE("the types of a user's own are loaded by the names that they give") {
   CHECK(weights->blocks[2].post_norm.Of<MagnitudeNorm>().gain == raw("model.layers.1.memory_norm.gain"));
 }
 
-}  // namespace
+}  // namespace own_types_load_test
 }  // namespace skald::testing

@@ -19,7 +19,7 @@
 #include "tests/support/unpack.h"
 
 namespace skald {
-namespace {
+namespace pack_test {
 
 std::vector<float> Values(size_t count, uint64_t seed) {
   std::vector<float> values(count);
@@ -285,5 +285,5 @@ TEST_CASE("Progress counts every row once") {
   CHECK(steps == std::vector<size_t>{4096, 4096, 8});
 }
 
-}  // namespace
+}  // namespace pack_test
 }  // namespace skald

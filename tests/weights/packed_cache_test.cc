@@ -23,7 +23,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
-namespace {
+namespace packed_cache_test {
 
 using testing::CheckError;
 using testing::SameWeights;
@@ -295,5 +295,5 @@ TEST_CASE("a file is remembered once it is old enough that every change shows") 
   CHECK(internal::IsRemembered(**PackedFile::Open(path)));
 }
 
-}  // namespace
+}  // namespace packed_cache_test
 }  // namespace skald

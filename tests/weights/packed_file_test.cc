@@ -23,7 +23,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
-namespace {
+namespace packed_file_test {
 
 using testing::CheckError;
 using testing::SameWeights;
@@ -226,5 +226,5 @@ TEST_CASE("a table that contradicts the Config is refused even where its checksu
   CHECK(rewritten([](PackedTable&) {}));
 }
 
-}  // namespace
+}  // namespace packed_file_test
 }  // namespace skald

@@ -18,7 +18,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
-namespace {
+namespace random_weights_test {
 
 using testing::FeedForwardOf;
 using testing::MixerOf;
@@ -99,5 +99,5 @@ TEST_CASE("Random matrices have mean 0 and variance 1 / columns") {
   CHECK(std::abs(300.0 * squares / count - 1.0) < 5.0 / std::sqrt(count));
 }
 
-}  // namespace
+}  // namespace random_weights_test
 }  // namespace skald

@@ -24,7 +24,7 @@
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald {
-namespace {
+namespace recurrent_load_test {
 
 using testing::ErrorOf;
 using testing::FeedForwardOf;
@@ -329,5 +329,5 @@ TEST_CASE("MemoryBytes counts the parameters of recurrent layers") {
   CHECK(MemoryBytes(*weights) == rows * 32 * sizeof(bf16) + (6 + 2 * layer) * sizeof(float));
 }
 
-}  // namespace
+}  // namespace recurrent_load_test
 }  // namespace skald

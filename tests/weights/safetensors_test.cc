@@ -10,7 +10,7 @@
 #include "tests/support/safetensors_writer.h"
 
 namespace skald {
-namespace {
+namespace safetensors_test {
 
 using testing::NewTensor;
 using testing::SafetensorsImage;
@@ -196,5 +196,5 @@ TEST_CASE("Tensors that overlap or share a name are refused") {
   CHECK(two("a", "[4,8]", "[4]") == "file: its header gives the name 'a' twice");
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace skald

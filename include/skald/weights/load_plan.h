@@ -14,7 +14,6 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -176,8 +175,12 @@ class LoadPlan {
   bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const {
     if (std::ranges::equal(tensor.shape, shape)) return true;
     if (checkpoint_.gguf() == nullptr) return false;
-    const auto is_long = [](uint64_t axis) { return axis != 1; };
-    return std::ranges::equal(tensor.shape | std::views::filter(is_long), shape | std::views::filter(is_long));
+    const auto long_axes = [](std::span<const uint64_t> axes) {
+      std::vector<uint64_t> result(axes.begin(), axes.end());
+      std::erase(result, 1);
+      return result;
+    };
+    return long_axes(tensor.shape) == long_axes(shape);
   }
 
   // Returns the tensor of this name if it is a parameter of this shape; else notes why not and
