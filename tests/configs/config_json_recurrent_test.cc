@@ -9,52 +9,14 @@
 
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
-#include "skald/configs/readers/config_json.h"
-#include "tests/configs/config_json_writer.h"
+#include "tests/configs/config_json_checks.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald {
 namespace config_json_recurrent_test {
 
-using testing::Differences;
-
 using nlohmann::json;
-
-template <ModelConfig C>
-json JsonOf() {
-  return testing::ToJson(ShortFormOf<C>());
-}
-
-// Returns `config` with the fields of `changes` set or, where null, removed.
-json With(json config, const json& changes) {
-  config.merge_patch(changes);
-  return config;
-}
-
-ShortForm Parsed(const std::string& text) {
-  const Result<internal::TextModel> result = internal::ReadConfigJson(text);
-  REQUIRE_MESSAGE(result.has_value(), result.error().message);
-  return std::get<ShortForm>(*result);
-}
-
-template <ModelConfig C>
-void CheckIs(const json& config) {
-  for (const std::string& difference : Differences(Parsed(config.dump()), ShortFormOf<C>())) {
-    FAIL_CHECK(difference);
-  }
-}
-
-Error ErrorOf(const std::string& text) {
-  const Result<internal::TextModel> result = internal::ReadConfigJson(text);
-  REQUIRE_FALSE(result.has_value());
-  return result.error();
-}
-
-void CheckRefused(const json& config, ErrorCode code, const std::string& part) {
-  const Error error = ErrorOf(config.dump());
-  CHECK(error.code == code);
-  CHECK_MESSAGE(error.message.find("config.json: " + part) == 0, error.message);
-}
+using namespace testing::config_json;
 
 TEST_CASE("RecurrentGemma may leave out what its class assumes") {
   CheckIs<RecurrentGemma_2B>(With(JsonOf<RecurrentGemma_2B>(), {{"lru_width", nullptr},

@@ -29,7 +29,7 @@ std::vector<float> Values(size_t count, uint64_t seed) {
 
 Matrix Pack(std::span<const PackSource> sources, size_t cols, DType dtype, size_t threads = 1) {
   ThreadPool pool(threads);
-  return PackMatrix(sources, cols, *FindWeightPacker(WeightPackersOf<AllWeights>(), dtype), ExecutorRef(pool));
+  return PackMatrix(sources, cols, *FindType(WeightPackersOf<AllWeights>(), dtype), ExecutorRef(pool));
 }
 
 std::vector<float> Rounded(std::vector<float> values, DType dtype) {
@@ -280,7 +280,7 @@ TEST_CASE("Progress counts every row once") {
   const std::vector<float> values(rows * cols);
   std::vector<size_t> steps;
   ThreadPool pool(2);
-  PackMatrix({{SourceOf(values, rows)}}, cols, *FindWeightPacker(WeightPackersOf<FloatWeights>(), DType::kBF16),
+  PackMatrix({{SourceOf(values, rows)}}, cols, *FindType(WeightPackersOf<FloatWeights>(), DType::kBF16),
              ExecutorRef(pool), [&](size_t done) { steps.push_back(done); });
   CHECK(steps == std::vector<size_t>{4096, 4096, 8});
 }

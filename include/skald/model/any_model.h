@@ -174,12 +174,7 @@ class AnyModel {
   // The matrices of layers, which stay where they are when the model moves.
   void ListMatrices() {
     const ParameterList list = ParametersOf(weights_);
-    ForEachArray(
-        list,
-        [&](const Matrix& matrix, size_t, size_t) {
-          if (FindWeightKernels(tables_.kernels, matrix.dtype) == nullptr) unknown_ = matrix.dtype;
-        },
-        [](const std::vector<float>&, size_t) {});
+    unknown_ = FindTypeOutside(tables_.kernels, list);
     for (const Parameter& parameter : list.parameters()) {
       if (!parameter.layer) continue;
       if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_.matrices.push_back(one->target);

@@ -61,7 +61,7 @@ inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype
 // Refuses a type for matrices of floats that the program has no packer for.
 inline Result<void> CheckLoadOptions(const LoadOptions& options, std::span<const WeightPacker> packers) {
   if (auto valid = CheckLoadOptions(options); !valid) return valid;
-  if (FindWeightPacker(packers, options.dtype) != nullptr) return {};
+  if (FindType(packers, options.dtype) != nullptr) return {};
   return Fail(ErrorCode::kUnsupported, Concat({"LoadOptions::dtype is ", NameOf(options.dtype),
                                                ", which is not among the WeightTypes of the Config"}));
 }
@@ -69,13 +69,7 @@ inline Result<void> CheckLoadOptions(const LoadOptions& options, std::span<const
 // Refuses matrices of other types than those that the program can compute with.
 inline Result<void> CheckTypes(const std::filesystem::path& path, const ParameterList& list,
                                std::span<const WeightPacker> packers) {
-  std::optional<DType> unknown;
-  ForEachArray(
-      list,
-      [&](const Matrix& matrix, size_t, size_t) {
-        if (FindWeightPacker(packers, matrix.dtype) == nullptr) unknown = matrix.dtype;
-      },
-      [](const std::vector<float>&, size_t) {});
+  const std::optional<DType> unknown = FindTypeOutside(packers, list);
   if (!unknown) return {};
   return Fail(ErrorCode::kUnsupported, Concat({path.string(), ": has weights of the type ", NameOf(*unknown),
                                                ", which is not among the WeightTypes of the Config"}));

@@ -161,7 +161,7 @@ class LoadPlan {
   void ChoosePacker(MatrixStep& step) {
     if (!status_) return;
     const DType type = step.dtype ? *step.dtype : PackedType(step.tensors, of_floats_);
-    step.packer = FindWeightPacker(packers_, type);
+    step.packer = FindType(packers_, type);
     if (step.packer != nullptr) return;
     Complain(ErrorCode::kUnsupported, Concat({step.tensors.front()->name, ": would be packed as ", NameOf(type),
                                               ", which is not among the WeightTypes of the Config"}));
@@ -280,7 +280,7 @@ class LoadPlan {
   void ReadTransposed(const TransposedStep& step, ExecutorRef executor,
                       const std::function<void(const LoadProgress&)>& progress) {
     Matrix* target = step.targets->data();
-    const WeightPacker& packer = *FindWeightPacker(packers_, of_floats_);
+    const WeightPacker& packer = *FindType(packers_, of_floats_);
     for (const TensorView* tensor : step.tensors) {
       const auto count = static_cast<size_t>(tensor->shape[0]), cols = static_cast<size_t>(tensor->shape[1]),
                  rows = static_cast<size_t>(tensor->shape[2]);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -163,6 +164,19 @@ void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vec
       on_vector(*vector.target, vector.size());
     }
   }
+}
+
+// Returns the type of a matrix that `table` has no entry for, or nothing where it has all of them.
+template <class Entry>
+std::optional<DType> FindTypeOutside(std::span<const Entry> table, const ParameterList& list) {
+  std::optional<DType> outside;
+  ForEachArray(
+      list,
+      [&](const Matrix& matrix, size_t, size_t) {
+        if (FindType(table, matrix.dtype) == nullptr) outside = matrix.dtype;
+      },
+      [](const std::vector<float>&, size_t) {});
+  return outside;
 }
 
 // Returns the bytes of all that the list refers to, padding included.

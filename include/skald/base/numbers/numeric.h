@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <span>
 #include <string_view>
 
 #include "hwy/base.h"
@@ -51,6 +52,15 @@ constexpr std::string_view NameOf(DType type) {
                                          "Q6A", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K", "Q3_K", "IQ4_XS"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
+// Returns the entry with this `type` of a table, or null.
+template <class Entry>
+const Entry* FindType(std::span<const Entry> table, DType type) {
+  for (const Entry& entry : table) {
+    if (entry.type == type) return &entry;
+  }
+  return nullptr;
 }
 
 template <class T>

@@ -300,7 +300,7 @@ class Operations {
   }
 
   const WeightKernels& KernelsFor(const Matrix& weights) const {
-    const WeightKernels* const kernels = FindWeightKernels(kernels_, weights.dtype);
+    const WeightKernels* const kernels = FindType(kernels_, weights.dtype);
     HWY_DASSERT(kernels != nullptr);
     return *kernels;
   }

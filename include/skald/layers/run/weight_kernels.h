@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_RUN_WEIGHT_KERNELS_H_
 #define SKALD_LAYERS_RUN_WEIGHT_KERNELS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -83,12 +82,6 @@ std::span<const WeightKernels> KernelsOf(WeightTypeList<Ts...>) {
 template <class List>
 std::span<const WeightKernels> WeightKernelsOf() {
   return internal::KernelsOf(List{});
-}
-
-// Returns the set of a type, or null if it is not among `sets`.
-inline const WeightKernels* FindWeightKernels(std::span<const WeightKernels> sets, DType type) {
-  const auto found = std::ranges::find(sets, type, &WeightKernels::type);
-  return found == sets.end() ? nullptr : &*found;
 }
 
 }  // namespace skald

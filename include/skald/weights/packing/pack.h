@@ -85,12 +85,6 @@ std::span<const WeightPacker> WeightPackersOf() {
   return internal::PackersOf(List{});
 }
 
-// Returns the packer of a type, or null if it is not among `packers`.
-inline const WeightPacker* FindWeightPacker(std::span<const WeightPacker> packers, DType type) {
-  const auto found = std::ranges::find(packers, type, &WeightPacker::type);
-  return found == packers.end() ? nullptr : &*found;
-}
-
 // Appends the `count` elements at `source`, converted exactly, to `values`.
 inline void AppendFloats(const std::byte* source, DType dtype, size_t count, std::vector<float>& values) {
   for (size_t i = 0; i < count; i += kTile) {
