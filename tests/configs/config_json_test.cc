@@ -3,8 +3,6 @@
 #include "skald/configs/readers/config_json.h"
 
 #include <nlohmann/json.hpp>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
