@@ -17,6 +17,8 @@
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/llama.h"
@@ -76,27 +78,32 @@ void CopyMemory(benchmark::State& state) {
   ReportSpeed(state);
 }
 
-// The counter `size` is the snapshot's, relative to the raw bytes of keys and values.
+// On range(0) workers. The counter `size` is the snapshot's, relative to the raw bytes of keys and values.
 void SaveToBuffer(benchmark::State& state, ChunkCodec codec) {
   const KVCache cache = Conversation(kTokens);
-  AlignedBuffer<std::byte> buffer(*SnapshotBytes(cache, {}, {}, {codec}));
+  ThreadPool threads(static_cast<size_t>(state.range(0)));
+  const SnapshotOptions options{codec, ExecutorRef(threads)};
+  AlignedBuffer<std::byte> buffer(*SnapshotBytes(cache, {}, {}, options));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(SaveSnapshot(cache, {}, {}, std::span<std::byte>(buffer), {codec}).has_value());
+    benchmark::DoNotOptimize(SaveSnapshot(cache, {}, {}, std::span<std::byte>(buffer), options).has_value());
   }
   ReportSpeed(state);
   state.counters["size"] = static_cast<double>(buffer.size()) / static_cast<double>(RawBytes(kTokens));
 }
 
-// Into blocks that the pool has had from the system before, unless the pool is to be new each time.
+// On range(0) workers, into blocks that the pool has had from the system before, unless the pool is to be new each
+// time.
 void LoadFromBuffer(benchmark::State& state, ChunkCodec codec, bool new_pool) {
   const KVCache cache = Conversation(kTokens);
   AlignedBuffer<std::byte> buffer(*SnapshotBytes(cache, {}, {}, {codec}));
   if (!SaveSnapshot(cache, {}, {}, std::span<std::byte>(buffer), {codec})) return state.SkipWithError("not saved");
+  ThreadPool threads(static_cast<size_t>(state.range(0)));
+  const ExecutorRef executor(threads);
   auto pool = CreateBlockPool<C>().value();
   if (!new_pool && !LoadSnapshot(buffer, {}, pool)) return state.SkipWithError("not loaded");
   for (auto _ : state) {
     if (new_pool) pool = CreateBlockPool<C>().value();
-    benchmark::DoNotOptimize(LoadSnapshot(buffer, {}, pool).has_value());
+    benchmark::DoNotOptimize(LoadSnapshot(buffer, {}, pool, executor).has_value());
   }
   ReportSpeed(state);
 }
@@ -121,12 +128,12 @@ void SaveTurn(benchmark::State& state) {
   }
 }
 
-BENCHMARK(CopyMemory);
-BENCHMARK_CAPTURE(SaveToBuffer, none, ChunkCodec::kNone);
-BENCHMARK_CAPTURE(SaveToBuffer, split_zstd, ChunkCodec::kSplitZstd);
-BENCHMARK_CAPTURE(LoadFromBuffer, none, ChunkCodec::kNone, false);
-BENCHMARK_CAPTURE(LoadFromBuffer, none_new_pool, ChunkCodec::kNone, true);
-BENCHMARK_CAPTURE(LoadFromBuffer, split_zstd, ChunkCodec::kSplitZstd, false);
+BENCHMARK(CopyMemory)->UseRealTime();
+BENCHMARK_CAPTURE(SaveToBuffer, none, ChunkCodec::kNone)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(SaveToBuffer, split_zstd, ChunkCodec::kSplitZstd)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(LoadFromBuffer, none, ChunkCodec::kNone, false)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(LoadFromBuffer, none_new_pool, ChunkCodec::kNone, true)->Arg(1)->Arg(2)->UseRealTime();
+BENCHMARK_CAPTURE(LoadFromBuffer, split_zstd, ChunkCodec::kSplitZstd, false)->Arg(1)->Arg(2)->UseRealTime();
 BENCHMARK(SaveTurn)->RangeMultiplier(4)->Range(64, 16384)->Unit(benchmark::kMicrosecond);
 
 }  // namespace

@@ -110,11 +110,14 @@ void LoadWithMadeUpChunks(std::span<std::byte> bytes, const Pool& pool) {
   if (!stored) std::abort();
   auto manifest = internal::OpenManifest({}, *stored, {}, *pool);
   if (!manifest) return;
-  const auto make = [](const ChunkKey& key, uint64_t content_bytes) -> Result<ChunkBytes> {
+  const auto make = [](const ChunkKey& key, uint64_t content_bytes,
+                       ChunkBytes& room) -> Result<std::span<const std::byte>> {
     if (key.bytes[0] == std::byte{0xFF}) return ChunkNotFound(key);
     const size_t excess = key.bytes[0] == std::byte{0xFE} ? 4 : 0;
-    return EncodeChunk(key, {.codec = ChunkCodec::kNone},
-                       ChunkBytes(static_cast<size_t>(content_bytes) + excess, key.bytes[1]));
+    room = EncodeChunk(key, {.codec = ChunkCodec::kNone},
+                       ChunkBytes(static_cast<size_t>(content_bytes) + excess, key.bytes[1]))
+               .value();
+    return room;
   };
   CheckLoaded(internal::BuildSnapshot(std::move(*manifest), pool, make));
 }

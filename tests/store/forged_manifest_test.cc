@@ -217,7 +217,7 @@ TEST_CASE("blocks are taken as chunks come, not as a manifest claims them") {
   forged.table.tokens = 1000;
   for (SavedGroup& group : forged.table.groups) group.chunks.resize(1000 / kChunkTokens + 1);
   uint64_t most = 0;
-  const auto fetch = [&](const ChunkKey& key, uint64_t) -> Result<ChunkBytes> {
+  const auto fetch = [&](const ChunkKey& key, uint64_t, ChunkBytes&) -> Result<std::span<const std::byte>> {
     most = std::max(most, pool->usage().used_bytes);
     return ChunkNotFound(key);
   };

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
 
@@ -63,6 +65,51 @@ SKALD_LAW("a loaded conversation goes on with the same bits", small) {
       CHECK(std::equal(cache.tokens().begin(), cache.tokens().end(), snapshot->cache.tokens().begin()));
       CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
     }
+  }
+}
+
+SKALD_LAW("many workers write and read what one does", small) {
+  Fixture f{small};
+  const KVCache cache = f.Talk();
+  const std::vector<float> expected = f.GoOn(*cache.Fork());
+  for (const size_t workers : {2u, 7u}) {
+    ThreadPool threads(workers);
+    const ExecutorRef executor(threads);
+    for (const ChunkCodec codec : {ChunkCodec::kNone, ChunkCodec::kSplitZstd}) {
+      const std::vector<std::byte> bytes = SaveToBuffer(cache, {}, {codec, executor});
+      CHECK(bytes == SaveToBuffer(cache, {}, {codec}));
+      auto snapshot = LoadSnapshot(bytes, {}, NewPool(small, kLoaded), executor);
+      REQUIRE(snapshot);
+      CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
+
+      MemoryStore store(kUnlimited);
+      const ChunkKey key = *SaveSnapshot(cache, {}, {}, store, {codec, executor});
+      snapshot = LoadSnapshot(store, key, {}, NewPool(small, kLoaded), executor);
+      REQUIRE(snapshot);
+      CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
+    }
+  }
+}
+
+TEST_CASE("with many workers too the first damaged chunk is the one that is named, and a full pool is told") {
+  Fixture f{SmallModelNamed("hybrid")};
+  ThreadPool threads(3);
+  const KVCache cache = f.Talk();
+  std::vector<std::byte> bytes = SaveToBuffer(cache, {}, {ChunkCodec::kNone});
+  auto small = kLoaded;
+  small.cache_bytes = 1;
+  const auto full = LoadSnapshot(bytes, {}, NewPool(f.small, small), ExecutorRef(threads));
+  REQUIRE_FALSE(full);
+  CHECK(full.error().code == ErrorCode::kResourceExhausted);
+  for (size_t i = 200; i < bytes.size(); i += bytes.size() / 50) {
+    CAPTURE(i);
+    bytes[i] ^= std::byte{1};
+    const auto one = LoadSnapshot(bytes, {}, NewPool(f.small, kLoaded));
+    const auto many = LoadSnapshot(bytes, {}, NewPool(f.small, kLoaded), ExecutorRef(threads));
+    bytes[i] ^= std::byte{1};
+    REQUIRE_FALSE(one);
+    REQUIRE_FALSE(many);
+    CHECK(one.error().message == many.error().message);
   }
 }
 

@@ -53,6 +53,10 @@ void* operator new(std::size_t size) { return skald::testing::AllocateOrFail(siz
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return skald::testing::AllocateOrFail(size, static_cast<std::size_t>(alignment));
 }
+// g++ 12 takes the functions it has inlined for the C++ library's.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }

@@ -39,6 +39,9 @@ struct PoolUsage {
   uint64_t available_bytes;
 };
 
+// What a fresh block holds.
+enum class BlockContent { kCleared, kUnspecified };
+
 class BlockPool {
  public:
   // Use CreateBlockPool or CreateLedgerPool (create.h), which check `runtime` first and make an error of an exception.
@@ -93,14 +96,14 @@ class BlockPool {
                 {.needed_bytes = needed, .available_bytes = limit - used});
   }
 
-  // Takes a block of `group` with one reference, owned by the caller, and clears it.
+  // Takes a block of `group` with one reference, owned by the caller, and clears it unless the caller will fill it.
   // Error: kResourceExhausted at the byte limit, or where the system has no more memory.
-  Result<BlockId> Allocate(size_t group) {
+  Result<BlockId> Allocate(size_t group, BlockContent content = BlockContent::kCleared) {
     return NoThrow("the block pool", [&]() -> Result<BlockId> {
       const uint64_t bytes = geometry(group).block_bytes();
       auto id = TryAllocate(group);
       while (!id && bytes <= ledger_.limit_bytes() && Reclaim(bytes) > 0) id = TryAllocate(group);
-      if (id && has_bytes_) std::memset(ResolveOne(group, *id), 0, bytes);
+      if (id && has_bytes_ && content == BlockContent::kCleared) std::memset(ResolveOne(group, *id), 0, bytes);
       return id;
     });
   }

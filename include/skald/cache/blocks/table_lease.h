@@ -59,12 +59,12 @@ class TableLease {
 
   TableLease Share() const { return Share(table_); }
 
-  // Takes a block of the pool, cleared, and appends it to `group`. Errors: those of BlockPool::Allocate.
-  Result<BlockId> Take(size_t group) {
+  // Takes a block of the pool and appends it to `group`. Errors: those of BlockPool::Allocate.
+  Result<BlockId> Take(size_t group, BlockContent content = BlockContent::kCleared) {
     return NoThrow("the block pool", [&]() -> Result<BlockId> {
       std::vector<BlockId>& blocks = table_.groups[group].blocks;
       blocks.push_back(0);  // so that the block cannot be lost
-      auto id = pool_->Allocate(group);
+      auto id = pool_->Allocate(group, content);
       id ? void(blocks.back() = *id) : blocks.pop_back();
       return id;
     });

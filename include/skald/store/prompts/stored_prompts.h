@@ -156,8 +156,7 @@ class StoredPrompts {
       const SavedTable* source;
       const uint32_t reused = FindResumePoint(manifest, pool->layout(), limit, source);
       if (reused <= better_than) return std::nullopt;
-      const auto get = [this](const ChunkKey& chunk, uint64_t) { return store_.Get(chunk); };
-      auto cache = SnapshotLoader(pool, get).LoadPrefix(manifest, *source, reused);
+      auto cache = SnapshotLoader(pool, internal::FetchFrom(store_)).LoadPrefix(manifest, *source, reused);
       if (!cache) return Failure(cache.error());
       PromptPrefix prefix{std::move(*cache), matched, {}};
       if (reused == tokens.size()) prefix.logits = manifest.notes.logits;

@@ -66,16 +66,23 @@ class BufferSink {
   explicit BufferSink(std::span<std::byte> buffer) : rest_(buffer) {}
 
   Result<void> Write(std::span<const std::byte> bytes) {
-    if (bytes.size() > rest_.size()) {
-      return NoThrow("the buffer", [&]() -> Result<void> {
+    const auto room = Reserve(bytes.size());
+    if (!room) return Failure(room.error());
+    if (!bytes.empty()) std::memcpy(room->data(), bytes.data(), bytes.size());
+    return {};
+  }
+
+  // Hands out the next `count` bytes of the buffer, to be filled by the caller.
+  Result<std::span<std::byte>> Reserve(uint64_t count) {
+    if (count > rest_.size()) {
+      return NoThrow("the buffer", [&]() -> Result<std::span<std::byte>> {
         return Fail(ErrorCode::kResourceExhausted, "the buffer has room for " + std::to_string(rest_.size()) +
-                                                       " more bytes, expected at least " +
-                                                       std::to_string(bytes.size()));
+                                                       " more bytes, expected at least " + std::to_string(count));
       });
     }
-    if (!bytes.empty()) std::memcpy(rest_.data(), bytes.data(), bytes.size());
-    rest_ = rest_.subspan(bytes.size());
-    return {};
+    const auto reserved = rest_.first(static_cast<size_t>(count));
+    rest_ = rest_.subspan(reserved.size());
+    return reserved;
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/executor.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_codec.h"
@@ -32,14 +34,9 @@
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot_loader.h"
-#include "skald/store/snapshots/snapshot_plan.h"
+#include "skald/store/snapshots/snapshot_writer.h"
 
 namespace skald {
-
-struct SnapshotOptions {
-  // kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical.
-  ChunkCodec codec = ChunkCodec::kSplitZstd;
-};
 
 struct Snapshot {
   KVCache cache;
@@ -48,78 +45,9 @@ struct Snapshot {
 
 namespace internal {
 
-inline constexpr uint64_t kStreamMagic = 0x706E'5364'6C61'6B53;  // "SkaldSnp"
-inline constexpr uint32_t kStreamVersion = 1;
 // Bytes by which a stored chunk may exceed its content: the header, and lengths of compressed parts.
 inline constexpr uint64_t kMaxChunkOverhead = kChunkHeaderBytes + 1024;
 inline constexpr uint64_t kMaxManifestBytes = kMaxChunkContent + kMaxChunkOverhead;
-
-// What opens a snapshot in one piece; then come the manifest and the chunks, each after its length.
-struct StreamHeader {
-  uint64_t magic = kStreamMagic;
-  uint32_t version = kStreamVersion;
-  uint32_t reserved = 0;
-  ChunkKey manifest;
-};
-
-inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec) {
-  if (!pool.has_bytes()) return BlockPool::FailNoBytes();
-  auto digests = IdentityDigests::Of(identity);
-  if (!digests) return Failure(digests.error());
-  return StateKind{*digests, pool.fingerprint(), pool.runtime().kv_type, codec == ChunkCodec::kInt8Zstd};
-}
-
-inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
-  const auto digest = Sha256().Update("skald manifest").Update(manifest).Finish();
-  if (!digest) return Failure(digest.error());
-  return ChunkKey{*digest};
-}
-
-// The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
-// file makes a reader take much memory. A manifest that compresses to less is stored as it is.
-constexpr uint64_t MaxManifestContent(uint64_t stored_bytes) { return (uint64_t{256} << 10) + 64 * stored_bytes; }
-
-inline Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest) {
-  auto chunk = EncodeChunk(key, {ChunkKind::kManifest}, manifest);
-  if (!chunk || manifest.size() <= MaxManifestContent(chunk->size())) return chunk;
-  return EncodeChunk(key, {ChunkKind::kManifest, ChunkElement::kBytes, ChunkCodec::kNone}, manifest);
-}
-
-// Hands the manifest, then every chunk to `emit(key, content bytes, encode)`, where encode() returns the chunk's stored
-// bytes, valid until the next call; manifest last if `manifest_last`. Returns the manifest's key.
-template <class Emit>
-Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
-                              const SnapshotOptions& options, bool manifest_last, Emit emit) {
-  const auto contents = cache.Contents();
-  if (!contents) return Failure(contents.error());
-  const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
-  if (!kind) return Failure(kind.error());
-  const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);
-  if (!plan) return Failure(plan.error());
-  const std::vector<std::byte> manifest = EncodeManifest(plan->manifest());
-  const auto key = ManifestKey(manifest);
-  if (!key) return key;
-  const auto emit_manifest = [&] {
-    return emit(*key, manifest.size(), [&] { return EncodeManifestChunk(*key, manifest); });
-  };
-  if (!manifest_last) {
-    if (auto done = emit_manifest(); !done) return Failure(done.error());
-  }
-  ChunkBytes room, encoded;  // used again, as most chunks have the same size
-  for (const PlannedChunk& chunk : plan->chunks()) {
-    const uint64_t content_bytes = plan->ContentBytes(chunk);
-    const auto encode = [&] {
-      room.resize(kChunkHeaderBytes + static_cast<size_t>(content_bytes));
-      plan->ReadContent(chunk, room.data() + kChunkHeaderBytes);
-      return EncodeChunkInPlace(chunk.key, chunk.format, room, encoded);
-    };
-    if (auto done = emit(chunk.key, content_bytes, encode); !done) return Failure(done.error());
-  }
-  if (manifest_last) {
-    if (auto done = emit_manifest(); !done) return Failure(done.error());
-  }
-  return key;
-}
 
 inline Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const std::byte> stored, const Identity& identity,
                                      const BlockPool& pool) {
@@ -137,50 +65,63 @@ inline Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const std::b
 }
 
 template <class Fetch>
-Result<Snapshot> BuildSnapshot(Manifest manifest, std::shared_ptr<BlockPool> pool, Fetch fetch) {
-  auto cache = SnapshotLoader<Fetch>(std::move(pool), std::move(fetch)).Load(manifest);
+Result<Snapshot> BuildSnapshot(Manifest manifest, std::shared_ptr<BlockPool> pool, Fetch fetch,
+                               std::optional<ExecutorRef> executor = {}) {
+  auto cache = SnapshotLoader<Fetch>(std::move(pool), std::move(fetch), executor).Load(manifest);
   if (!cache) return Failure(cache.error());
   return Snapshot{std::move(*cache), std::move(manifest.notes)};
 }
 
-// Any source with BufferSource's Take. Memory grows with what really comes, and is used again.
+// Takes bytes from any source. Memory grows with what really comes, and is used again.
 class SourceReader {
  public:
   explicit SourceReader(ByteSourceRef source) : source_(source) {}
 
   Result<void> Read(std::span<std::byte> bytes) const { return source_.Read(bytes); }
 
-  // Valid until the next call.
-  Result<std::span<const std::byte>> Take(uint64_t count) {
+  // The next `count` bytes, put into `room`.
+  Result<std::span<const std::byte>> Take(uint64_t count, ChunkBytes& room) {
     uint64_t taken = 0;
     while (taken < count) {
       const uint64_t part = std::min(count - taken, std::max(taken, uint64_t{1} << 20));
-      if (buffer_.size() < taken + part) buffer_.resize(static_cast<size_t>(taken + part));
-      if (auto read = source_.Read(std::span(buffer_).subspan(taken, part)); !read) return Failure(read.error());
+      if (room.size() < taken + part) room.resize(static_cast<size_t>(taken + part));
+      if (auto read = source_.Read(std::span(room).subspan(taken, part)); !read) return Failure(read.error());
       taken += part;
     }
-    return std::span<const std::byte>(buffer_).first(static_cast<size_t>(count));
+    return std::span<const std::byte>(room).first(static_cast<size_t>(count));
   }
 
  private:
   ByteSourceRef source_;
-  ChunkBytes buffer_;
 };
 
-// Reads a chunk's length, at most `max_bytes`, and the chunk as stored. Reader: SourceReader or BufferSource.
+// The same from bytes in memory, where nothing need be copied.
+class BufferReader {
+ public:
+  explicit BufferReader(std::span<const std::byte> bytes) : source_(bytes) {}
+
+  Result<void> Read(std::span<std::byte> bytes) { return source_.Read(bytes); }
+  Result<std::span<const std::byte>> Take(uint64_t count, ChunkBytes& /*room*/) { return source_.Take(count); }
+
+ private:
+  BufferSource source_;
+};
+
+// Reads a chunk's length, at most `max_bytes`, and the chunk as stored. Reader: SourceReader or BufferReader.
 template <class Reader>
-Result<std::span<const std::byte>> ReadFrame(Reader& reader, uint64_t max_bytes) {
+Result<std::span<const std::byte>> ReadFrame(Reader& reader, uint64_t max_bytes, ChunkBytes& room) {
   uint64_t size = 0;
   if (auto read = reader.Read(std::as_writable_bytes(std::span(&size, 1))); !read) return Failure(read.error());
   if (size > max_bytes) {
     return Fail(ErrorCode::kDataLoss, "the snapshot has a chunk of " + std::to_string(size) +
                                           " bytes, expected at most " + std::to_string(max_bytes));
   }
-  return reader.Take(size);
+  return reader.Take(size, room);
 }
 
 template <class Reader>
-Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::shared_ptr<BlockPool> pool) {
+Result<Snapshot> ReadSnapshot(Reader reader, const Identity& identity, std::shared_ptr<BlockPool> pool,
+                              std::optional<ExecutorRef> executor) {
   StreamHeader header;
   if (auto read = reader.Read(std::as_writable_bytes(std::span(&header, 1))); !read) return Failure(read.error());
   if (header.magic != kStreamMagic) {
@@ -190,14 +131,15 @@ Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::sha
     return Fail(ErrorCode::kUnsupported, "the snapshot has version " + std::to_string(header.version) +
                                              ", this Skald reads version " + std::to_string(kStreamVersion));
   }
-  const auto stored = ReadFrame(reader, kMaxManifestBytes);
+  ChunkBytes room;
+  const auto stored = ReadFrame(reader, kMaxManifestBytes, room);
   if (!stored) return Failure(stored.error());
   auto manifest = OpenManifest(header.manifest, *stored, identity, *pool);
   if (!manifest) return Failure(manifest.error());
-  const auto next = [&reader](const ChunkKey&, uint64_t content_bytes) {
-    return ReadFrame(reader, content_bytes + kMaxChunkOverhead);
+  const auto next = [&reader](const ChunkKey&, uint64_t content_bytes, ChunkBytes& chunk) {
+    return ReadFrame(reader, content_bytes + kMaxChunkOverhead, chunk);
   };
-  return BuildSnapshot(std::move(*manifest), std::move(pool), next);
+  return BuildSnapshot(std::move(*manifest), std::move(pool), next, executor);
 }
 
 }  // namespace internal
@@ -209,50 +151,33 @@ Result<Snapshot> ReadSnapshot(Reader& reader, const Identity& identity, std::sha
 inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                      ChunkStoreRef store, const SnapshotOptions& options = {}) {
   return NoThrow("SaveSnapshot", [&]() -> Result<ChunkKey> {
-    std::vector<ChunkKey> keys;
-    const auto put = [&](const ChunkKey& key, uint64_t content_bytes, auto encode) -> Result<void> {
-      keys.push_back(key);
-      const auto has = internal::HasWholeChunk(store, key, content_bytes);
-      if (!has) return Failure(has.error());
-      if (*has) return {};
-      const auto chunk = encode();
-      if (!chunk) return Failure(chunk.error());
-      return store.Put(key, *chunk);
-    };
-    const auto manifest = internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/true, put);
+    internal::StoreTarget target(store);
+    const auto manifest = internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/true, target);
     if (!manifest) return manifest;
-    for (const ChunkKey& key : keys) {
-      const auto has = store.Has(key);
-      if (!has) return Failure(has.error());
-      if (*has) continue;
-      if (auto dropped = store.Drop(*manifest); !dropped) return Failure(dropped.error());
-      return Fail(ErrorCode::kResourceExhausted,
-                  "the store has no room for the snapshot: it dropped chunk " + key.ToHex() + " to take the others");
-    }
+    if (auto kept = target.CheckAllKept(*manifest); !kept) return Failure(kept.error());
     return manifest;
   });
 }
 
-// Writes everything to a sink. What a sink took before an error is of no use.
-inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
-                                 ByteSinkRef sink, const SnapshotOptions& options = {}) {
-  bool opened = false;
-  const auto write = [&](const ChunkKey& key, uint64_t /*content_bytes*/, auto encode) -> Result<void> {
-    if (!std::exchange(opened, true)) {  // the manifest comes first
-      const internal::StreamHeader header{.manifest = key};
-      if (auto done = sink.Write(std::as_bytes(std::span(&header, 1))); !done) return done;
-    }
-    const auto chunk = encode();
-    if (!chunk) return Failure(chunk.error());
-    const uint64_t size = chunk->size();
-    if (auto done = sink.Write(std::as_bytes(std::span(&size, 1))); !done) return done;
-    return sink.Write(*chunk);
-  };
+namespace internal {
+
+template <class Sink>
+Result<void> SaveStream(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes, Sink& sink,
+                        const SnapshotOptions& options) {
   return NoThrow("SaveSnapshot", [&]() -> Result<void> {
-    const auto key = internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/false, write);
+    StreamTarget<Sink> target(sink);
+    const auto key = EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/false, target);
     if (!key) return Failure(key.error());
     return {};
   });
+}
+
+}  // namespace internal
+
+// Writes everything to a sink. What a sink took before an error is of no use.
+inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
+                                 ByteSinkRef sink, const SnapshotOptions& options = {}) {
+  return internal::SaveStream(cache, identity, notes, sink, options);
 }
 
 // Returns how many bytes SaveSnapshot writes to a sink or a buffer. With a compressing codec it compresses to know.
@@ -269,7 +194,7 @@ inline Result<uint64_t> SnapshotBytes(const KVCache& cache, const Identity& iden
 inline Result<void> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                  std::span<std::byte> buffer, const SnapshotOptions& options = {}) {
   BufferSink sink(buffer);
-  return SaveSnapshot(cache, identity, notes, ByteSinkRef(sink), options);
+  return internal::SaveStream(cache, identity, notes, sink, options);
 }
 
 namespace internal {
@@ -311,35 +236,46 @@ auto LoadFromStore(ChunkStoreRef store, const ChunkKey& key, const Identity& ide
   return loaded;
 }
 
+// Fetches chunks from a store for a SnapshotLoader.
+inline auto FetchFrom(ChunkStoreRef store) {
+  return [store](const ChunkKey& key, uint64_t, ChunkBytes& room) -> Result<std::span<const std::byte>> {
+    auto chunk = store.Get(key);
+    if (!chunk) return Failure(chunk.error());
+    room = std::move(*chunk);
+    return room;
+  };
+}
+
 }  // namespace internal
 
 // Takes up the snapshot whose manifest has this key, in blocks of `pool`. Errors: kNotFound for a missing manifest or
 // chunk; kFailedPrecondition for another identity, Config or kv_type, naming which; kDataLoss, kUnsupported for bytes
 // that are damaged or of another version; kOutOfRange, kResourceExhausted for the pool's limits; kInvalidArgument for a
 // null pool. Damaged chunks of the snapshot are dropped from the store: who has the conversation can save it again.
+// `executor` checks and places as many chunks at once as it has workers.
 inline Result<Snapshot> LoadSnapshot(ChunkStoreRef store, const ChunkKey& key, const Identity& identity,
-                                     std::shared_ptr<BlockPool> pool) {
+                                     std::shared_ptr<BlockPool> pool, std::optional<ExecutorRef> executor = {}) {
   return internal::LoadInto(pool, [&]() -> Result<Snapshot> {
-    const auto get = [&store](const ChunkKey& chunk, uint64_t) { return store.Get(chunk); };
-    const auto build = [&](const Manifest& manifest) { return internal::BuildSnapshot(manifest, pool, get); };
+    const auto build = [&](const Manifest& manifest) {
+      return internal::BuildSnapshot(manifest, pool, internal::FetchFrom(store), executor);
+    };
     return internal::LoadFromStore(store, key, identity, *pool, build);
   });
 }
 
 // The same from a source, which is read to the snapshot's end and no further.
-inline Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& identity, std::shared_ptr<BlockPool> pool) {
+inline Result<Snapshot> LoadSnapshot(ByteSourceRef source, const Identity& identity, std::shared_ptr<BlockPool> pool,
+                                     std::optional<ExecutorRef> executor = {}) {
   return internal::LoadInto(pool, [&]() -> Result<Snapshot> {
-    internal::SourceReader reader(source);
-    return internal::ReadSnapshot(reader, identity, pool);
+    return internal::ReadSnapshot(internal::SourceReader(source), identity, pool, executor);
   });
 }
 
 // The same from bytes in memory.
 inline Result<Snapshot> LoadSnapshot(std::span<const std::byte> bytes, const Identity& identity,
-                                     std::shared_ptr<BlockPool> pool) {
+                                     std::shared_ptr<BlockPool> pool, std::optional<ExecutorRef> executor = {}) {
   return internal::LoadInto(pool, [&]() -> Result<Snapshot> {
-    BufferSource reader(bytes);
-    return internal::ReadSnapshot(reader, identity, pool);
+    return internal::ReadSnapshot(internal::BufferReader(bytes), identity, pool, executor);
   });
 }
 

@@ -19,6 +19,8 @@
 
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/run_on.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/table_lease.h"
 #include "skald/cache/form/tile.h"
@@ -30,14 +32,16 @@
 
 namespace skald {
 
-// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes), once for each chunk of the manifest in the order
-// of SnapshotPlan::chunks, and returns the chunk as stored: Result<ChunkBytes>, or a Result<std::span<const std::byte>>
-// that is valid until the next call. Throws std::bad_alloc where there is no memory; LoadSnapshot and PromptCache make
-// an error of it.
+// Fetch is called as fetch(const ChunkKey&, uint64_t content bytes, ChunkBytes& room), once for each chunk of the
+// manifest in the order of SnapshotPlan::chunks, and returns the chunk as stored, a Result<std::span<const std::byte>>:
+// in `room`, or in memory that outlives the loader. Throws std::bad_alloc where there is no memory; LoadSnapshot and
+// PromptCache make an error of it. Chunks are fetched by the calling thread, and checked and placed by as many workers
+// as `executor` has.
 template <class Fetch>
 class SnapshotLoader {
  public:
-  SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch) : pool_(std::move(pool)), fetch_(std::move(fetch)) {}
+  SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch, std::optional<ExecutorRef> executor = {})
+      : pool_(std::move(pool)), fetch_(std::move(fetch)), executor_(executor), chunks_(internal::WorkersOf(executor)) {}
 
   // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Checkpoints
   // for which there is no room are left out, the oldest first.
@@ -73,6 +77,35 @@ class SnapshotLoader {
   }
 
  private:
+  // A chunk that comes in. Memory is used again for later ones.
+  class IncomingChunk {
+   public:
+    // Chunk `i` of a group.
+    Result<void> Get(SnapshotLoader& loader, const SavedTable& saved, size_t g, size_t i) {
+      key_ = saved.groups[g].chunks[i];
+      content_bytes_ = loader.ContentBytes(saved, g, i);
+      stored_ = loader.fetch_(key_, content_bytes_, room_);
+      loader.chunks_read_ = i + 1;
+      if (stored_) return {};
+      content_ = Failure(stored_.error());
+      return Failure(stored_.error());
+    }
+
+    // Checks and decodes it, if it came.
+    void View() {
+      if (stored_) content_ = ViewChunk(key_, *stored_, content_bytes_, decoded_);
+    }
+
+    // What View made of it, or why it did not come. Valid until the next Get.
+    const Result<std::span<const std::byte>>& content() const { return content_; }
+
+   private:
+    ChunkKey key_;
+    uint64_t content_bytes_ = 0;
+    ChunkBytes room_, decoded_;
+    Result<std::span<const std::byte>> stored_, content_;
+  };
+
   const CacheGroup& group(size_t g) const { return pool_->layout().groups()[g]; }
   uint32_t block_tokens() const { return pool_->runtime().block_tokens; }
 
@@ -154,9 +187,11 @@ class SnapshotLoader {
 
   // Appends state `i` of a recurrent group.
   Result<void> LoadState(const SavedTable& saved, size_t g, size_t i, TableLease& lease, GroupTable& table) {
-    const auto state = Content(saved, g, i);
+    if (auto fetched = chunks_[0].Get(*this, saved, g, i); !fetched) return fetched;
+    chunks_[0].View();
+    const auto& state = chunks_[0].content();
     if (!state) return Failure(state.error());
-    if (auto taken = TakeBlock(g, lease, table); !taken) return taken;
+    if (auto taken = TakeBlock(g, BlockContent::kUnspecified, lease, table); !taken) return taken;
     std::memcpy(pool_->Resolve(g, {table.blocks.back()})[0], state->data(), state->size());
     return {};
   }
@@ -168,24 +203,37 @@ class SnapshotLoader {
     if (end > saved.StoredTokens() || chunks < ChunksBefore(end) - saved.groups[g].first_token / kChunkTokens) {
       return internal::BadManifest("it relies on tokens that the snapshot does not hold");
     }
-    const uint32_t first_block = table.first_token / block_tokens();
-    for (size_t i = 0; i < chunks && TokensOf(saved, g, i).first < end; ++i) {
-      const auto tiles = Content(saved, g, i);
-      if (!tiles) return Failure(tiles.error());
-      const uint32_t chunk_end = std::min(end, TokensOf(saved, g, i).second);
-      while ((first_block + table.blocks.size()) * block_tokens() < chunk_end) {
-        if (auto taken = TakeBlock(g, lease, table); !taken) return taken;
+    for (size_t i = 0; i < chunks && TokensOf(saved, g, i).first < end;) {
+      const size_t count = FetchSome(saved, g, i, end);
+      internal::RunOn(executor_, count, [this](size_t k) { chunks_[k].View(); });
+      for (size_t k = 0; k < count; ++k) {
+        if (!chunks_[k].content()) return Failure(chunks_[k].content().error());
+        const uint32_t chunk_end = std::min(end, TokensOf(saved, g, i + k).second);
+        if (auto taken = TakeBlocksBefore(chunk_end, g, end, lease, table); !taken) return taken;
       }
-      WriteTokens(saved, g, i, end, *tiles, first_block, table);
+      internal::RunOn(executor_, count, [&](size_t k) { WriteTokens(saved, g, i + k, end, chunks_[k], table); });
+      i += count;
     }
     return {};
   }
 
+  // Fetches chunk `i` and those behind it that hold tokens before `end`, as many as there are workers. Returns how many
+  // it asked for; one that did not come is the last of them.
+  size_t FetchSome(const SavedTable& saved, size_t g, size_t i, uint32_t end) {
+    size_t count = 0;
+    while (count < chunks_.size() && i + count < saved.groups[g].chunks.size() &&
+           TokensOf(saved, g, i + count).first < end) {
+      if (!chunks_[count].Get(*this, saved, g, i + count)) return count + 1;
+      ++count;
+    }
+    return count;
+  }
+
   static size_t ChunksBefore(uint32_t token) { return (token + kChunkTokens - 1) / kChunkTokens; }
 
-  // Takes a block for what chunks hold next; where they do not fill it there are zeros.
-  Result<void> TakeBlock(size_t g, TableLease& lease, GroupTable& table) {
-    const auto id = lease.Take(g);
+  // Takes a block for what chunks hold next.
+  Result<void> TakeBlock(size_t g, BlockContent content, TableLease& lease, GroupTable& table) {
+    const auto id = lease.Take(g, content);
     if (!id) {
       is_full_ = true;
       return Failure(id.error());
@@ -194,14 +242,17 @@ class SnapshotLoader {
     return {};
   }
 
-  // The content of chunk `i` of a group, valid until the next call.
-  Result<std::span<const std::byte>> Content(const SavedTable& saved, size_t g, size_t i) {
-    const ChunkKey& key = saved.groups[g].chunks[i];
-    const uint64_t bytes = ContentBytes(saved, g, i);
-    stored_ = fetch_(key, bytes);
-    chunks_read_ = i + 1;
-    if (!stored_) return Failure(stored_.error());
-    return ViewChunk(key, *stored_, bytes, decoded_);
+  // Takes what is missing of the blocks for the tokens before `end`. One that the tokens before `limit` do not fill
+  // holds zeros elsewhere.
+  Result<void> TakeBlocksBefore(uint32_t end, size_t g, uint32_t limit, TableLease& lease, GroupTable& table) {
+    const uint32_t step = block_tokens(), first_block = table.first_token / step;
+    const auto next = [&] { return (first_block + static_cast<uint32_t>(table.blocks.size())) * step; };
+    while (next() < end) {
+      const bool is_filled = next() >= table.first_token && next() + step <= limit;
+      const auto content = is_filled ? BlockContent::kUnspecified : BlockContent::kCleared;
+      if (auto taken = TakeBlock(g, content, lease, table); !taken) return taken;
+    }
+    return {};
   }
 
   // Tokens [begin, end) that chunk `i` of an attention group holds.
@@ -218,20 +269,19 @@ class SnapshotLoader {
     return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
   }
 
-  // Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`, whose first one is the sequence's
-  // block number `first_block`.
-  void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, std::span<const std::byte> content,
-                   uint32_t first_block, const GroupTable& table) const {
+  // Writes what chunk `i` holds of tokens before `limit` to the blocks of `table`.
+  void WriteTokens(const SavedTable& saved, size_t g, size_t i, uint32_t limit, const IncomingChunk& chunk,
+                   const GroupTable& table) const {
+    const std::span<const std::byte> content = *chunk.content();
+    const uint32_t first_block = table.first_token / block_tokens();
     const DType type = pool_->runtime().kv_type;
     const BlockGeometry tile = TileGeometry(group(g), type);
     const auto [begin, chunk_end] = TokensOf(saved, g, i);
-    const uint32_t end = std::min(chunk_end, limit), from = begin / block_tokens();
-    const auto ids = table.blocks.begin() + (from - first_block);
-    const std::vector<std::byte*> blocks =
-        pool_->Resolve(g, {ids, ids + ((end + block_tokens() - 1) / block_tokens() - from)});
+    const uint32_t end = std::min(chunk_end, limit);
     for (uint32_t token = begin; token < end; token += kTile) {
+      const BlockId block = table.blocks[token / block_tokens() - first_block];
       WriteTile(pool_->geometry(g), tile, type, token % block_tokens(),
-                content.data() + (token - begin) / kTile * tile.block_bytes(), blocks[token / block_tokens() - from]);
+                content.data() + (token - begin) / kTile * tile.block_bytes(), pool_->ResolveOne(g, block));
     }
   }
 
@@ -250,10 +300,8 @@ class SnapshotLoader {
 
   // Reads past the chunks of a group that were not read yet.
   Result<void> SkipRest(const SavedTable& saved, size_t g) {
-    for (size_t i = chunks_read_; i < saved.groups[g].chunks.size(); ++i) {
-      if (auto stored = fetch_(saved.groups[g].chunks[i], ContentBytes(saved, g, i)); !stored) {
-        return Failure(stored.error());
-      }
+    for (size_t i = chunks_read_, end = saved.groups[g].chunks.size(); i < end; ++i) {
+      if (auto fetched = chunks_[0].Get(*this, saved, g, i); !fetched) return fetched;
     }
     return {};
   }
@@ -262,9 +310,8 @@ class SnapshotLoader {
   Fetch fetch_;
   bool is_full_ = false;    // the pool, as far as checkpoints are concerned
   size_t chunks_read_ = 0;  // of the group that is being loaded
-  // Of the last chunk, used again for every one.
-  std::invoke_result_t<Fetch&, const ChunkKey&, uint64_t> stored_;
-  ChunkBytes decoded_;
+  std::optional<ExecutorRef> executor_;
+  std::vector<IncomingChunk> chunks_;  // that are being loaded at once
 };
 
 }  // namespace skald

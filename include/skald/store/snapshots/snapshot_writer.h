@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The writing half of snapshots: the chunks of a plan one after another, encoded by several workers at once where the
+// caller has them.
+
+#ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
+#define SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/run_on.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/chunks/chunk_key.h"
+#include "skald/store/chunks/chunk_repair.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/snapshots/identity.h"
+#include "skald/store/snapshots/manifest.h"
+#include "skald/store/snapshots/snapshot_plan.h"
+
+namespace skald {
+
+struct SnapshotOptions {
+  // kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical.
+  ChunkCodec codec = ChunkCodec::kSplitZstd;
+  // Encodes as many chunks at once as it has workers, with memory for each; without one the calling thread does all.
+  // What is written is the same.
+  std::optional<ExecutorRef> executor = {};
+};
+
+namespace internal {
+
+inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec) {
+  if (!pool.has_bytes()) return BlockPool::FailNoBytes();
+  auto digests = IdentityDigests::Of(identity);
+  if (!digests) return Failure(digests.error());
+  return StateKind{*digests, pool.fingerprint(), pool.runtime().kv_type, codec == ChunkCodec::kInt8Zstd};
+}
+
+inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
+  const auto digest = Sha256().Update("skald manifest").Update(manifest).Finish();
+  if (!digest) return Failure(digest.error());
+  return ChunkKey{*digest};
+}
+
+// The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
+// file makes a reader take much memory. A manifest that compresses to less is stored as it is.
+constexpr uint64_t MaxManifestContent(uint64_t stored_bytes) { return (uint64_t{256} << 10) + 64 * stored_bytes; }
+
+inline Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest) {
+  auto chunk = EncodeChunk(key, {ChunkKind::kManifest}, manifest);
+  if (!chunk || manifest.size() <= MaxManifestContent(chunk->size())) return chunk;
+  return EncodeChunk(key, {ChunkKind::kManifest, ChunkElement::kBytes, ChunkCodec::kNone}, manifest);
+}
+
+// A chunk on its way out. Memory is used again for later ones.
+class OutgoingChunk {
+ public:
+  void Begin(const SnapshotPlan& plan, const PlannedChunk& chunk) {
+    plan_ = &plan;
+    chunk_ = &chunk;
+    content_bytes_ = plan.ContentBytes(chunk);
+    place_ = {};
+  }
+
+  const ChunkKey& key() const { return chunk_->key; }
+  uint64_t content_bytes() const { return content_bytes_; }
+  // Known before it is encoded where the codec leaves the content as it is.
+  std::optional<uint64_t> stored_bytes() const {
+    if (chunk_->format.codec != ChunkCodec::kNone) return std::nullopt;
+    return kChunkHeaderBytes + content_bytes_;
+  }
+
+  // Has it encoded where it is to go, stored_bytes() of memory.
+  void SetPlace(std::span<std::byte> place) { place_ = place; }
+  bool is_in_place() const { return !place_.empty(); }
+
+  void Encode() {
+    stored_ = NoThrow("encoding a chunk", [&]() -> Result<std::span<const std::byte>> {
+      std::span<std::byte> target = place_;
+      if (!is_in_place()) {
+        room_.resize(kChunkHeaderBytes + static_cast<size_t>(content_bytes_));
+        target = room_;
+      }
+      plan_->ReadContent(*chunk_, target.data() + kChunkHeaderBytes);
+      return EncodeChunkInPlace(chunk_->key, chunk_->format, target, encoded_);
+    });
+  }
+
+  // What Encode made of it, valid until it begins again.
+  const Result<std::span<const std::byte>>& stored() const { return stored_; }
+
+ private:
+  const SnapshotPlan* plan_ = nullptr;
+  const PlannedChunk* chunk_ = nullptr;
+  uint64_t content_bytes_ = 0;
+  std::span<std::byte> place_;
+  ChunkBytes room_, encoded_;
+  Result<std::span<const std::byte>> stored_;
+};
+
+// Chunks go to a target with
+//   Result<bool> Wants(key, content bytes)           whether it is to be encoded at all
+//   Result<std::span<std::byte>> Place(stored bytes) where the next one is to be encoded, or nothing
+//   Result<void> Take(key, stored bytes, in place)   in the order in which they were wanted
+template <class Target>
+class ChunkEmitter {
+ public:
+  ChunkEmitter(const SnapshotPlan& plan, std::optional<ExecutorRef> executor, Target& target)
+      : plan_(plan), executor_(executor), target_(target), chunks_(WorkersOf(executor)) {}
+
+  // Emits the chunks of the plan in their order.
+  Result<void> EmitAll() {
+    std::span<const PlannedChunk> rest = plan_.chunks();
+    while (!rest.empty()) {
+      size_t wanted = 0;
+      for (; !rest.empty() && wanted < chunks_.size(); rest = rest.subspan(1)) {
+        const auto is_wanted = Begin(rest.front(), chunks_[wanted]);
+        if (!is_wanted) return Failure(is_wanted.error());
+        wanted += *is_wanted;
+      }
+      RunOn(executor_, wanted, [this](size_t i) { chunks_[i].Encode(); });
+      for (size_t i = 0; i < wanted; ++i) {
+        const auto& stored = chunks_[i].stored();
+        if (!stored) return Failure(stored.error());
+        if (auto taken = target_.Take(chunks_[i].key(), *stored, chunks_[i].is_in_place()); !taken) return taken;
+      }
+    }
+    return {};
+  }
+
+ private:
+  // Either all chunks of a plan have a place or none, as they have one codec: places are given in the plan's order.
+  Result<bool> Begin(const PlannedChunk& planned, OutgoingChunk& chunk) {
+    chunk.Begin(plan_, planned);
+    const auto wanted = target_.Wants(chunk.key(), chunk.content_bytes());
+    if (!wanted || !*wanted || !chunk.stored_bytes()) return wanted;
+    const auto place = target_.Place(*chunk.stored_bytes());
+    if (!place) return Failure(place.error());
+    chunk.SetPlace(*place);
+    return true;
+  }
+
+  const SnapshotPlan& plan_;
+  const std::optional<ExecutorRef> executor_;
+  Target& target_;
+  std::vector<OutgoingChunk> chunks_;
+};
+
+// Hands the manifest and every chunk to `target`, the manifest last if `manifest_last`, else first. Returns its key.
+template <class Target>
+Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
+                              const SnapshotOptions& options, bool manifest_last, Target& target) {
+  const auto contents = cache.Contents();
+  if (!contents) return Failure(contents.error());
+  const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
+  if (!kind) return Failure(kind.error());
+  const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);
+  if (!plan) return Failure(plan.error());
+  const std::vector<std::byte> manifest = EncodeManifest(plan->manifest());
+  const auto key = ManifestKey(manifest);
+  if (!key) return key;
+  const auto emit_manifest = [&]() -> Result<void> {
+    const auto wanted = target.Wants(*key, manifest.size());
+    if (!wanted) return Failure(wanted.error());
+    if (!*wanted) return {};
+    const auto chunk = EncodeManifestChunk(*key, manifest);
+    if (!chunk) return Failure(chunk.error());
+    return target.Take(*key, *chunk, /*in_place=*/false);
+  };
+  if (!manifest_last) {
+    if (auto done = emit_manifest(); !done) return Failure(done.error());
+  }
+  if (auto done = ChunkEmitter(*plan, options.executor, target).EmitAll(); !done) return Failure(done.error());
+  if (manifest_last) {
+    if (auto done = emit_manifest(); !done) return Failure(done.error());
+  }
+  return key;
+}
+
+// What opens a snapshot in one piece; then come the manifest and the chunks, each after its length.
+inline constexpr uint64_t kStreamMagic = 0x706E'5364'6C61'6B53;  // "SkaldSnp"
+inline constexpr uint32_t kStreamVersion = 1;
+struct StreamHeader {
+  uint64_t magic = kStreamMagic;
+  uint32_t version = kStreamVersion;
+  uint32_t reserved = 0;
+  ChunkKey manifest;
+};
+
+// Puts what a store does not have yet.
+class StoreTarget {
+ public:
+  explicit StoreTarget(ChunkStoreRef store) : store_(store) {}
+
+  Result<bool> Wants(const ChunkKey& key, uint64_t content_bytes) {
+    keys_.push_back(key);
+    const auto has = HasWholeChunk(store_, key, content_bytes);
+    if (!has) return has;
+    return !*has;
+  }
+  static Result<std::span<std::byte>> Place(uint64_t /*stored_bytes*/) { return std::span<std::byte>(); }
+  Result<void> Take(const ChunkKey& key, std::span<const std::byte> stored, bool /*in_place*/) {
+    return store_.Put(key, stored);
+  }
+
+  // Refuses a snapshot of which the store has dropped chunks to take others.
+  Result<void> CheckAllKept(const ChunkKey& manifest) const {
+    for (const ChunkKey& key : keys_) {
+      const auto has = store_.Has(key);
+      if (!has) return Failure(has.error());
+      if (*has) continue;
+      if (auto dropped = store_.Drop(manifest); !dropped) return Failure(dropped.error());
+      return Fail(ErrorCode::kResourceExhausted,
+                  "the store has no room for the snapshot: it dropped chunk " + key.ToHex() + " to take the others");
+    }
+    return {};
+  }
+
+ private:
+  ChunkStoreRef store_;
+  std::vector<ChunkKey> keys_;
+};
+
+// Writes a stream to a ByteSink. One with Reserve(count), which gives memory for what comes next, has chunks encoded
+// there.
+template <class Sink>
+class StreamTarget {
+ public:
+  explicit StreamTarget(Sink& sink) : sink_(sink) {}
+
+  static Result<bool> Wants(const ChunkKey& /*key*/, uint64_t /*content_bytes*/) { return true; }
+
+  Result<std::span<std::byte>> Place(uint64_t stored_bytes) {
+    if constexpr (requires { sink_.Reserve(stored_bytes); }) {
+      if (auto done = WriteLength(stored_bytes); !done) return Failure(done.error());
+      return sink_.Reserve(stored_bytes);
+    } else {
+      return std::span<std::byte>();
+    }
+  }
+
+  Result<void> Take(const ChunkKey& key, std::span<const std::byte> stored, bool in_place) {
+    if (!std::exchange(opened_, true)) {  // the manifest comes first
+      const StreamHeader header{.manifest = key};
+      if (auto done = sink_.Write(std::as_bytes(std::span(&header, 1))); !done) return done;
+    }
+    if (in_place) return {};
+    if (auto done = WriteLength(stored.size()); !done) return done;
+    return sink_.Write(stored);
+  }
+
+ private:
+  Result<void> WriteLength(uint64_t size) { return sink_.Write(std::as_bytes(std::span(&size, 1))); }
+
+  Sink& sink_;
+  bool opened_ = false;
+};
+
+}  // namespace internal
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
