@@ -68,6 +68,13 @@ struct ActivationTile {
 // The rows of codes that are kActivationGroup terms.
 inline constexpr size_t kPieceRows = kActivationGroup / 4;
 
+// Returns the group that begins at row `first` of the codes of a piece: a sum of constants in an unrolled loop, from
+// which the compiler knows the place of each code in its plane.
+template <class Block>
+HWY_INLINE size_t GroupAt(const Block& block, size_t piece, size_t first) {
+  return (piece * kPieceRows + first) / block.group_rows;
+}
+
 // Returns sum + sum_numbers[i] times the sums of activations' codes that they are for.
 HWY_INLINE IntVec AddSums(IntVec numbers, const int16_t* code_sums, IntVec sum) {
   if constexpr (kMultipliesShorts) {
@@ -95,11 +102,11 @@ HWY_INLINE void AddNestedBlock(const Block& block, const ActivationTile& tile, L
   IntLanes dots[kRows], offsets[kRows];
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) dots[r] = offsets[r] = SetIntLanes(0);
-  size_t group = 0;
   for (size_t piece = 0; piece < kPieces; ++piece) {
     const int8_t* x = tile.CodesAt(piece);
     HWY_UNROLL(2)
-    for (size_t first = 0; first < kPieceRows; first += block.group_rows, ++group) {
+    for (size_t first = 0; first < kPieceRows; first += block.group_rows) {
+      const size_t group = GroupAt(block, piece, first);
       const IntLanes numbers = block.NumbersOf(group);
       HWY_UNROLL(4)
       for (size_t j = 0; j < block.group_rows; j += block.fitting_rows, x += 4 * block.fitting_rows) {
@@ -136,6 +143,7 @@ HWY_INLINE void AddGroup(const int8_t* x, const Block& block, size_t group, IntL
   if constexpr (!kSumsInShorts<kCodes>) {
     AddCodes<kCodes>(x, block, group, 0, block.group_rows, dots);
   } else {
+    HWY_UNROLL(4)
     for (size_t j = 0; j < block.group_rows; j += block.fitting_rows) {
       IntLanes products[kRows];
       HWY_UNROLL(16)
@@ -164,10 +172,10 @@ template <Codes kCodes, class Block, size_t kRows>
 HWY_INLINE void AddFloatBlock(const Block& block, const ActivationTile& tile, Lanes (&sums)[kRows]) {
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) sums[r] = ZeroLanes();
-  size_t group = 0;
-  for (size_t piece = 0; group < block.groups; ++piece) {
+  for (size_t piece = 0; GroupAt(block, piece, 0) < block.groups; ++piece) {
     HWY_UNROLL(2)
-    for (size_t first = 0; first < kPieceRows; first += block.group_rows, ++group) {
+    for (size_t first = 0; first < kPieceRows; first += block.group_rows) {
+      const size_t group = GroupAt(block, piece, first);
       const bool in_first = first == 0, in_second = first + block.group_rows == kPieceRows;  // of two sums
       const int16_t* const code_sums = tile.SumsAt(piece);
       IntLanes dots[kRows];
