@@ -119,13 +119,13 @@ TEST_CASE("layers without RoPE are those that no_rope_layers gives a 0, or each 
 }
 
 TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refused") {
-  for (const char* type : {"yarn", "dynamic", "mrope", ""}) {
+  for (const char* type : {"ntk", "dynamic", "mrope", ""}) {
     const std::string is = "rope_scaling.rope_type is \"" + std::string(type) + "\"";
     CheckRefused(
         {{Changed("rope_scaling", {{"rope_type", type}, {"factor", 4.0}}), ErrorCode::kUnsupported, is.c_str()}});
   }
   json sliding = With(JsonOf<Gemma3_1B>(), {{"rope_scaling", nullptr}});
-  sliding["rope_parameters"]["sliding_attention"] = {{"rope_type", "yarn"}};
+  sliding["rope_parameters"]["sliding_attention"] = {{"rope_type", "dynamic"}};
   CheckRefused({
       {Changed("rope_scaling", {{"type", "ntk"}, {"factor", 4.0}}), ErrorCode::kUnsupported,
        "rope_scaling.type is \"ntk\""},
@@ -134,7 +134,7 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
       {Changed("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8}}), ErrorCode::kNotFound,
        "rope_scaling.low_freq_factor is missing"},
       {Changed("rope_scaling", {{"rope_type", 3}}), ErrorCode::kDataLoss, "rope_scaling.rope_type must be a string"},
-      {sliding.dump(), ErrorCode::kUnsupported, "rope_parameters.sliding_attention.rope_type is \"yarn\""},
+      {sliding.dump(), ErrorCode::kUnsupported, "rope_parameters.sliding_attention.rope_type is \"dynamic\""},
       {Changed("partial_rotary_factor", 0.5), ErrorCode::kUnsupported, "partial_rotary_factor is 0.5"},
       {Changed("rope_scaling", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}), ErrorCode::kUnsupported,
        "rope_scaling.partial_rotary_factor is 0.5"},

@@ -40,6 +40,8 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(ParameterCount<LFM2_350M>() == 354'483'968);
   CHECK(ParameterCount<LFM2_700M>() == 742'489'344);
   CHECK(ParameterCount<LFM2_1_2B>() == 1'170'340'608);
+  CHECK(ParameterCount<GptOss_20B>() == 20'914'757'184);
+  CHECK(ParameterCount<GptOss_120B>() == 116'829'156'672);
   CHECK(ParameterCount<Llama2_7B>() == 6'738'415'616);
   CHECK(ParameterCount<Llama3_1_8B>() == 8'030'261'248);
   CHECK(ParameterCount<Llama3_2_1B>() == 1'235'814'400);

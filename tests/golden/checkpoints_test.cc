@@ -12,8 +12,10 @@
 #include "skald/model/model.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/golden_configs.h"
+#include "tests/support/golden_gpt_oss.h"
 #include "tests/support/reference_tensors.h"
 #include "tests/support/test_data.h"
+#include "tests/support/unpack.h"
 
 namespace skald::testing {
 namespace checkpoints_test {
@@ -190,6 +192,31 @@ TEST_CASE("Granite 4 with experts, without and with RoPE, agrees with Hugging Fa
   CheckAnswers(Variant("granitemoehybrid", "rope"), "granitemoehybrid/golden.rope.safetensors", "logits");
 }
 TEST_CASE("LFM2 with short convolutions agrees with Hugging Face") { CheckAny("lfm2"); }
+TEST_CASE("gpt-oss with sinks, YaRN and experts agrees with Hugging Face") { CheckAny("gpt_oss"); }
+
+// Replaces quantised matrices by ones that hold the same numbers as floats: what a reference computes exactly.
+void Widen(ModelWeights& weights) {
+  const WeightPacker& packer = *FindType(WeightPackersOf<AllWeights>(), DType::kF32);
+  ThreadPool threads(1);
+  ForEachArray(
+      ParametersOf(weights),
+      [&](const Matrix& matrix, size_t rows, size_t cols) {
+        if (!IsGrouped(matrix.dtype)) return;
+        const std::vector<float> values = Unpack(matrix);
+        const PackSource source[] = {{reinterpret_cast<const std::byte*>(values.data()), DType::kF32, rows}};
+        const_cast<Matrix&>(matrix) = PackMatrix(source, cols, packer, ExecutorRef(threads));
+      },
+      [](const std::vector<float>&, size_t) {});
+}
+
+TEST_CASE("the numbers of gpt-oss's experts in MXFP4 are those of Hugging Face") {
+  auto weights = LoadWeights(GoldenPath("gpt_oss/model.mxfp4.safetensors"), GptOssSpec(GoldenGptOss()), "gpt-oss",
+                             {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+  CHECK(weights->blocks[1].Of<MixtureOfExperts>().down[0].dtype == DType::kMXFP4);
+  Widen(*weights);
+  CheckModel(AnyModel("gpt-oss", std::move(*weights), StandardLayers::Functions()), "gpt_oss/golden.mxfp4.safetensors");
+}
 TEST_CASE("Gemma agrees with Hugging Face") { CheckFolder<GoldenGemma>("gemma"); }
 TEST_CASE("Gemma 2 with softcaps agrees with Hugging Face") { CheckFolder<GoldenGemma2>("gemma2"); }
 TEST_CASE("Gemma 3 with two RoPE bases agrees with Hugging Face") { CheckFolder<GoldenGemma3>("gemma3"); }

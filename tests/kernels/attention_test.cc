@@ -71,6 +71,7 @@ struct AttentionTest {
                           .window = window,
                           .scale = scale,
                           .softcap = softcap,
+                          .sinks = sinks.empty() ? nullptr : sinks.data(),
                           .unit_begin = 0,
                           .unit_end = 0};
     for (const size_t end : ends) {
@@ -92,7 +93,8 @@ struct AttentionTest {
             .position = positions[row],
             .window = window,
             .scale = scale,
-            .softcap = softcap};
+            .softcap = softcap,
+            .sink = sinks.empty() ? -kInfinity : sinks[head]};
   }
 
   std::vector<float> Reference() const {
@@ -119,9 +121,17 @@ struct AttentionTest {
   size_t window = 0;
   float scale = 0.25f;
   float softcap = 0.0f;
+  std::vector<float> sinks = {};
   int fill = 0xFF;  // NaN
   std::vector<float> queries, keys, values;
 };
+
+// Rows of a prompt of `tokens` tokens, beginning with position `first`.
+std::vector<uint32_t> PromptRows(size_t tokens, size_t first = 0) {
+  std::vector<uint32_t> positions;
+  for (size_t p = first; p < tokens; ++p) positions.push_back(static_cast<uint32_t>(p));
+  return positions;
+}
 
 // Positions around the edges of panels, tiles, blocks and spans.
 const std::vector<uint32_t> kEdges = {0, 1, 2, 15, 16, 30, 31, 32, 33, 63, 64, 127, 128, 129, 200, 255, 256, 291};
@@ -164,6 +174,24 @@ TEST_CASE_TEMPLATE("a soft cap bends the scores", T, float, bf16) {
   CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
 }
 
+TEST_CASE_TEMPLATE("sinks take their share of the softmax", T, float, bf16) {
+  AttentionTest<T> test({4, 2, 24}, 300, kEdges);
+  test.sinks = {0.0f, -8.0f, 3.0f, 40.0f};  // the last far above every score
+  for (const size_t window : {0, 1, 50}) {
+    for (const float softcap : {0.0f, 2.5f}) {
+      CAPTURE(window);
+      test.window = window, test.softcap = softcap;
+      CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
+    }
+  }
+  AttentionTest<T> prompt({6, 2, 32}, 400, PromptRows(400, 230));
+  prompt.sinks = {1.0f, 2.0f, -3.0f, 4.0f, -5.0f, 0.5f}, prompt.fill = 0;
+  for (const size_t window : {0, 5, 100}) {
+    prompt.window = window;
+    CHECK(Difference(prompt.Run(64), prompt.Reference(), prompt.tolerance()) == "");
+  }
+}
+
 TEST_CASE_TEMPLATE("the block size changes no bit", T, float, bf16) {
   AttentionTest<T> test({8, 2, 20}, 300, kEdges);
   test.window = 150;
@@ -176,13 +204,6 @@ TEST_CASE_TEMPLATE("units computed in pieces equal all units computed at once", 
   const std::vector<float> whole = test.Run(64);
   CHECK(Difference(test.Run(64, {1, 3, 9, 13, 13, test.num_units()}), whole, 0) == "");
   CHECK(Difference(test.Run(64, {5, 18, test.num_units()}), whole, 0) == "");
-}
-
-// Rows of a prompt of `tokens` tokens, beginning with position `first`.
-std::vector<uint32_t> PromptRows(size_t tokens, size_t first = 0) {
-  std::vector<uint32_t> positions;
-  for (size_t p = first; p < tokens; ++p) positions.push_back(static_cast<uint32_t>(p));
-  return positions;
 }
 
 TEST_CASE_TEMPLATE("rows computed together equal the scalar reference", T, float, bf16) {
@@ -339,6 +360,7 @@ TEST_CASE_TEMPLATE("the scalar reference is close to softmax attention in double
   AttentionTest<T> test({2, 1, 24}, 300, kEdges);
   for (const float softcap : {0.0f, 3.0f}) {
     test.softcap = softcap;
+    if (softcap > 0.0f) test.sinks = {1.0f, 2.0f};
     for (size_t row = 0; row < test.positions.size(); ++row) {
       // The query is rounded before and the probabilities within; both enter the tolerance.
       const reference::AttentionCase unit = test.Unit(row, 1);

@@ -91,12 +91,28 @@ TEST_CASE("gates equal their scalar forms for every kind of number") {
   CheckGate(Activation::kReluSquared, reference::ReluSquared);
 }
 
+TEST_CASE("the clamped gate equals its scalar form for every kind of number, on either side") {
+  for (const float other : {0.5f, -3.0f, 7.5f, -7.5f}) {
+    const std::vector<float> x = AllKindsOfFloats(7919), others(x.size(), other);
+    std::vector<float> as_gate, as_up;
+    for (const float v : x) {
+      as_gate.push_back(reference::ClampedSwiglu(v, other));
+      as_up.push_back(reference::ClampedSwiglu(other, v));
+    }
+    // Without FMA an error of exp's argument, at most 88, is amplified by it; a gate times one plus up is at most 56.
+    const double tolerance = TargetHasFma() ? 0 : kEpsilon * 128 * 56;
+    CHECK(Difference(RunGate(Activation::kClampedSwiglu, x, others), as_gate, tolerance) == "");
+    CHECK(Difference(RunGate(Activation::kClampedSwiglu, others, x), as_up, tolerance) == "");
+  }
+}
+
 TEST_CASE("gates have the saved bits") {
   const std::vector<float> x = AllKindsOfFloats(99991), ones(x.size(), 1.0f);
   CHECK(SavedDifference({"SiLU"}, RunGate(Activation::kSilu, x, ones)) == "");
   CHECK(SavedDifference({"GELU by tanh"}, RunGate(Activation::kGeluTanh, x, ones)) == "");
   CHECK(SavedDifference({"GELU by erf"}, RunGate(Activation::kGeluErf, x, ones)) == "");
   CHECK(SavedDifference({"ReLU squared"}, RunGate(Activation::kReluSquared, x, ones)) == "");
+  CHECK(SavedDifference({"clamped SwiGLU"}, RunGate(Activation::kClampedSwiglu, x, ones)) == "");
 }
 
 TEST_CASE("activations are gates of ones, on exactly their range") {

@@ -30,6 +30,7 @@ struct AttentionCase {
   size_t window;  // 0: none
   float scale;
   float softcap;  // 0: none
+  float sink = -std::numeric_limits<float>::infinity();
 
   size_t visible_begin() const { return window != 0 && position + 1 > window ? position + 1 - window : 0; }
   size_t visible_end() const { return position + 1; }
@@ -47,8 +48,9 @@ float Score(const AttentionCase& c, size_t position) {
 template <class T>
 void Attention(const AttentionCase& c, float* output) {
   std::fill_n(output, c.head_dim, 0.0f);
-  float max = -std::numeric_limits<float>::infinity();
+  float max = c.sink;
   LaneSums sum;
+  if (std::isfinite(c.sink)) sum.lane[0] = 1.0f;
   for (size_t span = c.visible_begin() / kAttentionSpan * kAttentionSpan; span < c.visible_end();
        span += kAttentionSpan) {
     const size_t begin = std::max(span, c.visible_begin());
@@ -88,7 +90,7 @@ std::vector<double> AttentionInDouble(const AttentionCase& c) {
     scores.push_back(c.softcap != 0.0f ? c.softcap * std::tanh(dot / c.softcap) : dot);
   }
   const double max = *std::max_element(scores.begin(), scores.end());
-  double sum = 0;
+  double sum = std::exp(c.sink - max);
   for (double& score : scores) sum += score = std::exp(score - max);
   std::vector<double> output(c.head_dim);
   for (size_t i = 0; i < scores.size(); ++i) {

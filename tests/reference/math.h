@@ -87,6 +87,11 @@ inline float ReluSquared(float x) {
   return positive * positive;
 }
 
+inline float ClampedSwiglu(float gate, float up) {
+  const float g = gate > 7.0f ? 7.0f : gate, u = up > 7.0f ? 7.0f : up < -7.0f ? -7.0f : up;
+  return g / (1.0f + Exp(-1.702f * g)) * (u + 1.0f);
+}
+
 inline float Capped(float x, float cap) { return cap * Tanh(x / cap); }
 
 // The definitions of some of them.

@@ -40,8 +40,8 @@ void CheckPreparedProduct(MatMulArgs<T> args, const float* outputs) {
 template <class T>
 void CheckGatedProduct(MatMulArgs<T> args) {
   const size_t rows = args.rows, cols = args.n / 2;
-  for (const Activation gate :
-       {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kReluSquared}) {
+  for (const Activation gate : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf,
+                                Activation::kReluSquared, Activation::kClampedSwiglu}) {
     auto sums = UnwrittenBuffer<float>(rows * 2 * cols), expected = UnwrittenBuffer<float>(rows * cols),
          actual = UnwrittenBuffer<float>(rows * cols);
     args.output = sums.data(), args.output_stride = 2 * cols, args.gate = {};

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/gpt_oss.h"
 #include "skald/configs/families/lfm2.h"
 #include "skald/configs/families/llama.h"
 #include "skald/configs/form/model_config.h"
@@ -124,9 +125,27 @@ struct ShortConvs {
   }
 };
 
+// Sinks in sliding and full layers, YaRN, experts with biases and a clamped gate.
+struct Sinks {
+  static constexpr std::string_view kName = "sinks";
+  using Layers = LayerTypes<Attention, MixtureOfExperts>;
+  static constexpr ModelSpec Spec() {
+    return GptOssSpec({.model_dim = 56,
+                       .vocab_size = 100,
+                       .heads = 6,
+                       .kv_heads = 2,
+                       .head_dim = 20,
+                       .window = 40,
+                       .slides = {true, false},
+                       .experts = 5,
+                       .chosen_experts = 2,
+                       .expert_width = 32});
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS \
-  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, OwnTypes
+  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, Sinks, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

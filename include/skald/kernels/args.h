@@ -128,7 +128,7 @@ struct MultiplyArgs {
   size_t row_begin, row_end;
 };
 
-// output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i].
+// output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i], or what a gate of both says.
 struct GateArgs {
   Activation gate;
   const float* gate_up;  // [rows, 2 * cols], tightly packed
@@ -220,7 +220,8 @@ struct AttentionArgs {
   size_t heads;
   size_t window;
   float scale;
-  float softcap;  // 0: none
+  float softcap;                 // 0: none
+  const float* sinks = nullptr;  // [heads] or null: scores that count in the softmax beside those of positions
   size_t unit_begin, unit_end;
 };
 

@@ -42,6 +42,7 @@ struct Part {
 struct ArrayPart {
   std::string name;
   std::vector<uint64_t> shape;
+  std::optional<ExpertIndex> expert = {};
 };
 
 // What random values of a vector lie around, and how far from it they go.
@@ -139,7 +140,7 @@ class ParameterList {
 
   static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts) {
     std::vector<ArrayPart> arrays;
-    for (const Part& part : parts) arrays.push_back({part.name, {part.rows}});
+    for (const Part& part : parts) arrays.push_back({part.name, {part.rows}, part.expert});
     return arrays;
   }
 

@@ -18,6 +18,9 @@ enum class Activation : uint8_t {
   kGeluTanh,     // the tanh approximation of GELU, Hendrycks and Gimpel 2016 (arXiv:1606.08415)
   kGeluErf,      // the exact, erf form
   kReluSquared,  // max(x, 0)^2, So et al. 2021 (arXiv:2109.08668)
+  // A gate alone: of gate g and up u, both kept from growing beyond 7, g sigmoid(1.702 g) (u + 1)
+  // (https://github.com/openai/gpt-oss, gpt_oss/torch/model.py).
+  kClampedSwiglu,
 };
 
 // The names that Hugging Face's config.json uses.
@@ -31,6 +34,8 @@ constexpr std::string_view NameOf(Activation activation) {
       return "gelu";
     case Activation::kReluSquared:
       return "relu2";
+    case Activation::kClampedSwiglu:
+      return "clamped_swiglu";
   }
   return "unknown";
 }

@@ -6,6 +6,7 @@
 #ifndef SKALD_BASE_NUMBERS_ROPE_H_
 #define SKALD_BASE_NUMBERS_ROPE_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,7 @@ enum class RopeScaling : uint8_t {
   kLinear,    // all frequencies divided by `factor`
   kLlama3,    // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
   kLongRope,  // each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
+  kYarn,      // as kLlama3, with the ramp over the numbers of the frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
 };
 
 // The names that Hugging Face's config.json uses.
@@ -35,6 +37,8 @@ constexpr std::string_view NameOf(RopeScaling scaling) {
       return "llama3";
     case RopeScaling::kLongRope:
       return "longrope";
+    case RopeScaling::kYarn:
+      return "yarn";
   }
   return "unknown";
 }
@@ -45,14 +49,15 @@ struct RopeSpec {
   double base = 10000.0;
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;  // kLlama3 only
+  double low_frequency_factor = 1.0;  // kLlama3, kYarn: turns within original_context between which the ramp lies
   double high_frequency_factor = 4.0;
-  double original_context = 8192.0;  // kLlama3, kLongRope: tokens the model was first trained on
+  double original_context = 8192.0;  // kLlama3, kLongRope, kYarn: tokens the model was first trained on
   // kLongRope, [rotary_dim / 2]. A model may have short ones too, for conversations of at most original_context tokens:
   // which ones a cache has its token limit decides, see RopeFor.
   std::vector<float> factors = {};
   std::vector<float> short_factors = {};
   float attention_factor = 1.0f;  // cosines and sines are multiplied by it
+  bool whole_ramp = false;        // kYarn: the ramp begins and ends at whole numbers of frequencies
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 
@@ -68,6 +73,7 @@ struct RopeSpec {
     VisitUnless(std::vector<float>(), "factors", self.factors, visit);
     VisitUnless(std::vector<float>(), "short_factors", self.short_factors, visit);
     VisitUnless(1.0f, "attention_factor", self.attention_factor, visit);
+    VisitUnless(false, "whole_ramp", self.whole_ramp, visit);
   }
 };
 
@@ -101,6 +107,11 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
     return "RopeScaling::kLlama3 needs a positive original_context and 0 < low_frequency_factor < "
            "high_frequency_factor: the ramp lies between them.";
   }
+  if (rope.scaling == RopeScaling::kYarn && !has_ramp) {
+    return "RopeScaling::kYarn needs a positive original_context and 0 < low_frequency_factor < "
+           "high_frequency_factor: the ramp lies between them.";
+  }
+  if (rope.scaling != RopeScaling::kYarn && rope.whole_ramp) return "whole_ramp belongs to RopeScaling::kYarn.";
   return nullptr;
 }
 
@@ -113,6 +124,23 @@ constexpr RopeSpec RopeFor(RopeSpec rope, uint64_t max_tokens) {
   return rope;
 }
 
+namespace internal {
+
+// Returns how much of the frequency of pair `pair` stays as it is, 0 to 1; the rest is divided by the factor.
+inline double YarnShare(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
+  const auto dim = static_cast<double>(rotary_dim);
+  const auto pair_of = [&](double turns) {
+    return dim * std::log(rope.original_context / (turns * 2.0 * std::numbers::pi)) / (2.0 * std::log(rope.base));
+  };
+  double first = pair_of(rope.high_frequency_factor), last = pair_of(rope.low_frequency_factor);
+  if (rope.whole_ramp) first = std::floor(first), last = std::ceil(last);
+  first = std::fmax(first, 0.0), last = std::fmin(last, dim - 1.0);
+  if (first == last) last += 0.001;
+  return 1.0 - std::clamp((static_cast<double>(pair) - first) / (last - first), 0.0, 1.0);
+}
+
+}  // namespace internal
+
 // Returns the angle, in radians per position, of rotation pair `pair` (0 <= pair < rotary_dim / 2) among the
 // `rotary_dim` elements of a head that are rotated. Short factors are not looked at.
 inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim) {
@@ -120,6 +148,10 @@ inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim
   if (rope.scaling == RopeScaling::kNone) return frequency;
   if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
   if (rope.scaling == RopeScaling::kLongRope) return frequency / double{rope.factors[pair]};
+  if (rope.scaling == RopeScaling::kYarn) {
+    const double share = internal::YarnShare(rope, pair, rotary_dim);
+    return frequency / rope.factor * (1.0 - share) + frequency * share;
+  }
   const double wavelength = 2.0 * std::numbers::pi / frequency;
   const double low = rope.low_frequency_factor, high = rope.high_frequency_factor;
   if (wavelength > rope.original_context / low) return frequency / rope.factor;

@@ -93,6 +93,7 @@ class CacheLayout {
       for (const float factor : rope.factors) print.Add(factor);
       for (const float factor : rope.short_factors) print.Add(factor);
       if (rope.attention_factor != 1.0f) print.Add(rope.attention_factor);
+      if (rope.whole_ramp) print.Add(rope.whole_ramp);
     }
     for (const LayerSlot& slot : slots_) print.Add(slot.group).Add(slot.index);
     return print.value();

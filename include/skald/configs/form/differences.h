@@ -57,7 +57,7 @@ inline std::string Text(const RopeSpec& rope) {
   if (rope.scaling == RopeScaling::kLongRope)
     return text + " longrope " + Text(rope.factors) + Text(rope.short_factors);
   if (rope.scaling != RopeScaling::kNone) text += " " + Text(NameOf(rope.scaling)) + " by " + Text(rope.factor);
-  if (rope.scaling == RopeScaling::kLlama3) {
+  if (rope.scaling == RopeScaling::kLlama3 || rope.scaling == RopeScaling::kYarn) {
     text += " between " + Text(rope.low_frequency_factor) + " and " + Text(rope.high_frequency_factor) + " of " +
             Text(rope.original_context);
   }
@@ -193,6 +193,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"intermediate_size", Member<GatedFeedForward, &GatedFeedForward::width>},
     {"moe_intermediate_size", Member<MixtureOfExperts, &MixtureOfExperts::width>},
     {"num_experts", Member<MixtureOfExperts, &MixtureOfExperts::experts>},
+    {"bias of the experts", Member<MixtureOfExperts, &MixtureOfExperts::bias>},
     {"num_experts_per_tok", Member<MixtureOfExperts, &MixtureOfExperts::chosen>},
     {"norm_topk_prob", Member<MixtureOfExperts, &MixtureOfExperts::normalized>},
     {"vocab_size", [](const ModelSpec& s) { return Text(s.vocab_size); }},
@@ -223,6 +224,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"long_factor", MainRope<&RopeSpec::factors>},
     {"short_factor", MainRope<&RopeSpec::short_factors>},
     {"attention_factor", MainRope<&RopeSpec::attention_factor>},
+    {"truncate", MainRope<&RopeSpec::whole_ramp>},
     {"rope_local_base_freq", SlidingRope},
     {"kNorm", [](const ModelSpec& s) { return Text(s.final_norm.name()); }},
     {"rms_norm_eps", FinalNorm<RmsNorm, &RmsNorm::epsilon>},
@@ -258,6 +260,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"minimum of time_step_limit", Member<Mamba2, &Mamba2::time_step_min>},
     {"maximum of time_step_limit", Member<Mamba2, &Mamba2::time_step_max>},
     {"kQKVBias", Member<Attention, &Attention::qkv_bias>},
+    {"attention sinks", Member<Attention, &Attention::sinks>},
     {"kAttentionOutputBias", Member<Attention, &Attention::output_bias>},
     {"kFeedForwardBias", Member<GatedFeedForward, &GatedFeedForward::bias>},
     {"width of kFeedForward", Member<FeedForward, &FeedForward::width>},

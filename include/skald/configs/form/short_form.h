@@ -93,7 +93,7 @@ constexpr std::optional<LayerSpec> FeedForwardLayerOf(const ShortForm& a, uint32
 // What a RoPE without scaling, or with another one, does not look at is as if it had not been given.
 constexpr RopeSpec WithoutUnusedFields(RopeSpec rope) {
   const RopeSpec standard;
-  if (rope.scaling == RopeScaling::kLlama3) return rope;
+  if (rope.scaling == RopeScaling::kLlama3 || rope.scaling == RopeScaling::kYarn) return rope;
   rope.low_frequency_factor = standard.low_frequency_factor;
   rope.high_frequency_factor = standard.high_frequency_factor;
   if (rope.short_factors.empty()) rope.original_context = standard.original_context;

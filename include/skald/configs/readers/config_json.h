@@ -33,8 +33,8 @@
 namespace skald {
 namespace internal {
 
-// Refuses weights that are quantised in one of the ways that transformers knows. The tensors have the names of others,
-// or their names and another meaning.
+// Refuses weights that are quantised in one of the ways that transformers knows: the tensors have the names of others,
+// or their names and another meaning. Those of MXFP4 have names of their own (tensor_names.h).
 inline void RefuseQuantised(const JsonFields& fields) {
   constexpr const char* kMethod = "quant_method";
   for (const char* const name : {"quantization_config", "compression_config"}) {
@@ -42,6 +42,7 @@ inline void RefuseQuantised(const JsonFields& fields) {
     if (found == nullptr) continue;
     const auto inside = found->is_object() ? fields.Object(name) : std::nullopt;
     const nlohmann::json* const method = inside ? inside->Find(kMethod) : nullptr;
+    if (method != nullptr && *method == nlohmann::json("mxfp4")) continue;
     const char* const supported = "F32, F16, BF16 and the types of GGUF files";
     method != nullptr ? inside->Unsupported(kMethod, *method, supported) : fields.Unsupported(name, *found, supported);
   }

@@ -15,6 +15,7 @@
 #include "skald/base/json/json_fields.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
 
@@ -46,6 +47,29 @@ inline void ReadLongRope(const JsonFields& fields, const RopeContext& context, R
   rope.attention_factor = static_cast<float>(std::sqrt(1.0 + logarithm));
 }
 
+// Reads a YaRN. Where no context of the first training is given, it is the model's. (transformers,
+// modeling_rope_utils.py; arXiv:2309.00071)
+inline void ReadYarn(const JsonFields& fields, const RopeContext& context, RopeSpec& rope) {
+  constexpr const char* kOriginal = "original_max_position_embeddings";
+  rope.scaling = RopeScaling::kYarn;
+  rope.factor = fields.Positive("factor");
+  rope.original_context =
+      fields.Find(kOriginal) != nullptr ? fields.Size(kOriginal) : context.fields.Size("max_position_embeddings");
+  rope.high_frequency_factor = fields.Positive("beta_fast", 32.0);
+  rope.low_frequency_factor = fields.Positive("beta_slow", 1.0);
+  rope.whole_ramp = fields.Flag("truncate", true);
+  if (rope.factor < 1.0) fields.WrongValue("factor", rope.factor, "at least 1");
+  if (rope.high_frequency_factor <= rope.low_frequency_factor) {
+    fields.WrongValue("beta_fast", rope.high_frequency_factor, "more than beta_slow");
+  }
+  double attention_factor = YarnAttentionFactor(rope.factor);
+  if (fields.Find("mscale") != nullptr && fields.Find("mscale_all_dim") != nullptr) {
+    attention_factor = YarnAttentionFactor(rope.factor, fields.Positive("mscale")) /
+                       YarnAttentionFactor(rope.factor, fields.Positive("mscale_all_dim"));
+  }
+  rope.attention_factor = static_cast<float>(fields.Positive("attention_factor", attention_factor));
+}
+
 // Reads a RoPE from the object that holds its type and the parameters of that type, and sometimes its base.
 inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, double base) {
   RopeSpec rope = {.base = fields.Positive("rope_theta", base)};
@@ -56,6 +80,10 @@ inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, d
     ReadLongRope(fields, context, rope);
     return rope;
   }
+  if (type == NameOf(RopeScaling::kYarn)) {
+    ReadYarn(fields, context, rope);
+    return rope;
+  }
   if (type == NameOf(RopeScaling::kLinear)) {
     rope.scaling = RopeScaling::kLinear;
   } else if (type == NameOf(RopeScaling::kLlama3)) {
@@ -64,7 +92,7 @@ inline RopeSpec ReadRope(const JsonFields& fields, const RopeContext& context, d
     rope.high_frequency_factor = fields.Positive("high_freq_factor");
     rope.original_context = fields.Positive("original_max_position_embeddings");
   } else {
-    fields.Unsupported(type_name, type, R"("default", "linear", "llama3" and "longrope")");
+    fields.Unsupported(type_name, type, R"("default", "linear", "llama3", "longrope" and "yarn")");
   }
   rope.factor = fields.Positive("factor");
   return rope;

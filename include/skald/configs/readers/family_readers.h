@@ -10,18 +10,23 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/gpt_oss.h"
 #include "skald/configs/readers/lfm2.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
 
 struct FamilyReader {
-  std::string_view model_type;  // in config.json, and the architecture in GGUF files
+  std::string_view model_type;    // in config.json
+  std::string_view architecture;  // in GGUF files
   DescribedModel (*read_json)(const JsonFields&);
   DescribedModel (*read_gguf)(const JsonFields&, const GgufTensorFacts&);
 };
 
-inline constexpr FamilyReader kFamilyReaders[] = {{Lfm2Family::kModelType, ReadLfm2, ReadLfm2Gguf}};
+inline constexpr FamilyReader kFamilyReaders[] = {
+    {Lfm2Family::kModelType, "lfm2", ReadLfm2, ReadLfm2Gguf},
+    {GptOssFamily::kModelType, "gpt-oss", ReadGptOss, ReadGptOssGguf},
+};
 
 }  // namespace skald::internal
 

@@ -5,6 +5,7 @@
 #ifndef SKALD_CONFIGS_READERS_MODEL_FIELDS_H_
 #define SKALD_CONFIGS_READERS_MODEL_FIELDS_H_
 
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
@@ -27,6 +28,11 @@ inline constexpr int kMaxLayers = 1 << 12;  // beyond every model there is
 // How many layers the model has.
 inline size_t LayerCount(const JsonFields& fields) {
   return static_cast<size_t>(fields.Integer("num_hidden_layers", 1, kMaxLayers));
+}
+
+// What YaRN multiplies cosines and sines by (arXiv:2309.00071, section 3.4).
+inline double YarnAttentionFactor(double factor, double multiplier = 1.0) {
+  return factor > 1.0 ? 0.1 * multiplier * std::log(factor) + 1.0 : 1.0;
 }
 
 // A soft cap that is absent is the family's; one that is null is off.

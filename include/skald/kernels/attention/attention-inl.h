@@ -132,6 +132,11 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
   }
   for (size_t r = 0; r < state.computed_rows; ++r) StoreLanes(ZeroLanes(), state.sum[r]);
   for (float& max : state.max) max = -std::numeric_limits<float>::infinity();
+  if (args.sinks == nullptr) return;
+  for (size_t r = 0; r < state.rows; ++r) {
+    state.max[r] = args.sinks[queries.Head(queries.begin + r)];
+    state.sum[r][0] = 1.0f;
+  }
 }
 
 // The keys of the tile of positions that begins at `position`: [kTile / kLanes] panels of padded head_dim terms.

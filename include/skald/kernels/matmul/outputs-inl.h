@@ -98,8 +98,8 @@ HWY_INLINE void StoreSums(const MatMulOutputs& to, size_t row, size_t rows, size
 
 // The same for the panels of a gated product, none of which is partly padding, one register at a time: the functions of
 // gates are long, and unrolling them over the parts of Lanes is more code than it is worth.
-template <class Activation>
-HWY_INLINE FloatVec GatedOutputs(Activation activation, const MatMulOutputs& to, size_t column, const float* gate,
+template <class Function>
+HWY_INLINE FloatVec GatedOutputs(Function gated, const MatMulOutputs& to, size_t column, const float* gate,
                                  const float* up) {
   const FloatTag tag;
   FloatVec gate_sum = hn::LoadU(tag, gate), up_sum = hn::LoadU(tag, up);
@@ -107,19 +107,19 @@ HWY_INLINE FloatVec GatedOutputs(Activation activation, const MatMulOutputs& to,
     gate_sum = hn::Add(gate_sum, hn::LoadU(tag, to.bias + column));
     up_sum = hn::Add(up_sum, hn::LoadU(tag, to.bias + to.n / 2 + column));
   }
-  return hn::Mul(activation(gate_sum), up_sum);
+  return gated(gate_sum, up_sum);
 }
 
 HWY_INLINE void StoreGatedSums(const MatMulOutputs& to, size_t row, size_t rows, size_t panel, size_t panels,
                                const SumsInMemory& sums) {
   const FloatTag tag;
   const bool stream = StreamsOutputs(to, to.n);
-  VisitActivation(*to.gate, [&](auto activation) {
+  VisitGate(*to.gate, [&](auto gated) {
     for (size_t r = 0; r < rows; ++r) {
       for (size_t i = 0; i < panels * kLanes; i += hn::Lanes(tag)) {
         const float* const gate = sums.At(r, i / kLanes) + i % kLanes;
         const size_t column = panel * kLanes + i;
-        const FloatVec outputs = GatedOutputs(activation, to, column, gate, gate + sums.up);
+        const FloatVec outputs = GatedOutputs(gated, to, column, gate, gate + sums.up);
         if (to.prepared != nullptr) {
           StoreRounded(outputs, to.prepared + PreparedIndex(to.rows, row + r, column, to.n / 2));
         } else if (stream) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The activation of a feed-forward layer, and its gate: activation(gate) * up (Shazeer 2020, arXiv:2002.05202).
+// The activation of a feed-forward layer, and its gate: activation(gate) * up (Shazeer 2020, arXiv:2002.05202), or a
+// function of both.
 
 #if defined(SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_ACTIVATION_INL_TOGGLE
@@ -33,7 +34,16 @@ struct ReluSquaredFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return ReluSquared(x); }
 };
 
-// Calls `function` with the function that `activation` names.
+// Functions of a gate and what it lets pass.
+template <class Function>
+struct GateBy {
+  HWY_INLINE FloatVec operator()(FloatVec gate, FloatVec up) const { return hn::Mul(Function()(gate), up); }
+};
+struct ClampedSwigluFunction {
+  HWY_INLINE FloatVec operator()(FloatVec gate, FloatVec up) const { return ClampedSwiglu(gate, up); }
+};
+
+// Calls `function` with the function of one element that `activation` names.
 template <class Function>
 HWY_INLINE void VisitActivation(Activation activation, Function function) {
   switch (activation) {
@@ -45,23 +55,32 @@ HWY_INLINE void VisitActivation(Activation activation, Function function) {
       return function(GeluErfFunction());
     case Activation::kReluSquared:
       return function(ReluSquaredFunction());
+    case Activation::kClampedSwiglu:
+      return;  // is of two elements; layers without a gate refuse it
   }
 }
 
+// Calls `function` with the function of gate and up.
 template <class Function>
-HWY_INLINE void GateRow(Function activation, const float* gate, const float* up, size_t size, float* output) {
+HWY_INLINE void VisitGate(Activation gate, Function function) {
+  if (gate == Activation::kClampedSwiglu) return function(ClampedSwigluFunction());
+  VisitActivation(gate, [&](auto activation) { function(GateBy<decltype(activation)>()); });
+}
+
+template <class Function>
+HWY_INLINE void GateRow(Function gated, const float* gate, const float* up, size_t size, float* output) {
   const size_t step = hn::Lanes(FloatTag());
   for (size_t i = 0; i < size; i += step) {
     const size_t count = size - i;
-    StoreUpTo(hn::Mul(activation(LoadUpTo(gate + i, count)), LoadUpTo(up + i, count)), output + i, count);
+    StoreUpTo(gated(LoadUpTo(gate + i, count), LoadUpTo(up + i, count)), output + i, count);
   }
 }
 
 inline void Gate(const GateArgs& args) {
-  VisitActivation(args.gate, [&](auto activation) {
+  VisitGate(args.gate, [&](auto gated) {
     for (size_t row = args.row_begin; row < args.row_end; ++row) {
       const float* gate = args.gate_up + row * 2 * args.cols;
-      GateRow(activation, gate, gate + args.cols, args.cols, args.output + row * args.cols);
+      GateRow(gated, gate, gate + args.cols, args.cols, args.output + row * args.cols);
     }
   });
 }

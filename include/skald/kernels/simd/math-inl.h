@@ -159,6 +159,17 @@ HWY_INLINE FloatVec ReluSquared(FloatVec x) {
   return hn::Mul(positive, positive);
 }
 
+// x where that is at most `limit`, else `limit`. What is no number stays none.
+HWY_INLINE FloatVec AtMost(FloatVec x, FloatVec limit) { return hn::IfThenElse(hn::Gt(x, limit), limit, x); }
+
+// g / (1 + e^(-1.702 g)) * (u + 1) with g = min(gate, 7) and u = up, kept within [-7, 7].
+HWY_INLINE FloatVec ClampedSwiglu(FloatVec gate, FloatVec up) {
+  const FloatVec limit = Splat(7.0f), one = Splat(1.0f);
+  const FloatVec g = AtMost(gate, limit), u = hn::Neg(AtMost(hn::Neg(AtMost(up, limit)), limit));
+  const FloatVec swish = hn::Div(g, hn::Add(one, Exp(hn::Mul(Splat(-1.702f), g))));
+  return hn::Mul(swish, hn::Add(u, one));
+}
+
 // cap * tanh(x / cap); Gemma 2 (arXiv:2408.00118), section 2. Most scores and logits are far below their cap.
 HWY_INLINE FloatVec Capped(FloatVec x, FloatVec cap) {
   const FloatVec ratio = hn::Div(x, cap);

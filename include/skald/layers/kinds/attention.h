@@ -2,7 +2,8 @@
 //
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
 // position embedding or none (Kazemnejad et al. 2023, arXiv:2305.19466), over all earlier positions or a window of
-// them.
+// them. A sink is a learned score for each query head that takes part in its softmax and reads nothing (Xiao et al. 2023,
+// arXiv:2309.17453; as gpt-oss has it).
 
 #ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_ATTENTION_H_
@@ -39,6 +40,7 @@ struct Attention {
   bool qkv_bias = false, output_bias = false;
   std::optional<NormSpec> head_norm = {};        // of each query and key head before RoPE; or
   std::optional<NormSpec> projection_norm = {};  // of all query heads of a row as one, and of all its key heads
+  bool sinks = false;                            // one for each query head
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -56,6 +58,7 @@ struct Attention {
     visit("output_bias", self.output_bias);
     visit("head_norm", self.head_norm);
     VisitUnless(std::nullopt, "projection_norm", self.projection_norm, visit);
+    VisitUnless(false, "sinks", self.sinks, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -99,6 +102,7 @@ struct Attention {
     NormWeights query_norm, key_norm;  // [head_dim], or [q] and [kv] of whole projections; empty when there are none
     Matrix output;                     // [model_dim, q]
     std::vector<float> output_bias;    // [model_dim]; empty when there is none
+    std::vector<float> sinks;          // [heads]; empty when there are none
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
@@ -116,6 +120,7 @@ struct Attention {
     }
     list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
+    if (sinks) list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
   }
 
   // Queries, keys and values; what attention makes of them.
@@ -145,7 +150,7 @@ struct Attention {
                      .row_begin = 0,
                      .row_end = 0},
                     rows);
-    Attend(run, qkv, stride, mixed);
+    Attend(weights, run, qkv, stride, mixed);
     run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
   }
 
@@ -173,7 +178,7 @@ struct Attention {
                  run.rows.size());
   }
 
-  void Attend(const LayerRun& run, const float* queries, size_t stride, float* mixed) const {
+  void Attend(const Weights& weights, const LayerRun& run, const float* queries, size_t stride, float* mixed) const {
     run.ops.Attention(run.cache.kv_type,
                       {.queries = queries,
                        .query_stride = stride,
@@ -188,6 +193,7 @@ struct Attention {
                        .window = static_cast<size_t>(window),
                        .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
                        .softcap = softcap,
+                       .sinks = sinks ? weights.sinks.data() : nullptr,
                        .unit_begin = 0,
                        .unit_end = 0},
                       run.rows.visible_tokens);

@@ -37,6 +37,9 @@ struct FeedForwardWith {
   }
 
   constexpr const char* WhyImpossible() const {
+    if constexpr (!OwnActivation<Function>) {
+      if (activation == Activation::kClampedSwiglu) return "A feed-forward layer without a gate has none to clamp.";
+    }
     return width > 0 ? nullptr : "The width of a feed-forward layer must be positive.";
   }
 

@@ -22,6 +22,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/portable_exp.h"
 #include "skald/base/threads/parallel.h"
+#include "skald/base/visit_unless.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
@@ -36,6 +37,7 @@ struct MixtureOfExperts {
   int width = 0;   // of each expert
   Activation activation = Activation::kSilu;
   bool normalized = true;  // whether the weights of the chosen experts add up to 1, or to what the softmax gives them
+  bool bias = false;       // of the router and all projections
 
   friend constexpr bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 
@@ -46,6 +48,7 @@ struct MixtureOfExperts {
     visit("width", self.width);
     visit("activation", self.activation);
     visit("normalized", self.normalized);
+    VisitUnless(false, "bias", self.bias, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -58,12 +61,16 @@ struct MixtureOfExperts {
     Matrix router;                // [experts, model_dim], always F32
     std::vector<Matrix> gate_up;  // [experts] of [2 * width, model_dim]: gate rows, then up rows
     std::vector<Matrix> down;     // [experts] of [model_dim, width]
+    std::vector<float> router_bias;                           // [experts], or empty
+    std::vector<std::vector<float>> gate_up_bias, down_bias;  // [experts] of [2 * width] and [model_dim], or of empty
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts);
     weights.gate_up.resize(count);
     weights.down.resize(count);
+    weights.gate_up_bias.resize(count);
+    weights.down_bias.resize(count);
     list.AddMatrix(weights.router, model_dim, {{"mlp.gate.weight", count}}, DType::kF32);
     for (size_t i = 0; i < count; ++i) {
       const ExpertIndex expert = {i, count};
@@ -71,6 +78,15 @@ struct MixtureOfExperts {
           weights.gate_up[i], model_dim,
           {{"mlp.experts.gate_proj.weight", hidden, 0, expert}, {"mlp.experts.up_proj.weight", hidden, 0, expert}});
       list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", model_dim, 0, expert}});
+    }
+    if (!bias) return;
+    list.AddVector(weights.router_bias, {{"mlp.gate.bias", count}});
+    for (size_t i = 0; i < count; ++i) {
+      const ExpertIndex expert = {i, count};
+      list.AddVector(
+          weights.gate_up_bias[i],
+          {{"mlp.experts.gate_proj.bias", hidden, 0, expert}, {"mlp.experts.up_proj.bias", hidden, 0, expert}});
+      list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", model_dim, 0, expert}});
     }
   }
 
@@ -84,7 +100,7 @@ struct MixtureOfExperts {
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t rows = run.rows.size(), count = static_cast<size_t>(experts);
     float* const scores = run.scratch[0];
-    run.ops.MatMul(weights.router, run.input, rows, {}, {scores, count});
+    run.ops.MatMul(weights.router, run.input, rows, weights.router_bias, {scores, count});
     for (size_t row = 0; row < rows; ++row) {
       WeighExperts(scores + row * count);
       std::fill_n(run.output.data + row * run.output.stride, run.model_dim, 0.0f);
@@ -145,8 +161,9 @@ struct MixtureOfExperts {
     }
     if (found == 0) return;
     float* const outputs = run.scratch[4];
-    run.ops.FeedForward(activation, weights.gate_up[expert], {}, weights.down[expert], {}, {gathered, dim}, found,
-                        run.scratch[2], run.scratch[3], {outputs, dim});
+    run.ops.FeedForward(activation, weights.gate_up[expert], weights.gate_up_bias[expert], weights.down[expert],
+                        weights.down_bias[expert], {gathered, dim}, found, run.scratch[2], run.scratch[3],
+                        {outputs, dim});
     const float* from = outputs;
     for (size_t row = 0; row < rows; ++row) {
       const float share = shares[row * count];

@@ -21,9 +21,23 @@
 
 namespace skald {
 
+// How the rows of a part lie in its tensor.
+struct RowLayout {
+  bool by_turns = false;    // a row of each part with this name by turns, not all rows of one part after the other
+  bool transposed = false;  // as columns
+  bool mxfp4 = false;       // as blocks of MXFP4 [rows, cols / 32, 16], whose scales are another tensor
+};
+
 // The beginning of a name, and what stands there instead.
 struct Renaming {
   std::string_view ours, theirs;
+  RowLayout layout = {};
+};
+
+// What a tensor is called, and how it holds what it does.
+struct Spelling {
+  std::string name;
+  RowLayout layout = {};
 };
 
 // Within a layer, "input_layernorm" is the norm in front of the mixer; "feed_forward_norm" the one in front of the
@@ -78,9 +92,23 @@ inline constexpr Renaming kLfm2Names[] = {{"input_layernorm.", "operator_norm."}
                                           {"mlp.gate_proj.", "feed_forward.w1."},
                                           {"mlp.up_proj.", "feed_forward.w3."},
                                           {"mlp.down_proj.", "feed_forward.w2."}};
+// Experts as floats, and as they are published.
+inline constexpr Renaming kGptOssNames[] = {
+    {"feed_forward_norm.", "post_attention_layernorm."},
+    {"mlp.gate.", "mlp.router."},
+    {"mlp.experts.gate_proj.bias", "mlp.experts.gate_up_proj_bias", {.by_turns = true}},
+    {"mlp.experts.up_proj.bias", "mlp.experts.gate_up_proj_bias", {.by_turns = true}},
+    {"mlp.experts.down_proj.bias", "mlp.experts.down_proj_bias"},
+    {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj", {.by_turns = true, .transposed = true}},
+    {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj", {.by_turns = true, .transposed = true}},
+    {"mlp.experts.down_proj.weight", "mlp.experts.down_proj", {.transposed = true}},
+    {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj_blocks", {.by_turns = true, .mxfp4 = true}},
+    {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj_blocks", {.by_turns = true, .mxfp4 = true}},
+    {"mlp.experts.down_proj.weight", "mlp.experts.down_proj_blocks", {.mxfp4 = true}}};
 inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."}};
 inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"feed_forward_norm.", "ffn_norm."},
+                                          {"feed_forward_norm.", "post_attention_norm."},  // of gpt-oss
                                           {"post_attention_layernorm.", "post_attention_norm."},
                                           {"pre_feedforward_layernorm.", "ffn_norm."},
                                           {"post_feedforward_layernorm.", "post_ffw_norm."},
@@ -94,6 +122,7 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"self_attn.k_proj.", "attn_qkv."},
                                           {"self_attn.v_proj.", "attn_qkv."},
                                           {"self_attn.o_proj.", "attn_output."},
+                                          {"self_attn.sinks", "attn_sinks.weight"},
                                           {"self_attn.q_norm.", "attn_q_norm."},
                                           {"self_attn.k_norm.", "attn_k_norm."},
                                           {"mlp.gate.", "ffn_gate_inp."},
@@ -118,22 +147,24 @@ struct TensorNames {
   // Norms that multiply by one plus their parameter are stored with the one added.
   bool norms_with_offset = false;
 
+  std::string_view mark = {};  // a tensor of the first layer that only checkpoints with these names have
+
   // Returns what this family calls `name`, of a layer or of none, with "#" for the number of an expert.
   std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
-    if (layer) return OfLayer(*layer, SpellingsOf(name).front());
+    if (layer) return OfLayer(*layer, SpellingsOf(name).front().name);
     if (name == "embed_tokens.weight") return Concat({body, embedding});
     if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
     return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
   }
 
   // Returns all that members of this family call `name` within a layer, at least one.
-  std::vector<std::string> SpellingsOf(std::string_view name) const {
-    std::vector<std::string> spellings;
+  std::vector<Spelling> SpellingsOf(std::string_view name) const {
+    std::vector<Spelling> spellings;
     for (const Renaming& renaming : renamings) {
       if (!name.starts_with(renaming.ours)) continue;
-      spellings.push_back(Concat({renaming.theirs, name.substr(renaming.ours.size())}));
+      spellings.push_back({Concat({renaming.theirs, name.substr(renaming.ours.size())}), renaming.layout});
     }
-    if (spellings.empty()) spellings.emplace_back(name);
+    if (spellings.empty()) spellings.push_back({std::string(name)});
     return spellings;
   }
 
@@ -161,6 +192,8 @@ inline constexpr std::array kTensorNames = {
     // multimodal Gemma 3 as first published and as later versions write it.
     TensorNames{.body = "language_model.model.", .head = "language_model.lm_head."},
     TensorNames{.body = "model.language_model.", .head = "lm_head."},
+    // gpt-oss.
+    TensorNames{.body = "model.", .head = "lm_head.", .renamings = kGptOssNames, .mark = "self_attn.sinks"},
     // RecurrentGemma.
     TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "final_norm.", .renamings = kRecurrentGemmaNames},
     // LFM2.
@@ -205,6 +238,7 @@ inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
                                     names.NameOf("norm.weight", {})}) {
       if (checkpoint.Find(name) != nullptr) ++found;
     }
+    if (!names.mark.empty()) found += checkpoint.Find(names.OfLayer(0, names.mark)) != nullptr ? 1 : -1;
     if (found <= most) continue;
     most = found;
     best = &names;

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of a matrix that do not lie one after the other in their tensor, brought together: every second one, columns, or
+// MXFP4 as gpt-oss is published in it, with codes and scales in two tensors.
+
+#ifndef SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
+#define SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace skald::internal {
+
+// Rows first, first + step and so on, `count` of them.
+struct RowOrder {
+  size_t first, step, count;
+};
+
+// Of rows of `row_bytes` bytes.
+inline std::vector<std::byte> GatherRows(std::span<const std::byte> rows, size_t row_bytes, const RowOrder& order) {
+  std::vector<std::byte> gathered(order.count * row_bytes);
+  for (size_t r = 0; r < order.count; ++r) {
+    std::memcpy(&gathered[r * row_bytes], &rows[(order.first + r * order.step) * row_bytes], row_bytes);
+  }
+  return gathered;
+}
+
+// Of a matrix [cols, rows], whose columns are the rows.
+inline std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
+                                            const RowOrder& order) {
+  std::vector<std::byte> gathered(order.count * cols * element_bytes);
+  const size_t stride = matrix.size() / cols;
+  for (size_t col = 0; col < cols; ++col) {
+    for (size_t r = 0; r < order.count; ++r) {
+      std::memcpy(&gathered[(r * cols + col) * element_bytes],
+                  &matrix[col * stride + (order.first + r * order.step) * element_bytes], element_bytes);
+    }
+  }
+  return gathered;
+}
+
+// The codes of 32 weights in 16 bytes, neighbours in one byte, become those of a block of GGUF files (gguf_blocks.h),
+// where a byte holds codes that are 16 apart: byte i of either holds two of the four codes that two bytes here hold.
+inline void WriteMxfp4Block(const std::byte* codes, std::byte scale, std::byte* block) {
+  *block++ = scale;
+  for (size_t i = 0; i < 16; i += 2) {
+    const std::byte low = codes[i / 2], high = codes[8 + i / 2];
+    block[i] = (low & std::byte{15}) | high << 4;
+    block[i + 1] = low >> 4 | (high & std::byte{240});
+  }
+}
+
+// Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
+inline std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales,
+                                          size_t blocks, const RowOrder& order) {
+  constexpr size_t kCodeBytes = 16, kBlockBytes = kCodeBytes + 1;
+  std::vector<std::byte> gathered(order.count * blocks * kBlockBytes);
+  std::byte* to = gathered.data();
+  for (size_t r = 0; r < order.count; ++r) {
+    const size_t first = (order.first + r * order.step) * blocks;
+    for (size_t block = first; block < first + blocks; ++block, to += kBlockBytes) {
+      WriteMxfp4Block(&codes[block * kCodeBytes], scales[block], to);
+    }
+  }
+  return gathered;
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_

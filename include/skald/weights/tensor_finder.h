@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the tensors that parameters are made from, whatever a checkpoint calls them and however their rows lie, and
+// checks their types and shapes. No parameter is read.
+
+#ifndef SKALD_WEIGHTS_TENSOR_FINDER_H_
+#define SKALD_WEIGHTS_TENSOR_FINDER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "skald/base/message.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/result.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/tensor_names.h"
+#include "skald/weights/files/tensor_view.h"
+#include "skald/weights/packing/gather_rows.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/types/gguf_blocks.h"
+
+namespace skald::internal {
+
+// Rows of a tensor: the bytes of `view` or, where the rows do not lie one after the other, those that `gather` makes.
+struct TensorRows {
+  const TensorView* view = nullptr;  // null for a tensor that is missing or wrong
+  std::function<std::vector<std::byte>()> gather = {};
+};
+
+// Keeps the first complaint. The checkpoint and the names must outlive it, and it the views that it returns.
+class TensorFinder {
+ public:
+  TensorFinder(const Checkpoint& checkpoint, const TensorNames& names) : checkpoint_(checkpoint), names_(names) {
+    for (const TensorView& tensor : checkpoint.tensors()) within_layers_.insert(names.WithinLayer(tensor.name));
+  }
+
+  const TensorNames& names() const { return names_; }
+  const Result<void>& status() const { return status_; }
+  uint64_t bytes_total() const { return bytes_total_; }  // of all that was required
+
+  void Complain(ErrorCode code, const std::string& what) {
+    if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
+  }
+
+  // Lets `our_name` be absent, or be a copy of the tensor `our_original`.
+  void AllowCopy(std::string_view our_name, std::string_view our_original) {
+    const std::string name = names_.NameOf(our_name, {}), original = names_.NameOf(our_original, {});
+    const TensorView* copy = checkpoint_.Find(name);
+    const TensorView* planned = checkpoint_.Find(original);
+    if (copy == nullptr || planned == nullptr) return;
+    used_.insert(copy->name);
+    const bool same = copy->dtype_name == planned->dtype_name && std::ranges::equal(copy->shape, planned->shape) &&
+                      copy->bytes.size() == planned->bytes.size() &&
+                      std::memcmp(copy->bytes.data(), planned->bytes.data(), copy->bytes.size()) == 0;
+    if (!same) {
+      Complain(ErrorCode::kInvalidArgument, Concat({name, ": expected none, or a copy of ", original,
+                                                    ", because the Config ties the output head to the embedding"}));
+    }
+  }
+
+  // Complains of tensors of the language model that nothing asked for: leaving out a bias or a layer would give wrong
+  // numbers without a word.
+  void CheckAllUsed() {
+    for (const TensorView& tensor : checkpoint_.tensors()) {
+      const bool is_ours = names_.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
+      if (!is_ours || used_.contains(tensor.name)) continue;
+      Complain(ErrorCode::kInvalidArgument,
+               Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",
+                       ShapeText(tensor.shape)}));
+    }
+  }
+
+  // Returns the tensor of this name if it is a parameter of this shape and type; else notes why not and returns null.
+  enum class Types { kFloats, kFloatsOrGroups, kBytes };
+  const TensorView* Require(const std::string& name, std::span<const uint64_t> shape, Types types = Types::kFloats) {
+    const TensorView* tensor = checkpoint_.Find(name);
+    if (tensor == nullptr) {
+      Complain(ErrorCode::kNotFound, Concat({name, ": expected a tensor of shape ", ShapeText(shape), ", found none"}));
+      return nullptr;
+    }
+    used_.insert(tensor->name);
+    if (!IsOfShape(*tensor, shape)) {
+      Complain(ErrorCode::kInvalidArgument,
+               Concat({name, ": expected shape ", ShapeText(shape), ", found ", ShapeText(tensor->shape)}));
+    } else if (!IsOfType(*tensor, types)) {
+      const bool may_be_grouped = types == Types::kFloatsOrGroups && checkpoint_.gguf() != nullptr;
+      Complain(ErrorCode::kUnsupported,
+               Concat({name, types == Types::kBytes ? ": expected U8" : ": expected F32, F16 or BF16",
+                       may_be_grouped ? " or a quantised type that Skald reads" : "", ", found ",
+                       QuotedName(tensor->dtype_name)}));
+    }
+    bytes_total_ += tensor->bytes.size();
+    return tensor;
+  }
+
+  // The tensor that a part is in, and where in its rows it begins.
+  struct Place {
+    Spelling spelling;
+    size_t rows, begin;  // of the tensor, of one expert where those of all are stacked; of the part
+  };
+
+  // Parts of one name lie one after the other, or by turns.
+  template <class Parts, class RowsOf>
+  std::vector<Place> PlacesOf(const Parts& parts, std::optional<size_t> layer, RowsOf rows_of) const {
+    std::vector<Place> places;
+    for (const auto& part : parts) {
+      Place place{SpelledName(part.name, layer), 0, 0};
+      const auto is_same = [&](const Place& other) { return other.spelling.name == place.spelling.name; };
+      for (const Place& earlier : places) place.begin = is_same(earlier) ? earlier.rows : place.begin;
+      place.rows = place.begin + rows_of(part);
+      for (Place& earlier : places) earlier.rows = is_same(earlier) ? place.rows : earlier.rows;
+      places.push_back(std::move(place));
+    }
+    return places;
+  }
+
+  // Returns the rows of a part of a matrix, of a tensor that is required; where those of all experts are stacked, one
+  // expert's.
+  TensorRows RequireRows(const Part& part, const Place& place, size_t cols) {
+    const Holder holder = HolderOf(place, part.expert);
+    std::vector<uint64_t> shape = {place.rows, cols};
+    if (place.spelling.layout.transposed) std::swap(shape[0], shape[1]);
+    if (place.spelling.layout.mxfp4) return RequireMxfp4(holder, place, part.rows, cols);
+    if (holder.stacked) shape.insert(shape.begin(), holder.stacked->count);
+    const Types types = place.spelling.layout.transposed ? Types::kFloats : Types::kFloatsOrGroups;
+    return Take(Require(holder.name, shape, types), holder, place, part.rows);
+  }
+
+  // The same of an array, whose rows are its outermost axis.
+  TensorRows RequireArray(const ArrayPart& part, const Place& place) {
+    const Holder holder = HolderOf(place, part.expert);
+    std::vector<uint64_t> shape = part.shape;
+    const size_t rows = shape.empty() ? 1 : static_cast<size_t>(shape.front());
+    if (!shape.empty()) shape.front() = place.rows;
+    if (holder.stacked) shape.insert(shape.begin(), holder.stacked->count);
+    return Take(Require(holder.name, shape), holder, place, rows);
+  }
+
+ private:
+  // A tensor that a part is in; where it holds all experts, which of them the part is of.
+  struct Holder {
+    std::string name;
+    std::optional<ExpertIndex> stacked;
+  };
+  // Rows of a tensor.
+  struct SlicedTensor {
+    uint64_t rows;
+    TensorView view;
+  };
+
+  // GGUF files leave out axes of one element where they are not the first.
+  bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const {
+    if (std::ranges::equal(tensor.shape, shape)) return true;
+    if (checkpoint_.gguf() == nullptr) return false;
+    const auto long_axes = [](std::span<const uint64_t> axes) {
+      std::vector<uint64_t> result(axes.begin(), axes.end());
+      std::erase(result, 1);
+      return result;
+    };
+    return long_axes(tensor.shape) == long_axes(shape);
+  }
+
+  static bool IsOfType(const TensorView& tensor, Types types) {
+    if (types == Types::kBytes) return tensor.dtype_name == "U8";
+    return tensor.dtype || (types == Types::kFloatsOrGroups && tensor.format != nullptr);
+  }
+
+  static Holder HolderOf(const Place& place, const std::optional<ExpertIndex>& expert) {
+    Holder holder = {place.spelling.name, {}};
+    const size_t number = holder.name.find('#');
+    if (expert && number != holder.name.npos) holder.name.replace(number, 1, std::to_string(expert->index));
+    if (expert && number == holder.name.npos) holder.stacked = expert;
+    return holder;
+  }
+
+  // Returns `count` rows of a tensor, or null for null.
+  TensorRows Take(const TensorView* tensor, const Holder& holder, const Place& place, size_t count) {
+    const RowLayout& layout = place.spelling.layout;
+    const bool is_whole = !holder.stacked && count == place.rows && !layout.transposed;
+    if (tensor == nullptr || !status_ || is_whole) return {tensor};
+    const size_t experts = holder.stacked ? holder.stacked->count : 1;
+    const size_t expert = holder.stacked ? holder.stacked->index : 0;
+    const size_t bytes = tensor->bytes.size() / experts, row_bytes = bytes / place.rows;
+    const std::span<const std::byte> rows = tensor->bytes.subspan(expert * bytes, bytes);
+    bytes_total_ -= tensor->bytes.size() - count * row_bytes;
+    SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, *tensor});
+    slice.view.shape = {&slice.rows, 1};
+    slice.view.bytes = rows.subspan(layout.by_turns ? 0 : place.begin * row_bytes, count * row_bytes);
+    const RowOrder order = OrderOf(place, count);
+    if (layout.transposed) {
+      const auto cols = static_cast<size_t>(tensor->shape[tensor->shape.size() - 2]);
+      return {&slice.view, [=] { return GatherColumns(rows, cols, row_bytes / cols, order); }};
+    }
+    if (!layout.by_turns) return {&slice.view};
+    return {&slice.view, [=] { return GatherRows(rows, row_bytes, order); }};
+  }
+
+  // The same of rows of `cols` weights in MXFP4, which are codes and, in a tensor of its own, scales.
+  TensorRows RequireMxfp4(const Holder& holder, const Place& place, size_t count, size_t cols) {
+    static constexpr size_t kWeights = 32, kCodeBytes = 16;
+    static constexpr std::string_view kCodes = "blocks", kScales = "scales";
+    if (cols % kWeights != 0) {
+      Complain(
+          ErrorCode::kUnsupported,
+          Concat({holder.name, ": expected rows of a multiple of 32 weights, the Config has ", std::to_string(cols)}));
+    }
+    const size_t experts = holder.stacked ? holder.stacked->count : 1, blocks = cols / kWeights;
+    const size_t expert = holder.stacked ? holder.stacked->index : 0;
+    std::string name_of_scales = holder.name;
+    name_of_scales.replace(name_of_scales.size() - kCodes.size(), kCodes.size(), kScales);
+    const uint64_t shape[] = {experts, place.rows, blocks, kCodeBytes};
+    const TensorView* const codes = Require(holder.name, shape, Types::kBytes);
+    const TensorView* const scales = Require(name_of_scales, std::span(shape).first(3), Types::kBytes);
+    if (codes == nullptr || scales == nullptr || !status_) return {};
+    const size_t scale_bytes = place.rows * blocks, code_bytes = scale_bytes * kCodeBytes;
+    const auto codes_here = codes->bytes.subspan(expert * code_bytes, code_bytes);
+    const auto scales_here = scales->bytes.subspan(expert * scale_bytes, scale_bytes);
+    bytes_total_ -= codes->bytes.size() + scales->bytes.size() - count * blocks * (kCodeBytes + 1);
+    SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, *codes});
+    slice.view.shape = {&slice.rows, 1};
+    slice.view.format = FindGroupFormat("MXFP4");
+    const RowOrder order = OrderOf(place, count);
+    return {&slice.view, [=] { return GatherMxfp4(codes_here, scales_here, blocks, order); }};
+  }
+
+  static RowOrder OrderOf(const Place& place, size_t count) {
+    if (place.spelling.layout.by_turns) return {place.begin / count, place.rows / count, count};
+    return {place.begin, 1, count};
+  }
+
+  // Returns the first spelling of a name that any layer of the checkpoint has, else the first.
+  Spelling SpelledName(std::string_view name, std::optional<size_t> layer) const {
+    if (!layer) return {names_.NameOf(name, layer)};
+    const std::vector<Spelling> spellings = names_.SpellingsOf(name);
+    const auto is_there = [&](const Spelling& spelling) {
+      std::string found = spelling.name;
+      if (const size_t number = found.find('#'); number != found.npos) found.replace(number, 1, "0");
+      return within_layers_.contains(found);
+    };
+    const auto found = std::ranges::find_if(spellings, is_there);
+    Spelling spelling = found == spellings.end() ? spellings.front() : *found;
+    spelling.name = names_.OfLayer(*layer, spelling.name);
+    return spelling;
+  }
+
+  const Checkpoint& checkpoint_;
+  const TensorNames& names_;
+  std::set<std::string_view> used_;
+  std::set<std::string_view> within_layers_;  // names of tensors without those of their layers
+  std::deque<SlicedTensor> slices_;
+  uint64_t bytes_total_ = 0;
+  Result<void> status_;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_TENSOR_FINDER_H_
