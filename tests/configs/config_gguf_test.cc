@@ -206,8 +206,9 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("llama.attention.value_length", 64) ==
         "metadata: llama.attention.value_length is 64; what Skald supports is 128");
   CHECK(error_of("llama.expert_count", 8) == "metadata: llama.expert_used_count is missing or null");
-  CHECK(error_of("llama.rope.scaling.type", "yarn") ==
-        "metadata: llama.rope.scaling.type is \"yarn\"; what Skald supports is \"linear\" and \"none\"");
+  CHECK(error_of("llama.rope.scaling.type", "longrope") ==
+        "metadata: llama.rope.scaling.type is \"longrope\"; what Skald supports is \"linear\", \"yarn\" and \"none\"");
+  CHECK(error_of("llama.rope.scaling.type", "yarn") == "metadata: llama.rope.scaling.factor is missing or null");
   CHECK(error_of("llama.embedding_length", 4097).find("no Config fits; the nearest, ") == 0);
 }
 

@@ -23,7 +23,7 @@ enum class RopeScaling : uint8_t {
   kLinear,    // all frequencies divided by `factor`
   kLlama3,    // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
   kLongRope,  // each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
-  kYarn,      // as kLlama3, with the ramp over the numbers of the frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
+  kYarn,      // as kLlama3, the ramp by numbers of frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
 };
 
 // The names that Hugging Face's config.json uses.

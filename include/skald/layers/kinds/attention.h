@@ -2,8 +2,8 @@
 //
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
 // position embedding or none (Kazemnejad et al. 2023, arXiv:2305.19466), over all earlier positions or a window of
-// them. A sink is a learned score for each query head that takes part in its softmax and reads nothing (Xiao et al. 2023,
-// arXiv:2309.17453; as gpt-oss has it).
+// them. A sink is a learned score for each query head that takes part in its softmax and reads nothing (Xiao et al.
+// 2023, arXiv:2309.17453; as gpt-oss has it).
 
 #ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_ATTENTION_H_

@@ -58,10 +58,10 @@ struct MixtureOfExperts {
   }
 
   struct Weights {
-    Matrix router;                // [experts, model_dim], always F32
-    std::vector<Matrix> gate_up;  // [experts] of [2 * width, model_dim]: gate rows, then up rows
-    std::vector<Matrix> down;     // [experts] of [model_dim, width]
-    std::vector<float> router_bias;                           // [experts], or empty
+    Matrix router;                   // [experts, model_dim], always F32
+    std::vector<Matrix> gate_up;     // [experts] of [2 * width, model_dim]: gate rows, then up rows
+    std::vector<Matrix> down;        // [experts] of [model_dim, width]
+    std::vector<float> router_bias;  // [experts], or empty
     std::vector<std::vector<float>> gate_up_bias, down_bias;  // [experts] of [2 * width] and [model_dim], or of empty
   };
 
@@ -83,9 +83,8 @@ struct MixtureOfExperts {
     list.AddVector(weights.router_bias, {{"mlp.gate.bias", count}});
     for (size_t i = 0; i < count; ++i) {
       const ExpertIndex expert = {i, count};
-      list.AddVector(
-          weights.gate_up_bias[i],
-          {{"mlp.experts.gate_proj.bias", hidden, 0, expert}, {"mlp.experts.up_proj.bias", hidden, 0, expert}});
+      list.AddVector(weights.gate_up_bias[i], {{"mlp.experts.gate_proj.bias", hidden, 0, expert},
+                                               {"mlp.experts.up_proj.bias", hidden, 0, expert}});
       list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", model_dim, 0, expert}});
     }
   }
