@@ -28,11 +28,12 @@ inline nlohmann::json With(nlohmann::json config, const nlohmann::json& changes)
   return config;
 }
 
-inline ShortForm Parsed(const nlohmann::json& config) {
-  const Result<internal::TextModel> result = internal::ReadConfigJson(config.dump());
+inline ShortForm ParsedText(const std::string& text) {
+  const Result<internal::TextModel> result = internal::ReadConfigJson(text);
   REQUIRE_MESSAGE(result.has_value(), result.error().message);
   return std::get<ShortForm>(*result);
 }
+inline ShortForm Parsed(const nlohmann::json& config) { return ParsedText(config.dump()); }
 
 inline void CheckSame(const nlohmann::json& config, const ShortForm& expected) {
   for (const std::string& difference : Differences(Parsed(config), expected)) FAIL_CHECK(difference);

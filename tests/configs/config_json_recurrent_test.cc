@@ -31,7 +31,7 @@ TEST_CASE("RecurrentGemma may leave out what its class assumes") {
                                                                 {"tie_word_embeddings", nullptr},
                                                                 {"hidden_activation", nullptr}}));
   const json all_heads = With(JsonOf<RecurrentGemma_2B>(), {{"num_key_value_heads", nullptr}});
-  CHECK(Parsed(all_heads.dump()).kv_heads == 10);
+  CHECK(Parsed(all_heads).kv_heads == 10);
 }
 
 TEST_CASE("block types repeat over the layers, wherever the pattern is cut off") {
@@ -39,7 +39,7 @@ TEST_CASE("block types repeat over the layers, wherever the pattern is cut off")
   config["block_types"] = {"recurrent", "recurrent", "attention"};
   CheckIs<RecurrentGemma_9B>(config);
   config["block_types"] = {"recurrent"};
-  const ShortForm hawk = Parsed(config.dump());
+  const ShortForm hawk = Parsed(config);
   CHECK(hawk.layers == std::vector(38, LayerKind::kRgLru));
   for (const Block& block : Expand(hawk).blocks) CHECK(block.layers[0].As<Attention>() == nullptr);
   CHECK(hawk.rg_lru.blocks == 16);
@@ -48,7 +48,7 @@ TEST_CASE("block types repeat over the layers, wherever the pattern is cut off")
 TEST_CASE("version 5 moves RecurrentGemma's RoPE into an object") {
   json config = With(JsonOf<RecurrentGemma_2B>(), {{"rope_theta", nullptr}, {"partial_rotary_factor", nullptr}});
   config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 20000.0}, {"partial_rotary_factor", 0.25}};
-  const ShortForm a = Parsed(config.dump());
+  const ShortForm a = Parsed(config);
   CHECK(a.rope.base == 20000.0);
   CHECK(a.rotary_dim == 64);
 }
@@ -77,9 +77,9 @@ TEST_CASE("Mamba may leave out what its class assumes, and call its rank automat
   CheckIs<Mamba_2_8B>(With(JsonOf<Mamba_2_8B>(), absent));
   CheckIs<Mamba_130M>(With(JsonOf<Mamba_130M>(), {{"time_step_rank", "auto"}, {"intermediate_size", nullptr}}));
   json odd = With(JsonOf<Mamba_130M>(), {{"time_step_rank", "auto"}, {"hidden_size", 769}});
-  CHECK(Parsed(odd.dump()).mamba.time_step_rank == 49);
+  CHECK(Parsed(odd).mamba.time_step_rank == 49);
   odd = With(JsonOf<Mamba_130M>(), {{"intermediate_size", nullptr}, {"expand", 1.5}});
-  CHECK(Parsed(odd.dump()).mamba.inner_dim == 1152);
+  CHECK(Parsed(odd).mamba.inner_dim == 1152);
 }
 
 TEST_CASE("Mamba-2 may leave out what its class assumes, which are not the published sizes") {
@@ -87,7 +87,7 @@ TEST_CASE("Mamba-2 may leave out what its class assumes, which are not the publi
                        {"rms_norm", nullptr}, {"time_step_limit", nullptr}, {"conv_kernel", nullptr}};
   CheckIs<Mamba2_2_7B>(With(JsonOf<Mamba2_2_7B>(), absent));
   const json bare = {{"model_type", "mamba2"}, {"hidden_size", 4096}, {"vocab_size", 32768}, {"num_hidden_layers", 64}};
-  const ShortForm a = Parsed(bare.dump());
+  const ShortForm a = Parsed(bare);
   CHECK(a.mamba2 == Mamba2{.heads = 128, .head_dim = 64, .state_dim = 128, .groups = 8, .conv_width = 4});
   CHECK_FALSE(a.tied_embeddings);
 }
@@ -102,9 +102,9 @@ TEST_CASE("the limit of the time step may be infinite in every spelling") {
   for (const char* limit : {"[0.0, Infinity]", "[0,Infinity]", R"([0.0, {"__float__": "Infinity"}])",
                             R"([{"__float__": "Infinity"}, Infinity])", "null"}) {
     CAPTURE(limit);
-    CHECK(Parsed(WithLimit(limit)).mamba2.time_step_max == std::numeric_limits<float>::infinity());
+    CHECK(ParsedText(WithLimit(limit)).mamba2.time_step_max == std::numeric_limits<float>::infinity());
   }
-  const Mamba2 layer = Parsed(WithLimit("[0.001, 0.5]")).mamba2;
+  const Mamba2 layer = ParsedText(WithLimit("[0.001, 0.5]")).mamba2;
   CHECK(layer.time_step_min == 0.001f);
   CHECK(layer.time_step_max == 0.5f);
 }
@@ -166,10 +166,10 @@ TEST_CASE("Granite 4 may leave out what its class assumes, and what it cannot be
                                                      {"mamba_expand", nullptr},
                                                      {"mamba_n_groups", 1},
                                                      {"head_dim", nullptr}}));
-  const ShortForm rotating = Parsed(With(granite, {{"position_embedding_type", "rope"}, {"rope_theta", 500.0}}).dump());
+  const ShortForm rotating = Parsed(With(granite, {{"position_embedding_type", "rope"}, {"rope_theta", 500.0}}));
   CHECK(rotating.layers[1] == LayerKind::kFullAttention);
   CHECK(rotating.rope.base == 500.0);
-  CHECK(Parsed(With(granite, {{"layer_types", nullptr}}).dump()).layers == std::vector(4, LayerKind::kMamba2));
+  CHECK(Parsed(With(granite, {{"layer_types", nullptr}})).layers == std::vector(4, LayerKind::kMamba2));
   CheckRefused(With(granite, {{"layer_types", {"mamba"}}}), ErrorCode::kDataLoss,
                "layer_types must be an array of 4, one for each layer, but is an array of 1");
   CheckRefused(With(granite, {{"layer_types", json(4, "recurrent")}}), ErrorCode::kUnsupported,
