@@ -29,22 +29,60 @@ template <class T>
 struct CachedTokens {
   CachedTokens(const Shape& shape, size_t tokens)
       : tokens(tokens),
-        key_bytes(shape.kv_heads * sizeof(T) * PackedSize(tokens, shape.head_dim)),
+        rows(testing::RandomFloats(1, tokens * 2 * shape.kv_heads * shape.head_dim)),
+        sequences(tokens, 0),
+        key_bytes(shape.kv_heads * (sizeof(T) * PackedSize(tokens, shape.head_dim) + ScaleBytes())),
         block(2 * key_bytes),
         geometry{.kv_heads = shape.kv_heads,
                  .head_dim = shape.head_dim,
                  .block_tokens = tokens,
                  .key_offset = 0,
                  .value_offset = key_bytes} {
-    const std::vector<float> values = testing::RandomFloats(1, block.size() / sizeof(T));
-    for (size_t i = 0; i < values.size(); ++i) reinterpret_cast<T*>(block.data())[i] = FromFloat<T>(values[i]);
+    for (size_t row = 0; row < tokens; ++row) positions.push_back(static_cast<uint32_t>(row));
+    Store();
   }
 
-  size_t tokens, key_bytes;
+  // Writes all keys and values.
+  void Store() {
+    const size_t row = geometry.kv_heads * geometry.head_dim;
+    Kernels<>::StoreKV<T>({.keys = rows.data(),
+                           .values = rows.data() + row,
+                           .stride = 2 * row,
+                           .positions = positions.data(),
+                           .sequences = sequences.data(),
+                           .tables = &table,
+                           .geometry = geometry,
+                           .row_begin = 0,
+                           .row_end = tokens});
+  }
+
+  // Of the last head.
+  float Key(size_t position, size_t d) const {
+    return Element(0, position, PackedIndex<T>(position, d, RoundUp(geometry.head_dim, kTile)));
+  }
+  float Value(size_t position, size_t d) const {
+    return Element(key_bytes, position, PackedIndex<T>(d, position, tokens));
+  }
+
+  size_t tokens;
+  std::vector<float> rows;  // [tokens, keys and values]
+  std::vector<uint32_t> positions, sequences;
+  size_t key_bytes;
   AlignedBuffer<std::byte> block;
   std::byte* const blocks[1] = {block.data()};
   const KVBlocks table = {.blocks = blocks, .first_block = 0};
   KVGeometry geometry;
+
+ private:
+  size_t ScaleBytes() const { return std::is_same_v<T, int8_t> ? tokens * sizeof(float) : 0; }
+
+  float Element(size_t offset, size_t position, size_t index) const {
+    const size_t size = PackedSize(tokens, geometry.head_dim);
+    const T* const matrices = reinterpret_cast<const T*>(block.data() + offset);
+    const float element = ToFloat(matrices[(geometry.kv_heads - 1) * size + index]);
+    const auto* const scales = reinterpret_cast<const float*>(matrices + geometry.kv_heads * size);
+    return ScaleBytes() == 0 ? element : element * scales[(geometry.kv_heads - 1) * tokens + position];
+  }
 };
 
 // The last `rows` of `tokens` tokens look at those before them.
@@ -80,20 +118,17 @@ class AttentionKernel {
 
   // Looks at the last number of the last row: softmax attention in double precision.
   bool IsCorrect() const {
-    const size_t dim = shape_.head_dim, head = (shape_.kv_heads - 1) * PackedSize(cache_.tokens, dim);
-    const T* const keys = reinterpret_cast<const T*>(cache_.block.data()) + head;
-    const T* const values = reinterpret_cast<const T*>(cache_.block.data() + cache_.key_bytes) + head;
+    const size_t dim = shape_.head_dim;
     double sum = 0, expected = 0;
     for (size_t p = 0; p < cache_.tokens; ++p) {
       double score = 0;
       for (size_t d = 0; d < dim; ++d) {
-        const T query = FromFloat<T>(queries_[queries_.size() - dim + d]);
-        score += double{ToFloat(query)} * double{ToFloat(keys[PackedIndex<T>(p, d, RoundUp(dim, kTile))])};
+        score += double{queries_[queries_.size() - dim + d]} * double{cache_.Key(p, d)};
       }
       score *= args_.scale;
       if (shape_.softcap != 0) score = shape_.softcap * std::tanh(score / shape_.softcap);
       sum += std::exp(score);
-      expected += std::exp(score) * double{ToFloat(values[PackedIndex<T>(dim - 1, p, cache_.tokens)])};
+      expected += std::exp(score) * double{cache_.Value(p, dim - 1)};
     }
     return std::abs(output_.back() - expected / sum) < 0.01;
   }
@@ -116,62 +151,49 @@ class AttentionKernel {
 };
 
 // Storing keys and values of a prompt.
+template <class T>
 class StoreKernel {
  public:
-  StoreKernel(const Shape& shape, size_t tokens)
-      : cache_(shape, tokens),
-        row_(2 * shape.kv_heads * shape.head_dim),
-        rows_(testing::RandomFloats(3, tokens * row_)),
-        sequences_(tokens, 0) {
-    for (size_t row = 0; row < tokens; ++row) positions_.push_back(static_cast<uint32_t>(row));
-  }
+  StoreKernel(const Shape& shape, size_t tokens) : cache_(shape, tokens) {}
 
-  void Run() {
-    Kernels<>::StoreKV<bf16>({.keys = rows_.data(),
-                              .values = rows_.data() + row_ / 2,
-                              .stride = row_,
-                              .positions = positions_.data(),
-                              .sequences = sequences_.data(),
-                              .tables = &cache_.table,
-                              .geometry = cache_.geometry,
-                              .row_begin = 0,
-                              .row_end = positions_.size()});
-  }
+  void Run() { cache_.Store(); }
 
-  // Looks at the first head's first values.
+  // Looks at the last head's last values.
   bool IsCorrect() const {
-    const bf16* const values = reinterpret_cast<const bf16*>(cache_.block.data() + cache_.key_bytes);
+    const size_t dim = cache_.geometry.head_dim, row = cache_.rows.size() / cache_.tokens;
     for (size_t p = 0; p < cache_.tokens; ++p) {
-      const float expected = ToFloat(RoundToBF16(rows_[p * row_ + row_ / 2]));
-      if (ToFloat(values[PackedIndex<bf16>(0, p, cache_.tokens)]) != expected) return false;
+      if (std::abs(cache_.Value(p, dim - 1) - cache_.rows[p * row + row - 1]) > 0.01f) return false;
     }
     return true;
   }
 
-  KernelWork work() const { return {.bytes = static_cast<double>(rows_.size() * sizeof(float))}; }
+  KernelWork work() const { return {.bytes = static_cast<double>(cache_.rows.size() * sizeof(float))}; }
 
  private:
-  CachedTokens<bf16> cache_;
-  size_t row_;
-  std::vector<float> rows_;
-  std::vector<uint32_t> positions_, sequences_;
+  CachedTokens<T> cache_;
 };
+
+template <class T>
+void RegisterShape(const std::string& type, const Shape& shape) {
+  const std::string name = type + "/" + shape.name + "/";
+  for (const size_t tokens : {512, 2048, 8192, 65536}) {
+    RegisterKernel("Decode/" + name + std::to_string(tokens), [=] { return AttentionKernel<T>(shape, tokens, 1); });
+  }
+  for (const size_t tokens : {512, 2048}) {
+    RegisterKernel("Prefill/" + name + std::to_string(tokens),
+                   [=] { return AttentionKernel<T>(shape, tokens, tokens); });
+  }
+  RegisterKernel("StoreKV/" + name + "512", [=] { return StoreKernel<T>(shape, 512); });
+}
 
 const bool kRegistered = [] {
   for (const Shape& shape : {Shape{"TinyLlama-1.1B", 32, 4, 64, 0.0f},
                              {"Llama-3.2-1B", 32, 8, 64, 0.0f},
                              {"Gemma-2-2B", 8, 4, 256, 50.0f}}) {
-    const std::string name = shape.name;
-    for (const size_t tokens : {512, 2048, 8192}) {
-      RegisterKernel("Decode/BF16/" + name + "/" + std::to_string(tokens),
-                     [=] { return AttentionKernel<bf16>(shape, tokens, 1); });
-    }
-    for (const size_t tokens : {512, 2048}) {
-      RegisterKernel("Prefill/BF16/" + name + "/" + std::to_string(tokens),
-                     [=] { return AttentionKernel<bf16>(shape, tokens, tokens); });
-    }
-    RegisterKernel("Decode/F32/" + name + "/2048", [=] { return AttentionKernel<float>(shape, 2048, 1); });
-    RegisterKernel("StoreKV/BF16/" + name + "/512", [=] { return StoreKernel(shape, 512); });
+    RegisterShape<bf16>("BF16", shape);
+    RegisterShape<int8_t>("I8", shape);
+    RegisterKernel(std::string("Decode/F32/") + shape.name + "/2048",
+                   [=] { return AttentionKernel<float>(shape, 2048, 1); });
   }
   return true;
 }();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each type of weights costs in quality: the perplexity of the demo model on a text of one document per line.
+// What each type of weights, and of cached keys and values, costs in quality: the perplexity of the demo model on a
+// text of one document per line.
 //
 //   perplexity FILE [FOLDER OF THE MODEL]
 //
@@ -57,7 +58,8 @@ struct AnyDemoModel : DemoModel {
   using WeightTypes = AllWeights;
 };
 
-Result<void> Report(const std::filesystem::path& folder, DType type, const std::vector<std::vector<int32_t>>& windows) {
+Result<void> Report(const std::filesystem::path& folder, DType type, DType kv_type,
+                    const std::vector<std::vector<int32_t>>& windows) {
   const auto model = LoadModel<AnyDemoModel>(folder, {.dtype = type});
   if (!model) return Failure(model.error());
   auto workspace = CreateWorkspace();
@@ -65,15 +67,15 @@ Result<void> Report(const std::filesystem::path& folder, DType type, const std::
   double sum = 0.0;
   size_t count = 0;
   for (const std::vector<int32_t>& tokens : windows) {
-    auto cache = CreateKVCache<AnyDemoModel>();
+    auto cache = CreateKVCache<AnyDemoModel>({.kv_type = kv_type});
     if (!cache) return Failure(cache.error());
     const std::vector<Want> wants(tokens.size(), Want::kLogits);
     const auto outputs = model->Forward(Batch().Add(*cache, tokens, wants), *workspace);
     if (!outputs) return Failure(outputs.error());
     for (size_t i = 0; i + 1 < tokens.size(); ++i, ++count) sum += NegativeLogLikelihood((*outputs)[i], tokens[i + 1]);
   }
-  std::cout << NameOf(type) << ": perplexity " << std::exp(sum / static_cast<double>(count)) << " over " << count
-            << " tokens\n";
+  std::cout << NameOf(type) << ", cache " << NameOf(kv_type) << ": perplexity "
+            << std::exp(sum / static_cast<double>(count)) << " over " << count << " tokens\n";
   return {};
 }
 
@@ -85,7 +87,10 @@ Result<void> ReportAll(const char* text, const std::filesystem::path& folder) {
   for (const DType type : {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
                            DType::kQ5_1, DType::kQ5_0, DType::kQ4_K, DType::kIQ4_XS, DType::kIQ4_NL, DType::kQ4_1,
                            DType::kQ4_0, DType::kMXFP4, DType::kQ3_K, DType::kQ2_K}) {
-    if (auto reported = Report(folder, type, *windows); !reported) return reported;
+    if (auto reported = Report(folder, type, DType::kBF16, *windows); !reported) return reported;
+  }
+  for (const DType kv_type : {DType::kF32, DType::kI8}) {
+    if (auto reported = Report(folder, DType::kBF16, kv_type, *windows); !reported) return reported;
   }
   return {};
 }

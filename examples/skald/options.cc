@@ -147,10 +147,10 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->group(group);
   command
       .add_option_function<std::string>(
-          "--kv-type",
-          [&runtime](const std::string& name) { runtime.kv_type = name == "f32" ? DType::kF32 : DType::kBF16; },
-          "Element type of the cache alone")
-      ->check(CLI::IsMember({"bf16", "f32"}))
+          "--kv-type", [&runtime](const std::string& name) { runtime.kv_type = ParseDType(name); },
+          "Element type of the cache alone: i8, bytes with a scale for\neach token and head, takes about half of "
+          "bf16's memory")
+      ->check(CLI::IsMember({"bf16", "f32", "i8"}))
       ->type_name("TYPE")
       ->group(group);
   command

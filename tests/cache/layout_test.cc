@@ -61,6 +61,10 @@ TEST_CASE("a block holds its layers' keys and values one after the other") {
   CHECK(block.value_bytes == 2 * 48 * 64 * 2);  // and to a panel of 16
   CHECK(block.KeyOffset(0) == 0);
   CHECK(block.ValueOffset(2) + block.value_bytes == block.block_bytes());
+  constexpr BlockGeometry codes = BlockGeometry::Of({.layers = 3, .kv_heads = 2, .head_dim = 40}, 64, DType::kI8);
+  CHECK(codes.key_bytes == 2 * 64 * 64);
+  CHECK(codes.ValueOffset(0) == codes.key_bytes + 2 * 64 * sizeof(float));  // keys, then their scales
+  CHECK(codes.ValueScaleOffset(2) + codes.scale_bytes == codes.block_bytes());
 }
 
 }  // namespace layout_test

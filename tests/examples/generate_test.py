@@ -74,7 +74,8 @@ class Generate(TestCase):
                 self.assertEqual(greedy, ids("--temperature", 0, penalty, 50, "--penalty-window", 0))
 
     def test_number_types(self):
-        for options in (["--f32"], ["--kv-type", "f32"], ["--f32", "--kv-type", "bf16"], ["--kv-type", "bf16"]):
+        for options in (["--f32"], ["--kv-type", "f32"], ["--f32", "--kv-type", "bf16"], ["--kv-type", "bf16"],
+                        ["--kv-type", "i8"]):
             with self.subTest(options):
                 self.assertRegex(self.text("-n", 10, *options), r"\AIn the beginning\W*\w+")
 

@@ -62,7 +62,7 @@ class Mistakes(TestCase):
                     (["--logit-bias", "-5=1"], "--logit-bias: expected ID=VALUE, got -5=1"),
                     (["--logit-bias", "5=inf"], ".*bias of token 5 is inf"),
                     (["--chat-template", "alpaca"], "--chat-template: alpaca not in .*gemma"),
-                    (["--kv-type", "f16"], "--kv-type: f16 not in .*bf16"),
+                    (["--kv-type", "f16"], "--kv-type: f16 not in .*bf16.*i8"),
                     (["--model"], ".*--model")):
                 self.refused(2, pattern, command, *arguments)
         self.refused(2, "give only one of --prompt, --prompt-file and --token-ids", "generate", "--prompt", "a",
@@ -82,7 +82,8 @@ class Mistakes(TestCase):
 
     def test_benchmarks_of_nothing(self):
         self.refused(1, "nothing is none of the models that 'skald models' lists", "bench", "--shape", "nothing")
-        self.refused(1, "F16 is a type of files", "bench", "--shape", "demo", "--dtype", "f16")
+        for name in ("f16", "i8"):
+            self.refused(1, f"{name.upper()} is no type of weights", "bench", "--shape", "demo", "--dtype", name)
         self.refused(1, "there is no SIMD target AVX9 here, only ", "bench", "--simd", "AVX9")
 
     def test_models_that_are_none(self):

@@ -136,7 +136,7 @@ std::vector<uint32_t> PromptRows(size_t tokens, size_t first = 0) {
 // Positions around the edges of panels, tiles, blocks and spans.
 const std::vector<uint32_t> kEdges = {0, 1, 2, 15, 16, 30, 31, 32, 33, 63, 64, 127, 128, 129, 200, 255, 256, 291};
 
-TEST_CASE_TEMPLATE("attention equals the scalar reference at every kind of position", T, float, bf16) {
+TEST_CASE_TEMPLATE("attention equals the scalar reference at every kind of position", T, float, bf16, int8_t) {
   for (const Shape shape : {Shape{1, 1, 8}, {4, 2, 16}, {3, 1, 20}, {6, 1, 24}, {2, 2, 64}, {5, 1, 80}}) {
     CAPTURE(shape.head_dim);
     const AttentionTest<T> test(shape, 300, kEdges);
@@ -144,7 +144,7 @@ TEST_CASE_TEMPLATE("attention equals the scalar reference at every kind of posit
   }
 }
 
-TEST_CASE_TEMPLATE("a window hides what lies before it", T, float, bf16) {
+TEST_CASE_TEMPLATE("a window hides what lies before it", T, float, bf16, int8_t) {
   for (const size_t window : {1, 2, 31, 32, 33, 100, 128, 1000}) {
     CAPTURE(window);
     AttentionTest<T> test({4, 2, 20}, 300, kEdges);
@@ -153,7 +153,7 @@ TEST_CASE_TEMPLATE("a window hides what lies before it", T, float, bf16) {
   }
 }
 
-TEST_CASE_TEMPLATE("released blocks and unwritten positions are not read", T, float, bf16) {
+TEST_CASE_TEMPLATE("released blocks and unwritten positions are not read", T, float, bf16, int8_t) {
   for (const uint32_t position : {130u, 257u, 290u, 299u}) {
     for (const size_t window : {1, 3, 40, 130}) {
       CAPTURE(position);
@@ -166,7 +166,7 @@ TEST_CASE_TEMPLATE("released blocks and unwritten positions are not read", T, fl
   }
 }
 
-TEST_CASE_TEMPLATE("a soft cap bends the scores", T, float, bf16) {
+TEST_CASE_TEMPLATE("a soft cap bends the scores", T, float, bf16, int8_t) {
   AttentionTest<T> test({4, 4, 24}, 300, kEdges);
   test.softcap = 2.5f;
   CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
@@ -174,7 +174,7 @@ TEST_CASE_TEMPLATE("a soft cap bends the scores", T, float, bf16) {
   CHECK(Difference(test.Run(64), test.Reference(), test.tolerance()) == "");
 }
 
-TEST_CASE_TEMPLATE("sinks take their share of the softmax", T, float, bf16) {
+TEST_CASE_TEMPLATE("sinks take their share of the softmax", T, float, bf16, int8_t) {
   AttentionTest<T> test({4, 2, 24}, 300, kEdges);
   test.sinks = {0.0f, -8.0f, 3.0f, 40.0f};  // the last far above every score
   for (const size_t window : {0, 1, 50}) {
@@ -192,21 +192,21 @@ TEST_CASE_TEMPLATE("sinks take their share of the softmax", T, float, bf16) {
   }
 }
 
-TEST_CASE_TEMPLATE("the block size changes no bit", T, float, bf16) {
+TEST_CASE_TEMPLATE("the block size changes no bit", T, float, bf16, int8_t) {
   AttentionTest<T> test({8, 2, 20}, 300, kEdges);
   test.window = 150;
   const std::vector<float> expected = test.Run(32);
   for (const size_t block_tokens : {64, 96, 256, 320}) CHECK(BitDifference(test.Run(block_tokens), expected) == "");
 }
 
-TEST_CASE_TEMPLATE("units computed in pieces equal all units computed at once", T, float, bf16) {
+TEST_CASE_TEMPLATE("units computed in pieces equal all units computed at once", T, float, bf16, int8_t) {
   const AttentionTest<T> test({8, 2, 16}, 200, {3, 77, 199});
   const std::vector<float> whole = test.Run(64);
   CHECK(Difference(test.Run(64, {1, 3, 9, 13, 13, test.num_units()}), whole, 0) == "");
   CHECK(Difference(test.Run(64, {5, 18, test.num_units()}), whole, 0) == "");
 }
 
-TEST_CASE_TEMPLATE("rows computed together equal the scalar reference", T, float, bf16) {
+TEST_CASE_TEMPLATE("rows computed together equal the scalar reference", T, float, bf16, int8_t) {
   for (const Shape shape : {Shape{2, 2, 16}, {2, 1, 24}, {3, 1, 48}, {8, 2, 32}, {7, 1, 80}, {8, 1, 64}, {40, 1, 16}}) {
     CAPTURE(shape.heads);
     for (const int fill : {0, 0xFF}) {
@@ -219,7 +219,7 @@ TEST_CASE_TEMPLATE("rows computed together equal the scalar reference", T, float
   }
 }
 
-TEST_CASE_TEMPLATE("rows computed together each have their own window", T, float, bf16) {
+TEST_CASE_TEMPLATE("rows computed together each have their own window", T, float, bf16, int8_t) {
   for (const size_t window : {1, 5, 32, 100, 130}) {
     for (const int fill : {0, 0xFF}) {
       CAPTURE(window);
@@ -232,14 +232,14 @@ TEST_CASE_TEMPLATE("rows computed together each have their own window", T, float
   }
 }
 
-TEST_CASE_TEMPLATE("rows computed together have a soft cap", T, float, bf16) {
+TEST_CASE_TEMPLATE("rows computed together have a soft cap", T, float, bf16, int8_t) {
   AttentionTest<T> test({4, 1, 48}, 200, PromptRows(200, 60));
   test.softcap = 2.5f;
   test.fill = 0;
   CHECK(Difference(test.Run(96), test.Reference(), test.tolerance()) == "");
 }
 
-TEST_CASE_TEMPLATE("rows computed together may have large heads", T, float, bf16) {
+TEST_CASE_TEMPLATE("rows computed together may have large heads", T, float, bf16, int8_t) {
   for (const size_t head_dim : {128, 256, 264, 512}) {
     AttentionTest<T> test({3, 1, head_dim}, 150, PromptRows(150, 120));
     test.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
@@ -248,7 +248,7 @@ TEST_CASE_TEMPLATE("rows computed together may have large heads", T, float, bf16
   }
 }
 
-TEST_CASE_TEMPLATE("numbers that are not finite reach only the rows that see them", T, float, bf16) {
+TEST_CASE_TEMPLATE("numbers that are not finite reach only the rows that see them", T, float, bf16, int8_t) {
   for (const float bad : {kNaN, kInfinity, -kInfinity}) {
     for (const size_t window : {0, 20}) {
       AttentionTest<T> test({2, 1, 32}, 200, PromptRows(200, 100));
@@ -264,7 +264,7 @@ TEST_CASE_TEMPLATE("numbers that are not finite reach only the rows that see the
   }
 }
 
-TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16) {
+TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16, int8_t) {
   const AttentionTest<T> first({4, 2, 32}, 100, PromptRows(100, 40), 1), second({4, 2, 32}, 60, PromptRows(60, 31), 2);
   const CachedSequence<T> caches[] = {first.Cache(32), second.Cache(32)};
   const KVBlocks tables[] = {caches[0].table(), caches[1].table()};
@@ -304,7 +304,7 @@ TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16) {
   CHECK(Difference(output, expected, first.tolerance()) == "");
 }
 
-TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16) {
+TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16, int8_t) {
   for (const size_t head_dim : {128, 256, 512}) {
     AttentionTest<T> test({2, 1, head_dim}, 150, {149});
     test.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
@@ -312,14 +312,14 @@ TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16) {
   }
 }
 
-TEST_CASE_TEMPLATE("scores far below the maximum count as nothing", T, float, bf16) {
+TEST_CASE_TEMPLATE("scores far below the maximum count as nothing", T, float, bf16, int8_t) {
   AttentionTest<T> test({1, 1, 16}, 160, {31, 159});
   test.scale = 60.0f;
   const std::vector<float> output = test.Run(32);
   CHECK(Difference(output, test.Reference(), test.tolerance()) == "");
 }
 
-TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf16) {
+TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf16, int8_t) {
   const AttentionTest<T> first({2, 1, 16}, 100, {99}, 1), second({2, 1, 16}, 40, {39}, 2);
   const CachedSequence<T> caches[] = {first.Cache(32), second.Cache(32)};
   const KVBlocks tables[] = {caches[0].table(), caches[1].table()};
@@ -349,14 +349,14 @@ TEST_CASE_TEMPLATE("sequences of one batch do not see each other", T, float, bf1
   CHECK(BitDifference(output, expected) == "");
 }
 
-TEST_CASE_TEMPLATE("attention has the saved bits", T, float, bf16) {
+TEST_CASE_TEMPLATE("attention has the saved bits", T, float, bf16, int8_t) {
   AttentionTest<T> test({4, 2, 24}, 300, kEdges);
   test.window = 150;
   test.softcap = 5.0f;
   CHECK(SavedDifference({"attention", NameOf(kDTypeOf<T>)}, test.Run(64)) == "");
 }
 
-TEST_CASE_TEMPLATE("the scalar reference is close to softmax attention in double precision", T, float, bf16) {
+TEST_CASE_TEMPLATE("the scalar reference is close to softmax attention in double precision", T, float, bf16, int8_t) {
   AttentionTest<T> test({2, 1, 24}, 300, kEdges);
   for (const float softcap : {0.0f, 3.0f}) {
     test.softcap = softcap;

@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "skald/kernels/kernels.h"
+#include "tests/reference/attention.h"
 #include "tests/reference/rope.h"
 #include "tests/support/cached_sequence.h"
 #include "tests/support/kernel_data.h"
@@ -29,16 +32,18 @@ struct StoredTokens {
   CachedSequence<T> cache;
 };
 
-TEST_CASE_TEMPLATE("stored keys and values are found where the layout puts them", T, float, bf16) {
+TEST_CASE_TEMPLATE("stored keys and values are found where the layout puts them", T, float, bf16, int8_t) {
   for (const size_t head_dim : {8, 16, 20, 64}) {
     StoredTokens<T> stored(3, head_dim, 32, 70);
     size_t wrong = 0;
     for (size_t position = 0; position < 70; ++position) {
       for (size_t head = 0; head < 3; ++head) {
+        const size_t i = stored.Index(position, head, 0);
+        const reference::Cached key = reference::CachedAs<T>(&stored.keys[i], head_dim);
+        const reference::Cached value = reference::CachedAs<T>(&stored.values[i], head_dim);
         for (size_t d = 0; d < head_dim; ++d) {
-          const size_t i = stored.Index(position, head, d);
-          wrong += stored.cache.Key(position, head, d) != ToFloat(FromFloat<T>(stored.keys[i]));
-          wrong += stored.cache.Value(position, head, d) != ToFloat(FromFloat<T>(stored.values[i]));
+          wrong += stored.cache.Key(position, head, d) != key.numbers[d] * key.scale;
+          wrong += stored.cache.Value(position, head, d) != value.numbers[d] * value.scale;
         }
         for (size_t d = head_dim; d < RoundUp(head_dim, kTile); ++d) {
           wrong += stored.cache.Key(position, head, d) != 0.0f;
@@ -49,17 +54,39 @@ TEST_CASE_TEMPLATE("stored keys and values are found where the layout puts them"
   }
 }
 
-TEST_CASE_TEMPLATE("storing a token touches no other token and nothing outside its layer", T, float, bf16) {
-  CachedSequence<T> cache(SpaciousGeometry<T>(2, 20, 64), 64);
+TEST_CASE_TEMPLATE("storing a token touches no other token and nothing outside its layer", T, float, bf16, int8_t) {
+  // What is the same whatever was there before is what was written.
+  CachedSequence<T> ones(SpaciousGeometry<T>(2, 20, 64), 64, 0, 0xFF), zeros(ones.geometry(), 64, 0, 0);
   const std::vector<float> data = RandomFloats(3, 64 * 40);
-  cache.Store(data, data, 17, 18);
+  ones.Store(data, data, 17, 18);
+  zeros.Store(data, data, 17, 18);
   size_t written = 0;
-  const T* elements = reinterpret_cast<const T*>(cache.block(0));
-  for (size_t i = 0; i < cache.BlockBytes() / sizeof(T); ++i) written += !std::isnan(ToFloat(elements[i]));
-  CHECK(written == 2 * (RoundUp(20, kTile) + 20));
+  for (size_t i = 0; i < ones.BlockBytes(); ++i) written += ones.block(0)[i] == zeros.block(0)[i];
+  if constexpr (std::is_same_v<T, int8_t>) {
+    CHECK(written == 2 * (RoundUp(20, kTile) + RoundUp(20, kLanes) + 2 * sizeof(float)));
+  } else {
+    CHECK(written == 2 * (RoundUp(20, kTile) + 20) * sizeof(T));
+  }
 }
 
-TEST_CASE_TEMPLATE("tokens stored in pieces equal all tokens stored at once", T, float, bf16) {
+TEST_CASE("codes are as large as int8 allows, zero for magnitudes that do not count, of no scale without finite ones") {
+  constexpr size_t kDim = 20;
+  std::vector<float> keys(4 * kDim, 0.0f), values(4 * kDim, 0.0f);
+  keys[3] = -0x1p-99f;
+  keys[kDim + 3] = -0x1p-101f;
+  values[2 * kDim + 19] = kNaN;
+  values[3 * kDim] = 0x1.fffffep127f;
+  values[3 * kDim + 1] = -0x1.fffffep127f;
+  CachedSequence<int8_t> cache(SpaciousGeometry<int8_t>(1, kDim, 32), 4);
+  cache.Store(keys, values, 0, 4);
+  CHECK(cache.Key(0, 0, 3) == 127.0f * (-0x1p-99f / 127.0f));
+  CHECK(cache.Key(1, 0, 3) == 0.0f);
+  CHECK(std::isnan(cache.Value(2, 0, 0)));
+  CHECK(cache.Value(3, 0, 1) == -cache.Value(3, 0, 0));
+  CHECK(cache.Value(3, 0, 0) >= 0x1.fffffcp127f);
+}
+
+TEST_CASE_TEMPLATE("tokens stored in pieces equal all tokens stored at once", T, float, bf16, int8_t) {
   StoredTokens<T> whole(2, 20, 32, 70);
   CachedSequence<T> pieces(SpaciousGeometry<T>(2, 20, 32), 70);
   size_t begin = 0;
@@ -110,22 +137,23 @@ void CheckMove(size_t head_dim, size_t rotary_dim, size_t source, size_t target,
       }
       if (is_target) {
         reference::RotateHead(expected_key.data(), cos.data(), sin.data(), rotary_dim);
-        for (float& x : expected_key) x = ToFloat(FromFloat<T>(x));
+        const reference::Cached rounded = reference::CachedAs<T>(expected_key.data(), head_dim);
+        for (size_t d = 0; d < head_dim; ++d) expected_key[d] = rounded.numbers[d] * rounded.scale;
       }
-      CHECK(Difference(key, expected_key, sizeof(T) == 4 ? 2 * kEpsilon : 2 * kBF16Epsilon) == "");
+      CHECK(Difference(key, expected_key, sizeof(T) == 4 ? 2 * kEpsilon : 4 * kBF16Epsilon) == "");
       CHECK(BitDifference(value, expected_value) == "");
     }
   }
 }
 
-TEST_CASE_TEMPLATE("moved tokens keep their values, and their keys are rotated", T, float, bf16) {
+TEST_CASE_TEMPLATE("moved tokens keep their values, and their keys are rotated", T, float, bf16, int8_t) {
   CheckMove<T>(24, 24, 3, 64 + 10, 20);
   CheckMove<T>(8, 8, 64, 0, 64);
   CheckMove<T>(20, 10, 1, 65, 17);
   CheckMove<T>(20, 20, 5, 70, 0);
 }
 
-TEST_CASE_TEMPLATE("tokens may move within their block in either direction", T, float, bf16) {
+TEST_CASE_TEMPLATE("tokens may move within their block in either direction", T, float, bf16, int8_t) {
   CheckMove<T>(16, 16, 7, 2, 30);
   CheckMove<T>(16, 16, 2, 7, 30);
 }

@@ -46,7 +46,8 @@ class RandomConversations {
  public:
   RandomConversations(uint32_t seed, const RandomModel& model)
       : model_(model), small_(model.small()), random_(seed), workspace_(*CreateWorkspace({.threads = Pick(1, 2)})) {
-    RuntimeConfig runtime = {.max_tokens = 300, .kv_type = Pick(0, 1) == 0 ? DType::kBF16 : DType::kF32};
+    constexpr DType kTypes[] = {DType::kBF16, DType::kF32, DType::kI8};
+    RuntimeConfig runtime = {.max_tokens = 300, .kv_type = kTypes[Pick(0, 2)]};
     runtime.block_tokens = 32 * Pick(1, 2);
     runtime.checkpoint_every = Pick(0, 1) * 20;
     runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);

@@ -48,6 +48,10 @@ void ForEachType(const SmallModel& small, const std::function<void(const Fixture
       law(Fixture(small, weights, kv));
     }
   }
+  {
+    CAPTURE("int8 cache");
+    law(Fixture(small, DType::kBF16, DType::kI8));
+  }
   for (const DType weights : kQuantisedTypes) {
     CAPTURE(NameOf(weights));
     law(Fixture(small, weights, DType::kBF16));

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
@@ -36,12 +38,44 @@ struct AttentionCase {
   size_t visible_end() const { return position + 1; }
 };
 
+// What a cache of T has of the numbers of one token and head: `numbers` times `scale`.
+struct Cached {
+  std::vector<float> numbers;
+  float scale = 1.0f;
+};
+
+// What queries and probabilities are rounded to, over a cache of T.
+template <class T>
+using FactorOf = std::conditional_t<std::is_same_v<T, int8_t>, bf16, T>;
+
+template <class T>
+Cached CachedAs(const float* values, size_t head_dim) {
+  Cached cached;
+  if constexpr (std::is_same_v<T, int8_t>) {
+    float largest = 0.0f;
+    for (size_t d = 0; d < head_dim; ++d) {
+      const float magnitude = std::isfinite(values[d]) ? std::abs(values[d]) : std::numeric_limits<float>::quiet_NaN();
+      largest = largest <= magnitude || std::isnan(magnitude) ? magnitude : largest;
+    }
+    const bool counts = largest >= 0x1p-100f;
+    cached.scale = counts ? largest / 127.0f : 0.0f * largest;
+    const float inverse = 127.0f / largest;
+    for (size_t d = 0; d < head_dim; ++d) {
+      cached.numbers.push_back(counts ? static_cast<int8_t>(std::nearbyint(values[d] * inverse)) : int8_t{0});
+    }
+  } else {
+    for (size_t d = 0; d < head_dim; ++d) cached.numbers.push_back(ToFloat(FromFloat<T>(values[d])));
+  }
+  return cached;
+}
+
 template <class T>
 float Score(const AttentionCase& c, size_t position) {
+  const Cached key = CachedAs<T>(c.keys + position * c.stride, c.head_dim);
   const float dot = AddProducts<T>(
-      0.0f, 0, c.head_dim, [&](size_t d) { return ToFloat(FromFloat<T>(c.query[d])); },
-      [&](size_t d) { return ToFloat(FromFloat<T>(c.keys[position * c.stride + d])); });
-  const float scaled = dot * c.scale;
+      0.0f, 0, c.head_dim, [&](size_t d) { return ToFloat(FromFloat<FactorOf<T>>(c.query[d])); },
+      [&](size_t d) { return key.numbers[d]; });
+  const float scaled = dot * key.scale * c.scale;
   return c.softcap != 0.0f ? Capped(scaled, c.softcap) : scaled;
 }
 
@@ -62,16 +96,17 @@ void Attention(const AttentionCase& c, float* output) {
     max = new_max;
 
     for (float& lane : sum.lane) lane = lane * correction;
+    std::vector<Cached> values(kAttentionSpan);
     for (size_t p = begin; p < end; ++p) {
-      float& weight = weights[p - span];
-      weight = Exp(weight - max);
-      sum.lane[p % kLanes] += weight;
-      weight = ToFloat(FromFloat<T>(weight));
+      const Cached& value = values[p - span] = CachedAs<T>(c.values + p * c.stride, c.head_dim);
+      const float probability = Exp(weights[p - span] - max);
+      sum.lane[p % kLanes] += probability;
+      weights[p - span] = probability == 0.0f ? 0.0f : ToFloat(FromFloat<FactorOf<T>>(probability * value.scale));
     }
     for (size_t d = 0; d < c.head_dim; ++d) {
       output[d] = AddProducts<T>(
           output[d] * correction, begin, end, [&](size_t p) { return weights[p - span]; },
-          [&](size_t p) { return ToFloat(FromFloat<T>(c.values[p * c.stride + d])); });
+          [&](size_t p) { return values[p - span].numbers[d]; });
     }
   }
   const float factor = 1.0f / sum.Tree();
@@ -81,12 +116,13 @@ void Attention(const AttentionCase& c, float* output) {
 // The definition, with keys, values and query rounded to T as the cache rounds them.
 template <class T>
 std::vector<double> AttentionInDouble(const AttentionCase& c) {
-  const auto rounded = [](float x) { return double{ToFloat(FromFloat<T>(x))}; };
+  const auto rounded = [](float x) { return double{ToFloat(FromFloat<FactorOf<T>>(x))}; };
   std::vector<double> scores;
   for (size_t p = c.visible_begin(); p < c.visible_end(); ++p) {
+    const Cached key = CachedAs<T>(c.keys + p * c.stride, c.head_dim);
     double dot = 0;
-    for (size_t d = 0; d < c.head_dim; ++d) dot += rounded(c.query[d]) * rounded(c.keys[p * c.stride + d]);
-    dot *= c.scale;
+    for (size_t d = 0; d < c.head_dim; ++d) dot += rounded(c.query[d]) * double{key.numbers[d]};
+    dot *= double{key.scale} * c.scale;
     scores.push_back(c.softcap != 0.0f ? c.softcap * std::tanh(dot / c.softcap) : dot);
   }
   const double max = *std::max_element(scores.begin(), scores.end());
@@ -94,8 +130,8 @@ std::vector<double> AttentionInDouble(const AttentionCase& c) {
   for (double& score : scores) sum += score = std::exp(score - max);
   std::vector<double> output(c.head_dim);
   for (size_t i = 0; i < scores.size(); ++i) {
-    const float* value = c.values + (c.visible_begin() + i) * c.stride;
-    for (size_t d = 0; d < c.head_dim; ++d) output[d] += scores[i] / sum * rounded(value[d]);
+    const Cached value = CachedAs<T>(c.values + (c.visible_begin() + i) * c.stride, c.head_dim);
+    for (size_t d = 0; d < c.head_dim; ++d) output[d] += scores[i] / sum * value.scale * double{value.numbers[d]};
   }
   return output;
 }

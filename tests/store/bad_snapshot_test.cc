@@ -112,8 +112,10 @@ TEST_CASE("another Config, element type or limit is refused by name") {
     CheckRefused(bytes, ErrorCode::kFailedPrecondition, "another Config", {}, kRuntime, other);
   }
   RuntimeConfig runtime = kRuntime;
-  runtime.kv_type = DType::kF32;
-  CheckRefused(bytes, ErrorCode::kFailedPrecondition, "kv_type", {}, runtime);
+  for (const DType type : {DType::kF32, DType::kI8}) {
+    runtime.kv_type = type;
+    CheckRefused(bytes, ErrorCode::kFailedPrecondition, "kv_type", {}, runtime);
+  }
   runtime = kRuntime;
   runtime.max_tokens = 39;
   CheckRefused(bytes, ErrorCode::kOutOfRange, "holds 40 tokens, the pool allows 39", {}, runtime);

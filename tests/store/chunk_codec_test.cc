@@ -21,7 +21,7 @@ namespace chunk_codec_test {
 
 constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer};
 constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16,
-                                      ChunkElement::kBF16};
+                                      ChunkElement::kBF16, ChunkElement::kI8};
 constexpr ChunkCodec kLossless[] = {ChunkCodec::kNone, ChunkCodec::kSplitZstd};
 
 ChunkKey KeyOf(std::string_view text) { return {*Sha256().Update(text).Finish()}; }
@@ -106,7 +106,9 @@ TEST_CASE("contents that a format has no form for are refused") {
     refused({.element = ChunkElement::kF32, .codec = codec}, ChunkBytes(7), "elements of 4");
     refused({.element = ChunkElement::kBF16, .codec = codec}, ChunkBytes(7), "elements of 2");
   }
-  refused({.codec = ChunkCodec::kInt8Zstd}, ChunkBytes(64), "bytes have no lossy form");
+  for (const ChunkElement element : {ChunkElement::kBytes, ChunkElement::kI8}) {
+    refused({.element = element, .codec = ChunkCodec::kInt8Zstd}, ChunkBytes(64), "bytes have no lossy form");
+  }
   // Never touched, so it takes no memory.
   const std::span<const std::byte> huge(kKey.bytes.data(), kMaxChunkContent + 1);
   CHECK(EncodeChunk(kKey, {}, huge).error().message.find("the format allows 268435456") != std::string::npos);
@@ -165,7 +167,7 @@ TEST_CASE("a right checksum over a header that makes no sense does not help") {
   CheckRefused(Forge<uint8_t>(chunk, 10, 0), ErrorCode::kUnsupported, "kind 0");
   CheckRefused(Forge<uint8_t>(chunk, 10, 5), ErrorCode::kUnsupported, "kind 5");
   CheckRefused(Forge<uint8_t>(chunk, 11, 3), ErrorCode::kUnsupported, "codec 3");
-  CheckRefused(Forge<uint8_t>(chunk, 12, 4), ErrorCode::kUnsupported, "element type 4");
+  CheckRefused(Forge<uint8_t>(chunk, 12, 5), ErrorCode::kUnsupported, "element type 5");
   for (const size_t reserved : {13u, 14u, 15u}) {
     CheckRefused(Forge<uint8_t>(chunk, reserved, 1), ErrorCode::kUnsupported, "reserved byte 1");
   }

@@ -163,8 +163,10 @@ TEST_CASE_TEMPLATE("scales and values that no writer makes are refused behind a 
 
 TEST_CASE("bytes in a lossy codec are refused") {
   ChunkBytes chunk = OneGroup(ChunkElement::kF32, 0.5f, 1);
-  internal::WriteChunkHeader(kKey, {.element = ChunkElement::kBytes, .codec = ChunkCodec::kInt8Zstd}, 2, chunk);
-  CHECK(DecodeChunk(kKey, chunk).error().message.find("its codec is for numbers") != std::string::npos);
+  for (const ChunkElement element : {ChunkElement::kBytes, ChunkElement::kI8}) {
+    internal::WriteChunkHeader(kKey, {.element = element, .codec = ChunkCodec::kInt8Zstd}, 2, chunk);
+    CHECK(DecodeChunk(kKey, chunk).error().message.find("its codec is for numbers") != std::string::npos);
+  }
 }
 
 // The largest difference of the next token's logits to those of the conversation as it was, relative to the largest
@@ -209,6 +211,20 @@ TEST_CASE("a lossy snapshot loads, is marked as inexact, and says nearly the sam
   }
   // Recurrent states are never lossy, so here nothing is lost.
   CheckLossySnapshot(SmallModelNamed("small-mamba2"), DType::kBF16, 0);
+}
+
+TEST_CASE("a cache of int8 codes refuses the lossy codec, and nothing is put") {
+  const SmallModel& small = SmallModelNamed("one-layer");
+  const RandomModel model(small, 4);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = NewCache(small, {.kv_type = DType::kI8});
+  REQUIRE(model.Forward(cache, RandomTokens(small, 8, 40), workspace));
+  MemoryStore store(kUnlimited);
+  const auto saved = SaveSnapshot(cache, {}, {}, store, {ChunkCodec::kInt8Zstd});
+  REQUIRE_FALSE(saved);
+  CHECK(saved.error().code == ErrorCode::kInvalidArgument);
+  CHECK(saved.error().message.find("kv_type I8") != std::string::npos);
+  CHECK(store.List()->empty());
 }
 
 }  // namespace int8_groups_test

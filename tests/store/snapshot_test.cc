@@ -53,7 +53,7 @@ struct Fixture {
 
 SKALD_LAW("a loaded conversation goes on with the same bits", small) {
   Fixture f{small};
-  for (const DType type : {DType::kBF16, DType::kF32}) {
+  for (const DType type : {DType::kBF16, DType::kF32, DType::kI8}) {
     RuntimeConfig saved = kSaved, loaded = kLoaded;
     saved.kv_type = loaded.kv_type = type;
     const KVCache cache = f.Talk(saved);

@@ -5,7 +5,9 @@
 
 #include "skald/cache/form/tile.h"
 
+#include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -22,10 +24,8 @@ template <class T>
 class Blocks {
  public:
   Blocks(const CacheGroup& group, size_t block_tokens)
-      : geometry(BlockGeometry::Of(group, block_tokens, TypeOf())),
+      : geometry(BlockGeometry::Of(group, block_tokens, kDTypeOf<T>)),
         bytes(kTokens / block_tokens, std::vector<std::byte>(geometry.block_bytes())) {}
-
-  static constexpr DType TypeOf() { return sizeof(T) == 4 ? DType::kF32 : DType::kBF16; }
 
   T& Key(size_t layer, size_t head, size_t token, size_t k) {
     const size_t padded_dim = RoundUp(geometry.head_dim, kTile), slot = token % geometry.block_tokens;
@@ -37,6 +37,13 @@ class Blocks {
     T* const values = At(token, geometry.ValueOffset(layer)) + head * rows * geometry.block_tokens;
     return values[PackedIndex<T>(row, slot, geometry.block_tokens)];
   }
+  // Of the key, or else of the value; only where T are codes.
+  float& Scale(bool of_key, size_t layer, size_t head, size_t token) {
+    std::byte* const block = bytes[token / geometry.block_tokens].data();
+    const size_t offset = of_key ? geometry.KeyScaleOffset(layer) : geometry.ValueScaleOffset(layer);
+    float* const scales = reinterpret_cast<float*>(block + offset);
+    return scales[head * geometry.block_tokens + token % geometry.block_tokens];
+  }
 
   BlockGeometry geometry;
   std::vector<std::vector<std::byte>> bytes;
@@ -47,8 +54,8 @@ class Blocks {
   }
 };
 
-// Calls function(layer, head, token, dim, its key or value in `a`, the same in `b`) for every element, padding
-// included.
+// Calls function(token, a number of its key or value in `a`, the same in `b`) for every element, padding included, and
+// every scale.
 template <class T, class Function>
 void ForEachElement(Blocks<T>& a, Blocks<T>& b, Function function) {
   for (size_t layer = 0; layer < a.geometry.layers; ++layer) {
@@ -60,19 +67,23 @@ void ForEachElement(Blocks<T>& a, Blocks<T>& b, Function function) {
         for (size_t row = 0; row < RoundUp(a.geometry.head_dim, kLanes); ++row) {
           function(token, a.Value(layer, head, token, row), b.Value(layer, head, token, row));
         }
+        if (!std::is_same_v<T, int8_t>) continue;
+        for (const bool of_key : {false, true}) {
+          function(token, a.Scale(of_key, layer, head, token), b.Scale(of_key, layer, head, token));
+        }
       }
     }
   }
 }
 
-// Gives every element a value of its own, as far as 16 bits allow.
+// Gives every element a value of its own, as far as its bits allow.
 template <class T>
 Blocks<T> Filled(const CacheGroup& group, size_t block_tokens) {
   Blocks<T> blocks(group, block_tokens);
   uint32_t next = 1;
-  ForEachElement(blocks, blocks, [&next](size_t, T& element, T&) {
+  ForEachElement(blocks, blocks, [&next](size_t, auto& element, auto&) {
     const uint32_t bits = next++ * 2654435761u | 1u;
-    std::memcpy(&element, &bits, sizeof(T));
+    std::memcpy(&element, &bits, sizeof element);
   });
   return blocks;
 }
@@ -82,8 +93,8 @@ bool Same(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-TEST_CASE_TEMPLATE("tiles keep every element from any block size to any other", T, float, bf16) {
-  constexpr DType kType = Blocks<T>::TypeOf();
+TEST_CASE_TEMPLATE("tiles keep every element from any block size to any other", T, float, bf16, int8_t) {
+  constexpr DType kType = kDTypeOf<T>;
   for (const uint32_t head_dim : {7u, 24u, 33u, 64u}) {
     const BlockGeometry tile = TileGeometry(Group(head_dim), kType);
     for (const size_t from_tokens : {32u, 64u, 256u}) {
@@ -97,7 +108,7 @@ TEST_CASE_TEMPLATE("tiles keep every element from any block size to any other", 
           WriteTile(to.geometry, tile, kType, token % to_tokens, bytes.data(), to.bytes[token / to_tokens].data());
         }
         size_t differing = 0;
-        ForEachElement(from, to, [&](size_t, T& a, T& b) { differing += !Same(a, b); });
+        ForEachElement(from, to, [&](size_t, auto& a, auto& b) { differing += !Same(a, b); });
         CAPTURE(head_dim);
         CAPTURE(from_tokens);
         CAPTURE(to_tokens);
@@ -107,16 +118,16 @@ TEST_CASE_TEMPLATE("tiles keep every element from any block size to any other", 
   }
 }
 
-TEST_CASE_TEMPLATE("a block of kTile tokens is its own tile", T, float, bf16) {
-  constexpr DType kType = Blocks<T>::TypeOf();
+TEST_CASE_TEMPLATE("a block of kTile tokens is its own tile", T, float, bf16, int8_t) {
+  constexpr DType kType = kDTypeOf<T>;
   const Blocks<T> blocks = Filled<T>(Group(24), kTile);
   std::vector<std::byte> bytes(blocks.geometry.block_bytes());
   ReadTile(blocks.geometry, TileGeometry(Group(24), kType), kType, 0, blocks.bytes[0].data(), bytes.data());
   CHECK(bytes == blocks.bytes[0]);
 }
 
-TEST_CASE_TEMPLATE("clearing tokens of a tile clears these tokens and no others", T, float, bf16) {
-  constexpr DType kType = Blocks<T>::TypeOf();
+TEST_CASE_TEMPLATE("clearing tokens of a tile clears these tokens and no others", T, float, bf16, int8_t) {
+  constexpr DType kType = kDTypeOf<T>;
   struct Range {
     size_t begin, end;
   };
@@ -127,9 +138,9 @@ TEST_CASE_TEMPLATE("clearing tokens of a tile clears these tokens and no others"
       const size_t last = after.bytes.size() - 1;  // tile number `last` holds tokens from last * kTile on
       ClearTileTokens(tile, kType, begin, end, after.bytes[last].data());
       size_t wrong = 0;
-      ForEachElement(before, after, [&, b = begin, e = end](size_t token, T& was, T& is) {
+      ForEachElement(before, after, [&, b = begin, e = end](size_t token, auto& was, auto& is) {
         const bool cleared = token >= last * kTile + b && token < last * kTile + e;
-        wrong += cleared ? !Same(is, T{}) : !Same(was, is);
+        wrong += cleared ? !Same(is, std::remove_reference_t<decltype(is)>{}) : !Same(was, is);
       });
       CAPTURE(begin);
       CAPTURE(end);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "skald/base/aligned_buffer.h"
@@ -19,10 +20,16 @@
 
 namespace skald::testing {
 
+// Bytes of the scales of one head's keys or values.
+template <class T>
+size_t ScaleBytes(size_t block_tokens) {
+  return std::is_same_v<T, int8_t> ? block_tokens * sizeof(float) : 0;
+}
+
 // Returns a geometry with room for one more layer before, between and after this one's keys and values.
 template <class T>
 KVGeometry SpaciousGeometry(size_t kv_heads, size_t head_dim, size_t block_tokens) {
-  const size_t key_bytes = kv_heads * sizeof(T) * PackedSize(block_tokens, head_dim);
+  const size_t key_bytes = kv_heads * (sizeof(T) * PackedSize(block_tokens, head_dim) + ScaleBytes<T>(block_tokens));
   return {.kv_heads = kv_heads,
           .head_dim = head_dim,
           .block_tokens = block_tokens,
@@ -46,8 +53,8 @@ class CachedSequence {
   }
 
   size_t BlockBytes() const {
-    const size_t values = geometry_.kv_heads * PackedSize(geometry_.head_dim, geometry_.block_tokens);
-    return geometry_.value_offset + values * sizeof(T) + 64;
+    const size_t of_head = sizeof(T) * PackedSize(geometry_.head_dim, geometry_.block_tokens);
+    return geometry_.value_offset + geometry_.kv_heads * (of_head + ScaleBytes<T>(geometry_.block_tokens)) + 64;
   }
   const KVGeometry& geometry() const { return geometry_; }
   KVBlocks table() const { return {.blocks = pointers_.data(), .first_block = first_block_}; }
@@ -73,18 +80,23 @@ class CachedSequence {
   float Key(size_t position, size_t head, size_t d) {
     const size_t size = PackedSize(geometry_.block_tokens, geometry_.head_dim);
     const size_t padded = RoundUp(geometry_.head_dim, kTile);
-    return Element(position, geometry_.key_offset,
-                   head * size + PackedIndex<T>(position % geometry_.block_tokens, d, padded));
+    return Element(position, geometry_.key_offset, size, head,
+                   PackedIndex<T>(position % geometry_.block_tokens, d, padded));
   }
   float Value(size_t position, size_t head, size_t d) {
     const size_t size = RoundUp(geometry_.head_dim, kLanes) * geometry_.block_tokens;
-    return Element(position, geometry_.value_offset,
-                   head * size + PackedIndex<T>(d, position % geometry_.block_tokens, geometry_.block_tokens));
+    return Element(position, geometry_.value_offset, size, head,
+                   PackedIndex<T>(d, position % geometry_.block_tokens, geometry_.block_tokens));
   }
 
  private:
-  float Element(size_t position, size_t offset, size_t index) {
-    return ToFloat(reinterpret_cast<const T*>(block(position / geometry_.block_tokens) + offset)[index]);
+  // Of matrices of `size` elements for each head.
+  float Element(size_t position, size_t offset, size_t size, size_t head, size_t index) {
+    const T* const matrices = reinterpret_cast<const T*>(block(position / geometry_.block_tokens) + offset);
+    const float element = ToFloat(matrices[head * size + index]);
+    if constexpr (!std::is_same_v<T, int8_t>) return element;
+    const auto* const scales = reinterpret_cast<const float*>(matrices + geometry_.kv_heads * size);
+    return element * scales[head * geometry_.block_tokens + position % geometry_.block_tokens];
   }
 
   KVGeometry geometry_;

@@ -107,8 +107,8 @@ Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, 
 Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type) {
   const auto spec = FindModelByName(name);
   if (!spec) return Failure(spec.error());
-  if (weight_type == DType::kF16) {
-    return Fail(ErrorCode::kUnsupported, "F16 is a type of files, not of weights in memory");
+  if (!IsWeightType(weight_type)) {
+    return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
   }
   return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
     auto weights = RandomWeights(*spec, 1, weight_type);

@@ -164,7 +164,8 @@ struct RopeArgs {
 
 // Where a block of cached tokens keeps one layer's keys and values. A block is a byte array; each kv head's keys
 // are a packed [block_tokens, RoundUp(head_dim, kTile)] matrix (N = positions, K = head dim), and its values a
-// packed [RoundUp(head_dim, kLanes), block_tokens] matrix (N = head dim, K = positions).
+// packed [RoundUp(head_dim, kLanes), block_tokens] matrix (N = head dim, K = positions). Where they are int8 codes, a
+// float [kv_heads, block_tokens] follows the keys and another the values: the scale of each token's codes in each head.
 struct KVGeometry {
   size_t kv_heads, head_dim;
   size_t block_tokens;  // a multiple of kTile
@@ -178,7 +179,7 @@ struct KVBlocks {
   size_t first_block;        // earlier blocks are gone: out of every window
 };
 
-// Writes the keys and values of rows, rounded to T, into their blocks.
+// Writes the keys and values of rows, rounded to T, into their blocks; as codes where T is int8_t.
 struct StoreKVArgs {
   const float* keys;          // [rows, kv_heads * head_dim], already rotated
   const float* values;        // [rows, kv_heads * head_dim]
@@ -191,7 +192,7 @@ struct StoreKVArgs {
 };
 
 // Copies `count` cached tokens from one place to another and rotates their keys by a further angle, for tokens
-// whose position changed. Both ranges lie inside one block each.
+// whose position changed; keys are rounded anew. Both ranges lie inside one block each.
 struct MoveKVArgs {
   const std::byte* source;
   std::byte* target;

@@ -60,8 +60,9 @@ struct LoadOptions {
 namespace internal {
 
 inline Result<void> CheckLoadOptions(const LoadOptions& options) {
-  if (options.dtype == DType::kF16) {
-    return Fail(ErrorCode::kUnsupported, "LoadOptions::dtype: expected any type but kF16, which is a file format only");
+  if (!IsWeightType(options.dtype)) {
+    return Fail(ErrorCode::kUnsupported,
+                "LoadOptions::dtype: expected any type but kF16, which is of files only, and kI8, of caches only");
   }
   if (options.threads >= 1 && options.threads <= kMaxThreads) return {};
   return Fail(ErrorCode::kInvalidArgument, "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));

@@ -20,7 +20,8 @@ namespace skald {
 using bf16 = hwy::bfloat16_t;
 
 // Element types of parameters in files, of packed matrices and of cached keys and values. Those from kQ8_0 on are
-// group-quantised (base/numbers/group_types.h) and only for packed matrices. Formats know those by their order.
+// group-quantised (base/numbers/group_types.h) and only for packed matrices, but for kI8, which is only for the cache:
+// codes, with a scale for each token and head. Formats know them by their order.
 enum class DType : uint8_t {
   kF32,
   kF16,
@@ -40,16 +41,21 @@ enum class DType : uint8_t {
   kQ2_K,
   kQ3_K,
   kIQ4_XS,
+  kI8,
 };
 
-constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0; }
+constexpr bool IsGrouped(DType type) { return type >= DType::kQ8_0 && type != DType::kI8; }
+
+// Whether matrices may have this type in memory.
+constexpr bool IsWeightType(DType type) { return type != DType::kF16 && type != DType::kI8; }
 
 // Bytes of one element, of the types that have such.
-constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : 2; }
+constexpr size_t SizeOf(DType type) { return type == DType::kF32 ? 4 : type == DType::kI8 ? 1 : 2; }
 
 constexpr std::string_view NameOf(DType type) {
-  constexpr std::string_view kNames[] = {"F32", "F16",  "BF16", "Q8_0", "Q4_0",   "Q8A",   "Q4_K", "Q5_K", "Q6_K",
-                                         "Q6A", "Q4_1", "Q5_0", "Q5_1", "IQ4_NL", "MXFP4", "Q2_K", "Q3_K", "IQ4_XS"};
+  constexpr std::string_view kNames[] = {"F32",   "F16",  "BF16", "Q8_0",   "Q4_0", "Q8A",  "Q4_K",
+                                         "Q5_K",  "Q6_K", "Q6A",  "Q4_1",   "Q5_0", "Q5_1", "IQ4_NL",
+                                         "MXFP4", "Q2_K", "Q3_K", "IQ4_XS", "I8"};
   const auto index = static_cast<size_t>(type);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -64,7 +70,9 @@ const Entry* FindType(std::span<const Entry> table, DType type) {
 }
 
 template <class T>
-inline constexpr DType kDTypeOf = sizeof(T) == 4 ? DType::kF32 : DType::kBF16;
+inline constexpr DType kDTypeOf = sizeof(T) == 4   ? DType::kF32
+                                  : sizeof(T) == 2 ? DType::kBF16
+                                                   : DType::kI8;
 
 // Returns `value` rounded to bfloat16, to nearest, ties to even (arithmetic contract, R1). NaN stays NaN.
 inline bf16 RoundToBF16(float value) {
@@ -78,6 +86,7 @@ inline float ToFloat(bf16 value) {
   return std::bit_cast<float>(static_cast<uint32_t>(std::bit_cast<uint16_t>(value)) << 16);
 }
 inline float ToFloat(float value) { return value; }
+inline float ToFloat(int8_t code) { return code; }
 
 // Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
 // arithmetic on subnormal numbers, which a caller may have told the CPU to flush to zero.

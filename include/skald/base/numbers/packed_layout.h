@@ -3,7 +3,8 @@
 // The one memory layout that every matrix multiplication reads: weights, cached keys and cached values alike.
 // An [N, K] matrix (N outputs, K summed over) is stored as [N/16][K/pair][16][pair]: a panel holds 16 outputs,
 // and within it `pair` neighbouring k of one output lie together, where pair is 2 for bfloat16 and 1 for float.
-// One 64-byte row thus feeds 16 lanes of 32 bits on any target, and AMX tiles as they are.
+// One 64-byte row thus feeds 16 lanes of 32 bits on any target, and AMX tiles as they are. Int8 codes of cached keys
+// and values lie as floats do: they are widened before they are multiplied.
 
 #ifndef SKALD_BASE_NUMBERS_PACKED_LAYOUT_H_
 #define SKALD_BASE_NUMBERS_PACKED_LAYOUT_H_
@@ -25,9 +26,9 @@ inline constexpr size_t kLanes = 16;
 // TDPBF16PS sums 32 products.
 inline constexpr size_t kTile = 32;
 
-// Neighbouring k stored together, so that one lane holds 32 bits.
+// Neighbouring k stored together: two of bfloat16, so that one lane holds 32 bits.
 template <class T>
-inline constexpr size_t kPair = sizeof(float) / sizeof(T);
+inline constexpr size_t kPair = sizeof(T) == 2 ? 2 : 1;
 
 constexpr size_t RoundUp(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 

@@ -124,30 +124,35 @@ class CacheLayout {
 //
 // Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
 // matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
-// attention reads them as it reads weights. Recurrence: [layers][state], floats whatever the type of keys and values:
+// attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
+// block_tokens]. Recurrence: [layers][state], floats whatever the type of keys and values:
 // rounding would add up over time.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
   size_t key_bytes, value_bytes;  // of one layer, all kv heads
+  size_t scale_bytes;             // of one layer's keys, and again of its values; 0 unless kI8
   size_t state_bytes;             // of one layer
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
-    const size_t values = group.kv_heads * RoundUp(group.head_dim, kLanes) * block_tokens;
+    const size_t values = group.kv_heads * PackedSize(group.head_dim, block_tokens);
     return {.layers = group.layers,
             .kv_heads = group.kv_heads,
             .head_dim = group.head_dim,
             .block_tokens = block_tokens,
             .key_bytes = keys * SizeOf(type),
             .value_bytes = values * SizeOf(type),
+            .scale_bytes = type == DType::kI8 ? group.kv_heads * block_tokens * sizeof(float) : 0,
             .state_bytes = group.state_floats * sizeof(float)};
   }
 
-  constexpr size_t layer_bytes() const { return key_bytes + value_bytes + state_bytes; }
+  constexpr size_t layer_bytes() const { return key_bytes + value_bytes + 2 * scale_bytes + state_bytes; }
   constexpr size_t block_bytes() const { return layers * layer_bytes(); }
 
   constexpr size_t KeyOffset(size_t layer) const { return layer * layer_bytes(); }
-  constexpr size_t ValueOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
+  constexpr size_t KeyScaleOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
+  constexpr size_t ValueOffset(size_t layer) const { return KeyScaleOffset(layer) + scale_bytes; }
+  constexpr size_t ValueScaleOffset(size_t layer) const { return ValueOffset(layer) + value_bytes; }
   constexpr size_t StateOffset(size_t layer) const { return layer * layer_bytes(); }
 };
 

@@ -27,7 +27,8 @@ struct RuntimeConfig {
   uint32_t max_tokens = 8192;
   // Bytes that all blocks of one pool may take together.
   uint64_t cache_bytes = kUnlimited;
-  // Element type of cached keys and values, kF32 or kBF16.
+  // Element type of cached keys and values: kF32, kBF16, or kI8 with a scale for each token and head, which takes a
+  // little over half of kBF16's memory and rounds more.
   DType kv_type = DType::kBF16;
   // Tokens per block of the cache; a multiple of 32. Changes memory granularity, never a result.
   uint32_t block_tokens = 64;
@@ -51,8 +52,8 @@ inline Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
                     std::to_string(kMaxTokens));
     }
     if (runtime.cache_bytes == 0) return refuse("cache_bytes is 0, expected a positive number of bytes");
-    if (runtime.kv_type != DType::kF32 && runtime.kv_type != DType::kBF16) {
-      return refuse("kv_type is " + std::string(NameOf(runtime.kv_type)) + ", expected F32 or BF16");
+    if (runtime.kv_type != DType::kF32 && runtime.kv_type != DType::kBF16 && runtime.kv_type != DType::kI8) {
+      return refuse("kv_type is " + std::string(NameOf(runtime.kv_type)) + ", expected F32, BF16 or I8");
     }
     if (runtime.block_tokens == 0 || runtime.block_tokens % kTile != 0 || runtime.block_tokens > kMaxTokens) {
       return refuse("block_tokens is " + std::to_string(runtime.block_tokens) + ", expected a positive multiple of " +

@@ -8,6 +8,7 @@
 #define SKALD_CACHE_FORM_TILE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "skald/base/numbers/numeric.h"
@@ -35,6 +36,13 @@ void ForEachTileRun(const BlockGeometry& block, const BlockGeometry& tile, size_
       run(block.ValueOffset(layer) + panel * block_panel + slot * kLanes * element_bytes,
           tile.ValueOffset(layer) + panel * value_run, value_run);
     }
+    if (block.scale_bytes == 0) continue;
+    for (size_t head = 0; head < block.kv_heads; ++head) {
+      const size_t in_block = (head * block.block_tokens + slot) * sizeof(float), scale_run = kTile * sizeof(float);
+      const size_t in_tile = head * scale_run;
+      run(block.KeyScaleOffset(layer) + in_block, tile.KeyScaleOffset(layer) + in_tile, scale_run);
+      run(block.ValueScaleOffset(layer) + in_block, tile.ValueScaleOffset(layer) + in_tile, scale_run);
+    }
   }
 }
 
@@ -46,9 +54,13 @@ void ClearTileTokens(const BlockGeometry& tile, size_t begin, size_t end, std::b
       T* const keys = reinterpret_cast<T*>(bytes + tile.KeyOffset(layer)) + head * kTile * padded_dim;
       T* const values = reinterpret_cast<T*>(bytes + tile.ValueOffset(layer)) + head * rows * kTile;
       for (size_t token = begin; token < end; ++token) {
-        for (size_t k = 0; k < padded_dim; ++k) keys[PackedIndex<T>(token, k, padded_dim)] = FromFloat<T>(0.0f);
-        for (size_t row = 0; row < rows; ++row) values[PackedIndex<T>(row, token, kTile)] = FromFloat<T>(0.0f);
+        for (size_t k = 0; k < padded_dim; ++k) keys[PackedIndex<T>(token, k, padded_dim)] = T{};
+        for (size_t row = 0; row < rows; ++row) values[PackedIndex<T>(row, token, kTile)] = T{};
       }
+      if (tile.scale_bytes == 0) continue;
+      const size_t first = (head * kTile + begin) * sizeof(float), size = (end - begin) * sizeof(float);
+      std::memset(bytes + tile.KeyScaleOffset(layer) + first, 0, size);
+      std::memset(bytes + tile.ValueScaleOffset(layer) + first, 0, size);
     }
   }
 }
@@ -76,11 +88,9 @@ inline void WriteTile(const BlockGeometry& block, const BlockGeometry& tile, DTy
 
 // Clears tokens [begin, end) of a tile, so that it holds nothing that its sequence does not.
 inline void ClearTileTokens(const BlockGeometry& tile, DType type, size_t begin, size_t end, std::byte* tile_bytes) {
-  if (type == DType::kF32) {
-    internal::ClearTileTokens<float>(tile, begin, end, tile_bytes);
-  } else {
-    internal::ClearTileTokens<bf16>(tile, begin, end, tile_bytes);
-  }
+  if (type == DType::kF32) return internal::ClearTileTokens<float>(tile, begin, end, tile_bytes);
+  if (type == DType::kI8) return internal::ClearTileTokens<int8_t>(tile, begin, end, tile_bytes);
+  internal::ClearTileTokens<bf16>(tile, begin, end, tile_bytes);
 }
 
 }  // namespace skald

@@ -22,6 +22,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/attention/attention_codes-inl.h"
 #include "skald/kernels/attention/attention_product-inl.h"
 #include "skald/kernels/attention/attention_softmax-inl.h"
 #include "skald/kernels/attention/kv-inl.h"
@@ -88,10 +89,11 @@ struct BlockState {
   alignas(kAlignment) float sum[kMaxBlockRows][kLanes];
   alignas(kAlignment) float max[kMaxBlockRows], correction[kMaxBlockRows];
   Positions visible[kMaxBlockRows];
+  const float* value_scales[kAttentionSpan / kTile];  // of one span, if the cache holds codes
   size_t rows, computed_rows;
 
-  Operand<E> query;    // rounded to the cache's type, padded with zeros
-  Operand<E> weights;  // of one span: probabilities rounded to the cache's type
+  Operand<E> query;    // rounded to the cache's type (bfloat16 where that is codes), padded with zeros
+  Operand<E> weights;  // of one span: probabilities rounded likewise
   Sums scores;         // of one span
   Sums output;         // not yet divided by the sum
 };
@@ -139,11 +141,15 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
   }
 }
 
+HWY_INLINE const std::byte* BlockOf(const AttentionArgs& args, const KVBlocks& table, size_t position) {
+  return table.blocks[position / args.geometry.block_tokens - table.first_block];
+}
+
 // The keys of the tile of positions that begins at `position`: [kTile / kLanes] panels of padded head_dim terms.
 template <class T>
 HWY_INLINE const T* KeyTile(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t position) {
   const KVGeometry& geometry = args.geometry;
-  const std::byte* block = table.blocks[position / geometry.block_tokens - table.first_block];
+  const std::byte* const block = BlockOf(args, table, position);
   return KeysOf<T>(block, geometry, kv_head) + position % geometry.block_tokens * RoundUp(geometry.head_dim, kTile);
 }
 
@@ -151,11 +157,11 @@ HWY_INLINE const T* KeyTile(const AttentionArgs& args, const KVBlocks& table, si
 template <class T>
 HWY_INLINE const T* ValueTile(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t position) {
   const KVGeometry& geometry = args.geometry;
-  const std::byte* block = table.blocks[position / geometry.block_tokens - table.first_block];
+  const std::byte* const block = BlockOf(args, table, position);
   return ValuesOf<T>(block, geometry, kv_head) + position % geometry.block_tokens * kLanes;
 }
 
-// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`.
+// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`; of codes times the key's scale.
 template <class T, class E>
 HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
                           const Positions& span, BlockState<E>& state) {
@@ -165,8 +171,15 @@ HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size
     const T* const first = KeyTile<T>(args, table, kv_head, span_begin + tile * kTile);
     for (size_t k = 0; k < padded / kTile; ++k) keys.tiles[k] = first + k * kTile * kLanes;
     constexpr size_t kPanels = kTile / kLanes;
-    AddProducts(/*from_zero=*/true, state.query, state.computed_rows, keys, kPanels,
-                {state.scores.tiles + tile * kPanels * kSumTile, state.scores.panels});
+    const Sums scores = {state.scores.tiles + tile * kPanels * kSumTile, state.scores.panels};
+    AddProducts(/*from_zero=*/true, state.query, state.computed_rows, keys, kPanels, scores);
+    if constexpr (kDTypeOf<T> == DType::kI8) {
+      const KVGeometry& geometry = args.geometry;
+      const std::byte* const block = BlockOf(args, table, span_begin + tile * kTile);
+      const size_t slot = (span_begin + tile * kTile) % geometry.block_tokens;
+      ScaleScores(KeyScalesOf(block, geometry, kv_head) + slot, state.rows, scores);
+      state.value_scales[tile] = ValueScalesOf(block, geometry, kv_head) + slot;
+    }
   }
 }
 
@@ -189,8 +202,8 @@ HWY_INLINE void SoftmaxSpan(const AttentionArgs& args, FinishFunction finish_sco
     const Positions visible = state.visible[r].In(span_begin);
     if (visible.empty()) state.correction[r] = 1.0f;
     state.max[r] = new_max[r];
-    WeighSpan<T>(span, visible, state.scores.Row(r), new_max[r], state.correction[r], state.weights.Row(r),
-                 state.sum[r]);
+    WeighSpan<T>(span, visible, state.scores.Row(r), state.value_scales, new_max[r], state.correction[r],
+                 state.weights.Row(r), state.sum[r]);
   }
 }
 
@@ -268,14 +281,18 @@ bool AreFinite(const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
 }
 
 // Whether the queries may be multiplied by whole tiles of values, though not each sees all of their positions: a
-// probability of zero changes no sum unless the value is infinite or NaN.
+// probability of zero changes no sum unless the value is infinite or NaN, which codes are not.
 template <class T>
 bool InvisibleValuesAreFinite(const AttentionArgs& args, const Queries& queries) {
-  const KVBlocks& table = args.tables[args.sequences[queries.first_row]];
-  const Positions first = VisibleTo(args, queries.Row(queries.begin));
-  const Positions last = VisibleTo(args, queries.Row(queries.end - 1));
-  return AreFinite<T>(args, table, queries.kv_head, {first.begin, last.begin}) &&
-         AreFinite<T>(args, table, queries.kv_head, {first.end, last.end});
+  if constexpr (kDTypeOf<T> == DType::kI8) {
+    return true;
+  } else {
+    const KVBlocks& table = args.tables[args.sequences[queries.first_row]];
+    const Positions first = VisibleTo(args, queries.Row(queries.begin));
+    const Positions last = VisibleTo(args, queries.Row(queries.end - 1));
+    return AreFinite<T>(args, table, queries.kv_head, {first.begin, last.begin}) &&
+           AreFinite<T>(args, table, queries.kv_head, {first.end, last.end});
+  }
 }
 
 // Computes at most MaxBlockRows queries.
@@ -292,7 +309,7 @@ void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, cons
     return;
   }
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX
-  if constexpr (std::is_same_v<T, bf16>) {
+  if constexpr (!std::is_same_v<T, float>) {
     if (finite && queries.size() > 1 && HaveAmx()) {
       SetTileShapes();
       AttendBlock<T, bf16>(args, finish_scores, queries);
@@ -300,7 +317,7 @@ void AttendQueries(const AttentionArgs& args, FinishFunction finish_scores, cons
     }
   }
 #elif HWY_TARGET == HWY_AVX3_ZEN4
-  if constexpr (std::is_same_v<T, bf16>) {
+  if constexpr (!std::is_same_v<T, float>) {
     if (finite && queries.size() > 1) return AttendBlock<T, bf16>(args, finish_scores, queries);
   }
 #endif

@@ -15,8 +15,10 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/attention/attention_codes-inl.h"
 #include "skald/kernels/attention/attention_product-inl.h"
 #include "skald/kernels/simd/bf16-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
@@ -120,7 +122,7 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, float* to)
 }
 
 #if HWY_TARGET == HWY_AVX3_SPR || HWY_TARGET == HWY_AVX3_ZEN4
-// The instruction for it takes subnormal numbers for zero, but Exp returns none.
+// The instruction for it takes subnormal numbers for zero, but Exp returns none and a product flushes them.
 template <class T>
 HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) {
   const __m512bh rounded = _mm512_cvtne2ps_pbh(Part(second, 0).raw, Part(first, 0).raw);
@@ -137,10 +139,10 @@ HWY_INLINE Lanes ExpOfDifference(const float* scores, FloatVec max) {
 }
 
 // Turns the scores of one query into probabilities relative to `max`, zero where invisible: weights[tile] for the
-// tiles of `span`. Adds them to `sum`, times `correction`.
+// tiles of `span`, times value_scales[tile] if T are codes. Adds the probabilities to `sum`, times `correction`.
 template <class T, class E>
-HWY_INLINE void WeighSpan(const Positions& span, const Positions& visible, const float* scores, float max,
-                          float correction, E* weights, float* sum) {
+HWY_INLINE void WeighSpan(const Positions& span, const Positions& visible, const float* scores,
+                          const float* const* value_scales, float max, float correction, E* weights, float* sum) {
   const FloatVec subtrahend = hn::Set(FloatTag(), max);
   Lanes total = Mul(LoadLanes(sum), hn::Set(FloatTag(), correction));
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
@@ -153,7 +155,12 @@ HWY_INLINE void WeighSpan(const Positions& span, const Positions& visible, const
     const Lanes first = ExpOfDifference(panels, subtrahend);
     const Lanes second = ExpOfDifference(panels + kSumTile, subtrahend);
     total = Add(Add(total, first), second);
-    StoreWeights<T>(first, second, to);
+    if constexpr (kDTypeOf<T> == DType::kI8) {
+      const float* const scales = value_scales[tile];
+      StoreWeights<T>(ScaledWeights(first, scales), ScaledWeights(second, scales + kLanes), to);
+    } else {
+      StoreWeights<T>(first, second, to);
+    }
   }
   StoreLanes(total, sum);
 }

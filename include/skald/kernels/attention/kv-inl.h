@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes keys and values into the blocks of a cache, and moves cached tokens to other positions. The layout of a block
-// is KVGeometry's; a token's numbers are scattered in it, in words of 32 bits: pairs of a key's bfloat16 numbers lie
-// together, and the values of pairs of tokens.
+// is KVGeometry's; a token's numbers are scattered in it. Bfloat16 lies in words of 32 bits: pairs of a key's numbers
+// are together, and the values of pairs of tokens. A cache of int8_t holds codes with a scale for each token and head.
 
 #if defined(SKALD_KERNELS_ATTENTION_KV_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_KV_INL_TOGGLE
@@ -12,6 +12,7 @@
 #endif
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "hwy/highway.h"
@@ -21,6 +22,7 @@
 #include "skald/kernels/args.h"
 #include "skald/kernels/rows/rope-inl.h"
 #include "skald/kernels/simd/bf16-inl.h"
+#include "skald/kernels/simd/int8-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,25 +43,74 @@ HWY_INLINE auto ValuesOf(Byte* block, const KVGeometry& geometry, size_t kv_head
   return reinterpret_cast<hwy::If<std::is_const_v<Byte>, const T, T>*>(block + geometry.value_offset) + kv_head * size;
 }
 
+// Returns the scales of one head's codes of keys, [block_tokens], in a block.
+template <class Byte>
+HWY_INLINE auto KeyScalesOf(Byte* block, const KVGeometry& geometry, size_t kv_head) {
+  auto* const end = KeysOf<int8_t>(block, geometry, geometry.kv_heads);
+  return reinterpret_cast<hwy::If<std::is_const_v<Byte>, const float, float>*>(end) + kv_head * geometry.block_tokens;
+}
+
+// Returns the scales of one head's codes of values, [block_tokens], in a block.
+template <class Byte>
+HWY_INLINE auto ValueScalesOf(Byte* block, const KVGeometry& geometry, size_t kv_head) {
+  auto* const end = ValuesOf<int8_t>(block, geometry, geometry.kv_heads);
+  return reinterpret_cast<hwy::If<std::is_const_v<Byte>, const float, float>*>(end) + kv_head * geometry.block_tokens;
+}
+
+// Rounds the numbers of one token and head to T, with zeros up to RoundUp(head_dim, kTile).
+template <class T>
+HWY_INLINE void RoundHead(const float* numbers, size_t head_dim, T* rounded) {
+  const FloatTag tag;
+  for (size_t d = 0; d < RoundUp(head_dim, kTile); d += hn::Lanes(tag)) {
+    StoreRounded(d < head_dim ? LoadUpTo(numbers + d, head_dim - d) : hn::Zero(tag), rounded + d);
+  }
+}
+
+// The same to codes; returns their scale.
+HWY_INLINE float QuantizeHead(const float* numbers, size_t head_dim, int8_t* codes) {
+  const size_t padded_dim = RoundUp(head_dim, kTile);
+  alignas(kAlignment) float padded[kMaxHeadDim];
+  RoundHead(numbers, head_dim, padded);
+  const CodeScale scale = CodeScale::Of(padded, padded_dim);
+  for (size_t d = 0; d < padded_dim; d += kLanes) {
+    if (scale.inverse == 0.0f) {
+      hwy::ZeroBytes<kLanes>(codes + d);
+    } else {
+      StoreCodes(padded + d, scale.inverse, codes + d);
+    }
+  }
+  return scale.scale;
+}
+
 // Writes one token's key, rounded to T, with zeros where the packed matrix is padded.
 template <class T>
-HWY_INLINE void WriteKey(const float* key, const KVGeometry& geometry, size_t slot, T* keys) {
-  const FloatTag tag;
+HWY_INLINE void WriteKey(const float* key, const KVGeometry& geometry, size_t kv_head, size_t slot, std::byte* block) {
   const size_t padded = RoundUp(geometry.head_dim, kTile);
   alignas(kAlignment) T rounded[kMaxHeadDim];
-  for (size_t d = 0; d < padded; d += hn::Lanes(tag)) {
-    const FloatVec v = d < geometry.head_dim ? LoadUpTo(key + d, geometry.head_dim - d) : hn::Zero(tag);
-    StoreRounded(v, rounded + d);
+  if constexpr (std::is_same_v<T, int8_t>) {
+    KeyScalesOf(block, geometry, kv_head)[slot] = QuantizeHead(key, geometry.head_dim, rounded);
+  } else {
+    RoundHead(key, geometry.head_dim, rounded);
   }
-  T* const to = keys + PackedIndex<T>(slot, 0, padded);
-  for (size_t d = 0; d < padded; d += kPair<T>) hwy::CopyBytes<sizeof(float)>(rounded + d, to + d * kLanes);
+  T* const to = KeysOf<T>(block, geometry, kv_head) + PackedIndex<T>(slot, 0, padded);
+  for (size_t d = 0; d < padded; d += kPair<T>) hwy::CopyBytes<kPair<T> * sizeof(T)>(rounded + d, to + d * kLanes);
 }
 
 // Writes one token's value, rounded to T.
 template <class T>
-HWY_INLINE void WriteValue(const float* value, const KVGeometry& geometry, size_t slot, T* values) {
-  for (size_t d = 0; d < geometry.head_dim; ++d) {
-    values[PackedIndex<T>(d, slot, geometry.block_tokens)] = FromFloat<T>(value[d]);
+HWY_INLINE void WriteValue(const float* value, const KVGeometry& geometry, size_t kv_head, size_t slot,
+                           std::byte* block) {
+  T* const values = ValuesOf<T>(block, geometry, kv_head);
+  if constexpr (std::is_same_v<T, int8_t>) {
+    alignas(kAlignment) T codes[kMaxHeadDim];
+    ValueScalesOf(block, geometry, kv_head)[slot] = QuantizeHead(value, geometry.head_dim, codes);
+    for (size_t d = 0; d < geometry.head_dim; d += kLanes) {
+      hwy::CopyBytes<kLanes>(codes + d, values + PackedIndex<T>(d, slot, geometry.block_tokens));
+    }
+  } else {
+    for (size_t d = 0; d < geometry.head_dim; ++d) {
+      values[PackedIndex<T>(d, slot, geometry.block_tokens)] = FromFloat<T>(value[d]);
+    }
   }
 }
 
@@ -97,16 +148,16 @@ void StoreKV(const StoreKVArgs& args) {
     for (size_t head = 0; head < geometry.kv_heads; ++head) {
       const size_t offset = row * args.stride + head * geometry.head_dim;
       for (size_t i = 0; i < rows; ++i) {
-        WriteKey(args.keys + offset + i * args.stride, geometry, slot + i, KeysOf<T>(block, geometry, head));
+        WriteKey<T>(args.keys + offset + i * args.stride, geometry, head, slot + i, block);
       }
-      T* const values = ValuesOf<T>(block, geometry, head);
       if constexpr (std::is_same_v<T, bf16>) {
         if (rows == 2) {
-          WriteValuePair(args.values + offset, args.values + offset + args.stride, geometry, slot, values);
+          WriteValuePair(args.values + offset, args.values + offset + args.stride, geometry, slot,
+                         ValuesOf<T>(block, geometry, head));
           continue;
         }
       }
-      WriteValue(args.values + offset, geometry, slot, values);
+      WriteValue<T>(args.values + offset, geometry, head, slot, block);
     }
   }
 }
@@ -120,8 +171,13 @@ HWY_INLINE void MoveToken(const MoveKVArgs& args, size_t head, size_t source_slo
   for (size_t d = 0; d < geometry.head_dim; ++d) {
     key[d] = ToFloat(source_keys[PackedIndex<T>(source_slot, d, padded)]);
   }
+  if constexpr (std::is_same_v<T, int8_t>) {
+    const float scale = KeyScalesOf(args.source, geometry, head)[source_slot];
+    for (size_t d = 0; d < geometry.head_dim; ++d) key[d] *= scale;
+    ValueScalesOf(args.target, geometry, head)[target_slot] = ValueScalesOf(args.source, geometry, head)[source_slot];
+  }
   RotateHead(key, args.cos, args.sin, args.rotary_dim / 2);
-  WriteKey(key, geometry, target_slot, KeysOf<T>(args.target, geometry, head));
+  WriteKey<T>(key, geometry, head, target_slot, args.target);
 
   const T* source = ValuesOf<T>(args.source, geometry, head);
   T* target = ValuesOf<T>(args.target, geometry, head);

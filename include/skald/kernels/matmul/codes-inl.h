@@ -21,8 +21,6 @@ HWY_BEFORE_NAMESPACE();
 namespace skald {
 namespace HWY_NAMESPACE {
 
-using IntTag = hn::RebindToSigned<FloatTag>;
-using IntVec = hn::Vec<IntTag>;
 using IntLanes = LanesOf<IntTag>;
 
 // How bytes are multiplied. x86's instruction for dot products (VNNI) multiplies unsigned by signed bytes. x86 before

@@ -35,6 +35,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The register type: at most 16 lanes, so that a whole number of registers makes up a Lanes.
 using FloatTag = hn::CappedTag<float, kLanes>;
 using FloatVec = hn::Vec<FloatTag>;
+using IntTag = hn::RebindToSigned<FloatTag>;
+using IntVec = hn::Vec<IntTag>;
 
 #if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
 
@@ -150,6 +152,13 @@ HWY_INLINE Lanes Mul(const Lanes& a, FloatVec factor) {
   Lanes result;
   SKALD_UNROLL_PARTS
   for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Mul(Part(a, i), factor));
+  return result;
+}
+
+HWY_INLINE Lanes Mul(const Lanes& a, const Lanes& b) {
+  Lanes result;
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < NumParts(); ++i) SetPart(result, i, hn::Mul(Part(a, i), Part(b, i)));
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include "hwy/highway.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/simd/bf16-inl.h"
+#include "skald/kernels/simd/int8-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -73,16 +74,16 @@ HWY_INLINE void AddTerm(const float* x, const Lanes (&terms)[kPanels], Lanes (&s
   }
 }
 
-template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddEven(const float* x, const bf16* row, size_t panel_stride, Lanes (&sums)[kRows][kPanels]) {
+template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void AddEven(const float* x, const T* row, size_t panel_stride, Lanes (&sums)[kRows][kPanels]) {
   Lanes terms[kPanels];
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadEven(row + p * panel_stride);
   AddTerm(x, terms, sums);
 }
 
-template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddOdd(const float* x, const bf16* row, size_t panel_stride, Lanes (&sums)[kRows][kPanels]) {
+template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void AddOdd(const float* x, const T* row, size_t panel_stride, Lanes (&sums)[kRows][kPanels]) {
   Lanes terms[kPanels];
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) terms[p] = LoadOdd(row + p * panel_stride);
@@ -117,11 +118,12 @@ HWY_INLINE void PrefetchRows(const T* row, size_t panel_stride) {
 }
 
 // Adds the terms k in [begin, end) of one tile, 0 <= begin <= end <= kTile, to `totals`. `x` is [kRows, kTile], floats
-// that T can represent; `weights` is the tile in the first panel (panels panel_stride apart). Nothing outside
-// [begin, end) has any influence, be it NaN. If `ahead` is not null, memory is asked for the tile there, bit by bit.
-template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddPartOfTile(const float* x, const bf16* weights, size_t panel_stride, size_t begin, size_t end,
-                              const bf16* ahead, Lanes (&totals)[kRows][kPanels]) {
+// that T can represent, of bfloat16 where T are codes; `weights` is the tile in the first panel (panels panel_stride
+// apart). Nothing outside [begin, end) has any influence, be it NaN. If `ahead` is not null, memory is asked for the
+// tile there, bit by bit.
+template <size_t kRows, size_t kPanels, class T>
+HWY_INLINE void AddPartOfTile(const float* x, const T* weights, size_t panel_stride, size_t begin, size_t end,
+                              const T* ahead, Lanes (&totals)[kRows][kPanels]) {
   // In registers: even, odd and totals. Each 64-byte row of weights is loaded once for all rows of x.
   Lanes even[kRows][kPanels], odd[kRows][kPanels];
   ClearSums(even);

@@ -28,10 +28,12 @@
 
 namespace skald {
 
-// Calls `function.template operator()<T>()` with the C++ type of a cache's elements, which is kF32 or kBF16.
+// Calls `function.template operator()<T>()` with the C++ type of a cache's elements: kF32, kBF16 or kI8.
 template <class Function>
 decltype(auto) VisitCacheType(DType type, Function&& function) {
-  return type == DType::kF32 ? function.template operator()<float>() : function.template operator()<bf16>();
+  if (type == DType::kF32) return function.template operator()<float>();
+  if (type == DType::kI8) return function.template operator()<int8_t>();
+  return function.template operator()<bf16>();
 }
 
 // Rows of floats, [rows, cols] with `stride` floats from one row to the next.

@@ -42,7 +42,7 @@ enum class ChunkKind : uint8_t {
   kPointer = 4,     // the key of a manifest
 };
 
-enum class ChunkElement : uint8_t { kBytes = 0, kF32 = 1, kF16 = 2, kBF16 = 3 };
+enum class ChunkElement : uint8_t { kBytes = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kI8 = 4 };
 
 enum class ChunkCodec : uint8_t {
   kNone = 0,       // as it is
@@ -51,11 +51,28 @@ enum class ChunkCodec : uint8_t {
 };
 
 constexpr size_t SizeOf(ChunkElement element) {
-  return element == ChunkElement::kBytes ? 1 : element == ChunkElement::kF32 ? 4 : 2;
+  switch (element) {
+    case ChunkElement::kF32:
+      return 4;
+    case ChunkElement::kF16:
+    case ChunkElement::kBF16:
+      return 2;
+    default:
+      return 1;
+  }
 }
 
 constexpr ChunkElement ChunkElementOf(DType type) {
-  return type == DType::kF32 ? ChunkElement::kF32 : type == DType::kF16 ? ChunkElement::kF16 : ChunkElement::kBF16;
+  switch (type) {
+    case DType::kF32:
+      return ChunkElement::kF32;
+    case DType::kF16:
+      return ChunkElement::kF16;
+    case DType::kI8:
+      return ChunkElement::kI8;
+    default:
+      return ChunkElement::kBF16;
+  }
 }
 
 // How one chunk is written: the writer's choice.
@@ -120,7 +137,7 @@ inline Result<void> CheckChunkFields(const ChunkHeader& header, std::span<const 
   const auto& [kind, element, codec] = header.format;
   if (kind < ChunkKind::kTokens || kind > ChunkKind::kPointer) return unknown("kind", kind);
   if (codec > ChunkCodec::kInt8Zstd) return unknown("codec", codec);
-  if (element > ChunkElement::kBF16) return unknown("element type", element);
+  if (element > ChunkElement::kI8) return unknown("element type", element);
   for (size_t i = kReservedAt; i < kContentBytesAt; ++i) {
     if (chunk[i] != std::byte{0}) return unknown("reserved byte", chunk[i]);
   }

@@ -131,7 +131,7 @@ inline std::string GroupName(size_t group) {
 // Appends `content`, a whole number of elements, to `out`. Returns "" or what makes that impossible.
 inline std::string AppendInt8(std::span<const std::byte> content, ChunkElement element, ChunkBytes& out) {
   const FloatEnvironment plain(Denormals::kKept);
-  if (element == ChunkElement::kBytes) return "bytes have no lossy form";
+  if (SizeOf(element) == 1) return "bytes have no lossy form";
   const size_t size = SizeOf(element), count = content.size() / size;
   const size_t groups = (count + kGroupValues - 1) / kGroupValues;
   ChunkBytes scales(groups * sizeof(float)), bytes(scales.size() + count);
@@ -152,7 +152,7 @@ inline std::string AppendInt8(std::span<const std::byte> content, ChunkElement e
 // Fills `content`, a whole number of elements, with what the payload stands for. Returns "" or a complaint about it.
 inline std::string ReadInt8(std::span<const std::byte> payload, ChunkElement element, std::span<std::byte> content) {
   const FloatEnvironment plain(Denormals::kKept);
-  if (element == ChunkElement::kBytes) return "its codec is for numbers, its elements are bytes";
+  if (SizeOf(element) == 1) return "its codec is for numbers, its elements are bytes";
   const size_t size = SizeOf(element), count = content.size() / size;
   const size_t groups = (count + kGroupValues - 1) / kGroupValues;
   ChunkBytes scales(groups * sizeof(float)), bytes(scales.size() + count);

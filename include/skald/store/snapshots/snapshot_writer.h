@@ -31,7 +31,8 @@
 namespace skald {
 
 struct SnapshotOptions {
-  // kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical.
+  // kNone is fastest. kInt8Zstd is lossy for keys and values: smaller, and what follows is no longer bit-identical. A
+  // cache of int8 codes has nothing to round, and refuses it (kInvalidArgument).
   ChunkCodec codec = ChunkCodec::kSplitZstd;
   // Encodes as many chunks at once as it has workers, with memory for each; without one the calling thread does all.
   // What is written is the same.
@@ -42,9 +43,15 @@ namespace internal {
 
 inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec) {
   if (!pool.has_bytes()) return BlockPool::FailNoBytes();
+  const DType kv_type = pool.runtime().kv_type;
+  if (codec == ChunkCodec::kInt8Zstd && kv_type == DType::kI8) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "the codec kInt8Zstd rounds keys and values, but those of kv_type I8 are rounded already: "
+                "expected kSplitZstd or kNone");
+  }
   auto digests = IdentityDigests::Of(identity);
   if (!digests) return Failure(digests.error());
-  return StateKind{*digests, pool.fingerprint(), pool.runtime().kv_type, codec == ChunkCodec::kInt8Zstd};
+  return StateKind{*digests, pool.fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
 }
 
 inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {

@@ -144,7 +144,7 @@ class ParameterMapper {
     if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
     if (cols == 0) return found.range.bytes == rows * sizeof(float);
     const auto dtype = static_cast<DType>(found.dtype);
-    const bool is_type = NameOf(dtype) != "unknown" && dtype != DType::kF16;
+    const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
     return is_type && found.range.bytes == Matrix::BytesOf(rows, cols, dtype);
   }
   void Skip() { ++next_; }
