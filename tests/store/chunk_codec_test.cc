@@ -20,8 +20,8 @@ namespace skald::testing {
 namespace chunk_codec_test {
 
 constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer};
-constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16,
-                                      ChunkElement::kBF16, ChunkElement::kI8};
+constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16, ChunkElement::kBF16,
+                                      ChunkElement::kI8};
 constexpr ChunkCodec kLossless[] = {ChunkCodec::kNone, ChunkCodec::kSplitZstd};
 
 ChunkKey KeyOf(std::string_view text) { return {*Sha256().Update(text).Finish()}; }
