@@ -176,7 +176,7 @@ class StoreKernel {
 template <class T>
 void RegisterShape(const std::string& type, const Shape& shape) {
   const std::string name = type + "/" + shape.name + "/";
-  for (const size_t tokens : {512, 2048, 8192, 65536}) {
+  for (const size_t tokens : {512, 2048, 8192, 32768}) {
     RegisterKernel("Decode/" + name + std::to_string(tokens), [=] { return AttentionKernel<T>(shape, tokens, 1); });
   }
   for (const size_t tokens : {512, 2048}) {
@@ -189,6 +189,7 @@ void RegisterShape(const std::string& type, const Shape& shape) {
 const bool kRegistered = [] {
   for (const Shape& shape : {Shape{"TinyLlama-1.1B", 32, 4, 64, 0.0f},
                              {"Llama-3.2-1B", 32, 8, 64, 0.0f},
+                             {"OLMo-2-1B", 16, 16, 128, 0.0f},
                              {"Gemma-2-2B", 8, 4, 256, 50.0f}}) {
     RegisterShape<bf16>("BF16", shape);
     RegisterShape<int8_t>("I8", shape);
