@@ -40,11 +40,12 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": ["llama"]})", ErrorCode::kDataLoss, "model_type must be a string, but is an array of 1"},
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
        "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
-       "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2, gpt_oss"},
+       "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2, "
+       "gemma4_text, gpt_oss"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
-      {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma4_text"}})", ErrorCode::kUnsupported,
-       "text_config.model_type is \"gemma4_text\""},
+      {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma5_text"}})", ErrorCode::kUnsupported,
+       "text_config.model_type is \"gemma5_text\""},
       {R"({"model_type": "gemma3", "text_config": {"hidden_size": -1}})", ErrorCode::kDataLoss,
        "text_config.hidden_size must be"},
   });

@@ -240,6 +240,85 @@ inline constexpr PublishedJson kPublishedJson[] = {
         "norm_eps": 1e-05, "num_hidden_layers": 16, "num_key_value_heads": 8, "rope_theta": 1000000.0,
         "use_pos_enc": true, "vocab_size": 65536, "conv_dim": 2048, "conv_dim_out": 2048, "hidden_size": 2048,
         "num_attention_heads": 32, "num_heads": 32})"},
+    {"gemma-4-e2b",
+     R"({"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "text_config": {
+        "attention_bias": false, "attention_k_eq_v": false, "enable_moe_block": false, "final_logit_softcapping": 30.0,
+        "global_head_dim": 512, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 1536,
+        "hidden_size_per_layer_input": 256, "intermediate_size": 6144, "layer_types": [
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
+        "max_position_embeddings": 131072, "model_type": "gemma4_text", "num_attention_heads": 8,
+        "num_global_key_value_heads": null, "num_hidden_layers": 35, "num_key_value_heads": 1,
+        "num_kv_shared_layers": 20, "rms_norm_eps": 1e-06, "rope_parameters": {"full_attention":
+        {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"}, "sliding_attention":
+        {"rope_theta": 10000.0, "rope_type": "default"}}, "sliding_window": 512, "tie_word_embeddings": true,
+        "use_double_wide_mlp": true, "vocab_size": 262144, "vocab_size_per_layer_input": 262144}})"},
+    {"gemma-4-e4b",
+     R"({"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "text_config": {
+        "attention_bias": false, "attention_k_eq_v": false, "enable_moe_block": false, "final_logit_softcapping": 30.0,
+        "global_head_dim": 512, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2560,
+        "hidden_size_per_layer_input": 256, "intermediate_size": 10240, "layer_types": [
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention"],
+        "max_position_embeddings": 131072, "model_type": "gemma4_text", "num_attention_heads": 8,
+        "num_global_key_value_heads": null, "num_hidden_layers": 42, "num_key_value_heads": 2,
+        "num_kv_shared_layers": 18, "rms_norm_eps": 1e-06, "rope_parameters": {"full_attention":
+        {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"}, "sliding_attention":
+        {"rope_theta": 10000.0, "rope_type": "default"}}, "sliding_window": 512, "tie_word_embeddings": true,
+        "use_double_wide_mlp": false, "vocab_size": 262144, "vocab_size_per_layer_input": 262144}})"},
+    {"gemma-4-26b-a4b",
+     R"({"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "text_config": {
+        "attention_bias": false, "attention_k_eq_v": true, "enable_moe_block": true, "final_logit_softcapping": 30.0,
+        "global_head_dim": 512, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2816,
+        "hidden_size_per_layer_input": null, "intermediate_size": 2112, "layer_types": [
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
+        "max_position_embeddings": 131072, "model_type": "gemma4_text", "num_attention_heads": 16,
+        "num_global_key_value_heads": 2, "num_hidden_layers": 30, "num_key_value_heads": 8,
+        "num_kv_shared_layers": 0, "num_experts": 128,
+        "top_k_experts": 8, "moe_intermediate_size": 704, "rms_norm_eps": 1e-06, "rope_parameters": {"full_attention":
+        {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"}, "sliding_attention":
+        {"rope_theta": 10000.0, "rope_type": "default"}}, "sliding_window": 1024, "tie_word_embeddings": true,
+        "use_double_wide_mlp": false, "vocab_size": 262144, "vocab_size_per_layer_input": 262144}})"},
+    {"gemma-4-31b",
+     R"({"architectures": ["Gemma4ForConditionalGeneration"], "model_type": "gemma4", "text_config": {
+        "attention_bias": false, "attention_k_eq_v": true, "enable_moe_block": false, "final_logit_softcapping": 30.0,
+        "global_head_dim": 512, "head_dim": 256, "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 5376,
+        "hidden_size_per_layer_input": null, "intermediate_size": 21504, "layer_types": [
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "full_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "full_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
+        "max_position_embeddings": 131072, "model_type": "gemma4_text", "num_attention_heads": 32,
+        "num_global_key_value_heads": 4, "num_hidden_layers": 60, "num_key_value_heads": 16,
+        "num_kv_shared_layers": 0, "rms_norm_eps": 1e-06, "rope_parameters": {"full_attention":
+        {"partial_rotary_factor": 0.25, "rope_theta": 1000000.0, "rope_type": "proportional"}, "sliding_attention":
+        {"rope_theta": 10000.0, "rope_type": "default"}}, "sliding_window": 1024, "tie_word_embeddings": true,
+        "use_double_wide_mlp": false, "vocab_size": 262144, "vocab_size_per_layer_input": 262144}})"},
     {"gpt-oss-20b",
      R"({"architectures": ["GptOssForCausalLM"], "attention_bias": true, "attention_dropout": 0.0,
         "experts_per_token": 4, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2880,

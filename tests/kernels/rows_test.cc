@@ -127,6 +127,28 @@ TEST_CASE("a norm has the saved bits") {
   CHECK(SavedDifference({"norm"}, output) == "");
 }
 
+TEST_CASE("a norm without a weight has a weight of ones") {
+  for (const size_t cols : {1, 7, 16, 37, 64}) {
+    const std::vector<float> data = RandomFloats(6, 2 * cols, 3.0f), ones(cols, 1.0f);
+    std::vector<float> expected(2 * cols), actual(2 * cols + 1, kNaN);
+    NormArgs args = {.input = data.data(),
+                     .input_stride = cols,
+                     .weight = ones.data(),
+                     .output = expected.data(),
+                     .output_stride = cols,
+                     .cols = cols,
+                     .epsilon = 1e-5f,
+                     .row_begin = 0,
+                     .row_end = 2};
+    Kernels<>::Norm(args);
+    args.weight = nullptr, args.output = actual.data();
+    Kernels<>::Norm(args);
+    CHECK(std::isnan(actual.back()));
+    actual.pop_back();
+    CHECK(BitDifference(actual, expected) == "");
+  }
+}
+
 TEST_CASE("a norm may write over its input") {
   std::vector<float> data = RandomFloats(6, 2 * 37), expected(2 * 37);
   const std::vector<float> weight = RandomFloats(7, 37);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/gemma4.h"
 #include "skald/configs/families/gpt_oss.h"
 #include "skald/configs/families/lfm2.h"
 #include "skald/configs/families/llama.h"
@@ -143,9 +144,36 @@ struct Sinks {
   }
 };
 
+// Layers that share keys and values, keys used as values, heads of two sizes, inputs of each layer.
+struct SharedKeys {
+  static constexpr std::string_view kName = "shared-keys";
+  using Layers = Gemma4Family::Layers;
+  static constexpr ModelSpec Spec() {
+    Gemma4Sizes sizes = {.model_dim = 52,
+                         .vocab_size = 100,
+                         .feed_forward_dim = 40,
+                         .slides = Gemma4Slides(4, 2),
+                         .heads = 4,
+                         .kv_heads = 2,
+                         .head_dim = 12,
+                         .full_kv_heads = 1,
+                         .full_head_dim = 20,
+                         .window = 40,
+                         .keys_as_values = true,
+                         .shared_layers = 2,
+                         .per_layer_dim = 10,
+                         .experts = 5,
+                         .chosen_experts = 2,
+                         .expert_width = 32};
+    sizes.rope.turning_pairs = 3;
+    return Gemma4Spec(sizes);
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
-#define SKALD_SMALL_MODELS \
-  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, Sinks, OwnTypes
+#define SKALD_SMALL_MODELS                                                                                            \
+  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, Sinks, SharedKeys, \
+      OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

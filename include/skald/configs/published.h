@@ -9,6 +9,7 @@
 #include "skald/configs/families/gemma.h"
 #include "skald/configs/families/gemma2.h"
 #include "skald/configs/families/gemma3.h"
+#include "skald/configs/families/gemma4.h"
 #include "skald/configs/families/gpt_oss.h"
 #include "skald/configs/families/lfm2.h"
 #include "skald/configs/families/llama.h"
@@ -33,6 +34,7 @@ using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama
                                     Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B, Qwen3_30B_A3B,                //
                                     Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                           //
                                     Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                      //
+                                    Gemma4_E2B, Gemma4_E4B, Gemma4_26B_A4B, Gemma4_31B,                             //
                                     GptOss_20B, GptOss_120B,                                                        //
                                     RecurrentGemma_2B, RecurrentGemma_9B, LFM2_350M, LFM2_700M, LFM2_1_2B,          //
                                     Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                     //

@@ -89,7 +89,7 @@ struct EmbedArgs {
 struct NormArgs {
   const float* input;  // [rows, cols]
   size_t input_stride;
-  const float* weight;  // [cols]; models that multiply by (1 + w) store 1 + w here
+  const float* weight;  // [cols] or null; models that multiply by (1 + w) store 1 + w here
   float* output;        // [rows, cols]; may be `input`
   size_t output_stride;
   size_t cols;

@@ -53,10 +53,11 @@ struct Block {
   std::optional<NormSpec> post_norm = {};  // of what they give
   FixedText post_norm_name = "post_attention_layernorm";
   float residual_multiplier = 1.0f;  // of what is added to the residual stream
+  bool learned_scale = false;        // whether the residual stream behind it is multiplied by a learned number
 
   friend constexpr bool operator==(const Block& a, const Block& b) {
     return a.norm == b.norm && a.layers == b.layers && a.post_norm == b.post_norm &&
-           a.residual_multiplier == b.residual_multiplier;
+           a.residual_multiplier == b.residual_multiplier && a.learned_scale == b.learned_scale;
   }
 };
 
@@ -70,6 +71,7 @@ struct ModelSpec {
   float final_softcap = 0.0f;         // logits s become cap * tanh(s / cap); 0: they stay as they are
   float embedding_multiplier = 1.0f;  // of embeddings, besides embedding_scale
   float logits_scaling = 1.0f;        // logits are divided by it, before the softcap
+  int per_layer_dim = 0;  // width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
@@ -87,11 +89,13 @@ struct ModelSpec {
       }
       visit("post_norm", block.post_norm);
       VisitUnless(1.0f, "residual_multiplier", block.residual_multiplier, visit);
+      VisitUnless(false, "learned_scale", block.learned_scale, visit);
     }
     visit("final_norm", final_norm);
     visit("final_softcap", final_softcap);
     VisitUnless(1.0f, "embedding_multiplier", embedding_multiplier, visit);
     VisitUnless(1.0f, "logits_scaling", logits_scaling, visit);
+    VisitUnless(0, "per_layer_dim", per_layer_dim, visit);
   }
 };
 
@@ -128,6 +132,26 @@ constexpr uint64_t Fingerprint(const ModelSpec& spec) {
   return visitor.value();
 }
 
+// Returns how many layers checkpoints count.
+constexpr size_t NumLayers(const ModelSpec& spec) {
+  return spec.blocks.empty() ? 0 : size_t{spec.blocks.back().number} + 1;
+}
+
+namespace internal {
+
+// Whether `shared` is kept by a block before number `before`.
+constexpr bool IsKeptBefore(const ModelSpec& spec, size_t before, const SharedState& shared) {
+  for (size_t b = 0; b < before; ++b) {
+    if (spec.blocks[b].number != shared.layer) continue;
+    for (const LayerSpec& layer : spec.blocks[b].layers) {
+      if (layer.State() == shared.state) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace internal
+
 // Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
 constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (spec.model_dim <= 0 || spec.vocab_size <= 0) return "kModelDim and kVocabSize must be positive.";
@@ -137,7 +161,9 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (!is_multiplier(spec.embedding_multiplier)) return "kEmbeddingMultiplier must be positive.";
   if (!is_multiplier(spec.logits_scaling)) return "kLogitsScaling must be positive: logits are divided by it.";
   if (const char* why = spec.final_norm.WhyImpossible()) return why;
-  for (const Block& block : spec.blocks) {
+  if (spec.per_layer_dim < 0) return "The width of per-layer inputs must not be negative.";
+  for (size_t b = 0; b < spec.blocks.size(); ++b) {
+    const Block& block = spec.blocks[b];
     if (block.layers.empty()) return "A block must have at least one layer.";
     if (!is_multiplier(block.residual_multiplier)) return "kResidualMultiplier must be positive.";
     for (const auto* norm : {&block.norm, &block.post_norm}) {
@@ -146,6 +172,13 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
     }
     for (const LayerSpec& layer : block.layers) {
       if (const char* why = layer.WhyImpossible()) return why;
+      const std::optional<SharedState> shared = layer.StateOfOther();
+      if (shared && !internal::IsKeptBefore(spec, b, *shared)) {
+        return "A layer shares keys and values with one that is not in front of it, or keeps others.";
+      }
+      if (layer.PerLayerDim() != 0 && layer.PerLayerDim() != spec.per_layer_dim) {
+        return "A layer reads per-layer inputs of another width than the embeddings give.";
+      }
     }
   }
   return nullptr;
@@ -160,6 +193,23 @@ constexpr CacheLayout LayoutOf(const ModelSpec& spec) {
     }
   }
   return layout;
+}
+
+// Returns where each layer of each block, in order, has or reads its state; nothing for layers without.
+inline std::vector<std::optional<LayerSlot>> SlotsOf(const ModelSpec& spec, const CacheLayout& layout) {
+  std::vector<std::optional<LayerSlot>> slots, of_numbers(NumLayers(spec));
+  size_t stateful = 0;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      std::optional<LayerSlot>& slot = slots.emplace_back();
+      if (const auto shared = layer.StateOfOther()) slot = of_numbers[shared->layer];
+      if (!layer.State()) continue;
+      slot = layout.layers()[stateful++];
+      if (layout.groups()[slot->group].is_recurrent()) continue;
+      of_numbers[block.number] = slot;
+    }
+  }
+  return slots;
 }
 
 // Returns the factor on embeddings.

@@ -25,7 +25,8 @@ namespace skald {
 struct BlockWeights {
   NormWeights norm;  // empty without one
   std::vector<std::unique_ptr<LayerWeights>> layers;
-  NormWeights post_norm;  // empty without one
+  NormWeights post_norm;     // empty without one
+  std::vector<float> scale;  // [1], or empty
 
   // The parameters of layer `index`, which is of type L.
   template <Layer L>
@@ -50,6 +51,10 @@ struct ModelWeights {
   Matrix embedding;            // [vocab_size, model_dim]
   std::optional<Matrix> head;  // [vocab_size, model_dim]; absent when the embedding is the output head
   NormWeights final_norm;
+  // Of models with per-layer inputs; else empty.
+  Matrix per_layer_embedding;   // [vocab_size, layers * per_layer_dim]
+  Matrix per_layer_projection;  // [layers * per_layer_dim, model_dim]
+  NormWeights per_layer_norm;   // [per_layer_dim]
   std::vector<BlockWeights> blocks;
 };
 
@@ -65,6 +70,12 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
     list.AllowCopy("lm_head.weight", "embed_tokens.weight");
   }
   spec.final_norm.ListParameters(weights.final_norm, "norm", model, list);
+  if (spec.per_layer_dim > 0) {
+    const auto width = static_cast<size_t>(spec.per_layer_dim), all = NumLayers(spec) * width;
+    list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", vocab}});
+    list.AddMatrix(weights.per_layer_projection, model, {{"per_layer_model_projection.weight", all}});
+    spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
+  }
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const Block& block = spec.blocks[b];
     BlockWeights& of_block = weights.blocks[b];
@@ -74,6 +85,7 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
       block.layers[i].ListParameters(*of_block.layers[i], model, list);
     }
     if (block.post_norm) block.post_norm->ListParameters(of_block.post_norm, block.post_norm_name, model, list);
+    if (block.learned_scale) list.AddVector(of_block.scale, {{"layer_scalar", 1}}, {.center = 1.0f});
   }
   return list;
 }

@@ -13,6 +13,8 @@
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/kinds/normed_feed_forward.h"
+#include "skald/layers/kinds/per_layer_input.h"
 #include "skald/layers/kinds/rg_lru.h"
 #include "skald/layers/kinds/short_conv.h"
 #include "skald/layers/norms/layer_norm.h"
@@ -28,8 +30,8 @@ struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 
-using StandardLayers =
-    LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2, ShortConv>;
+using StandardLayers = LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2,
+                                  ShortConv, PerLayerInput, NormedFeedForward>;
 
 // A list of types of norms.
 template <Norm... N>

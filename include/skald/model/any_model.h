@@ -55,6 +55,7 @@ class AnyModel {
       : name_(std::move(name)), weights_(std::move(weights)) {
     tables_.kernels = kernels;
     tables_.layout = LayoutOf(weights_.spec);
+    tables_.slots = SlotsOf(weights_.spec, tables_.layout);
     ListRotations();
     for (const Block& block : weights_.spec.blocks) {
       for (const LayerSpec& layer : block.layers) {

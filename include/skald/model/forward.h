@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/output_head.h"
+#include "skald/model/per_layer_inputs.h"
 #include "skald/model/rotation.h"
 #include "skald/model/step_blocks.h"
 #include "skald/model/step_states.h"
@@ -49,6 +51,7 @@ struct ModelTables {
   std::span<const WeightKernels> kernels;  // for every type of weights
   // Of every layer of every block, in order.
   std::vector<void (*)(const LayerSpec&, const LayerWeights&, const LayerRun&)> functions;
+  std::vector<std::optional<LayerSlot>> slots;  // of every layer, in the same order: where it has or reads its state
   // The matrices of all layers, by which activations are multiplied.
   std::vector<const Matrix*> matrices;
   // Block-diagonal ones, and the columns of the activations.
@@ -80,6 +83,7 @@ class ForwardPass {
         outputs_(workspace.outputs),
         ops_(workspace.executor(), workspace.activations.matmul, tables.kernels),
         head_(weights, ops_),
+        per_layer_(weights, ops_),
         wanted_(LargestPass(plan)),
         blocks_(plan, pools_),
         states_(plan, pools_) {
@@ -126,6 +130,7 @@ class ForwardPass {
     Reserve(act_.hidden, rows * model_dim());
     Reserve(act_.normed, rows * model_dim());
     Reserve(act_.block_output, rows * model_dim());
+    per_layer_.Reserve(rows, act_);
     const size_t groups = tables_.layout.groups().size();
     if (act_.cos.size() < groups) act_.cos.resize(groups);
     if (act_.sin.size() < groups) act_.sin.resize(groups);
@@ -154,7 +159,8 @@ class ForwardPass {
   void RunBlocks(const PassRows& rows) {
     ComputeAngles(rows);
     ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
-    size_t layer = 0, slot = 0;
+    per_layer_.Compute(rows, Stream(act_.hidden), act_);
+    size_t layer = 0;
     for (size_t b = 0; b < spec_.blocks.size(); ++b) {
       const Block& block = spec_.blocks[b];
       const BlockWeights& weights = weights_.blocks[b];
@@ -163,7 +169,8 @@ class ForwardPass {
       if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
       for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
-        const LayerRun run = RunOf(block.layers[i], rows, input, Stream(output), slot);
+        LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
+        if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
         tables_.functions[layer](block.layers[i], *weights.layers[i], run);
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
@@ -174,6 +181,7 @@ class ForwardPass {
       const size_t size = rows.size() * model_dim();
       if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
       ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
+      if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
     }
     if (observer_) Observe(spec_.blocks.size(), rows);
   }
@@ -186,8 +194,7 @@ class ForwardPass {
                .values = {act_.hidden.data(), rows.size() * model_dim()}});
   }
 
-  // `slot` counts the layers that keep state.
-  LayerRun RunOf(const LayerSpec& layer, const PassRows& rows, Rows input, Rows output, size_t& slot) {
+  LayerRun RunOf(const std::optional<LayerSlot>& slot, const PassRows& rows, Rows input, Rows output) {
     LayerRun run = {.ops = ops_,
                     .scratch = act_.scratch,
                     .rows = rows,
@@ -195,9 +202,10 @@ class ForwardPass {
                     .input = input,
                     .output = output,
                     .cache = {},
-                    .state = {}};
-    if (!layer.State()) return run;
-    const LayerSlot at = tables_.layout.layers()[slot++];
+                    .state = {},
+                    .per_layer = {}};
+    if (!slot) return run;
+    const LayerSlot at = *slot;
     const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
     const BlockGeometry& geometry = pool.geometry(at.group);
     if (tables_.layout.groups()[at.group].is_recurrent()) {
@@ -236,6 +244,7 @@ class ForwardPass {
   OutputBuffers& outputs_;
   Operations ops_;
   OutputHead head_;
+  PerLayerInputs per_layer_;
   WantedRows wanted_;
   StepBlocks blocks_;
   StepStates states_;

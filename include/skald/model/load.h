@@ -81,6 +81,7 @@ inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& 
   LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers);
   for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
   for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
+  for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);
   if (auto complete = plan.Check(); !complete) return complete;
   const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
   ThreadPool pool(options.threads);

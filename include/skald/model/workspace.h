@@ -32,6 +32,8 @@ struct Activations {
   AlignedBuffer<float> normed;        // [rows, model_dim]
   AlignedBuffer<float> block_output;  // [rows, model_dim]
   AlignedBuffer<float> second;        // [rows, model_dim], of a layer beside another
+  AlignedBuffer<float> per_layer;     // [rows, layers * per_layer_dim], what embeddings give each layer
+  AlignedBuffer<float> projected;     // the same, of one of its two parts
   Scratch scratch;
   MatMulScratch matmul;
   // Of each group of the cache's layout, [rows, rotary_dim / 2].

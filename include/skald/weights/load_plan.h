@@ -50,6 +50,9 @@ class LoadPlan {
     std::visit([&](const auto& value) { Add(value, parameter.layer); }, parameter.value);
   }
 
+  // Lets `our_name` be there, to no purpose.
+  void AllowUnused(std::optional<size_t> layer, std::string_view our_name) { finder_.AllowUnused(layer, our_name); }
+
   // Lets `our_name` be absent, or be a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original) {
     finder_.AllowCopy(our_name, our_original);

@@ -107,6 +107,9 @@ class ParameterList {
   // A tensor that may be there if it is a copy of another one: name and original.
   const std::vector<std::pair<std::string, std::string>>& copies() const { return copies_; }
 
+  // Tensors that may be there and are not read: layer and name.
+  const std::vector<std::pair<std::optional<size_t>, std::string>>& unused() const { return unused_; }
+
   // Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
@@ -128,6 +131,7 @@ class ParameterList {
     AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
     std::get<VectorParameter>(parameters_.back().value).unit_offset = unit_offset;
   }
+  void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
   void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
 
  private:
@@ -147,6 +151,7 @@ class ParameterList {
   std::optional<size_t> layer_;
   std::vector<Parameter> parameters_;
   std::vector<std::pair<std::string, std::string>> copies_;
+  std::vector<std::pair<std::optional<size_t>, std::string>> unused_;
 };
 
 // Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to

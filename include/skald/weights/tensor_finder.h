@@ -53,6 +53,12 @@ class TensorFinder {
     if (status_) status_ = Fail(code, Concat({checkpoint_.path().string(), ": ", what}));
   }
 
+  // Lets `our_name` be there, to no purpose.
+  void AllowUnused(std::optional<size_t> layer, std::string_view our_name) {
+    const TensorView* const tensor = checkpoint_.Find(SpelledName(our_name, layer).name);
+    if (tensor != nullptr) used_.insert(tensor->name);
+  }
+
   // Lets `our_name` be absent, or be a copy of the tensor `our_original`.
   void AllowCopy(std::string_view our_name, std::string_view our_original) {
     const std::string name = names_.NameOf(our_name, {}), original = names_.NameOf(our_original, {});

@@ -20,10 +20,11 @@ namespace skald {
 
 enum class RopeScaling : uint8_t {
   kNone,
-  kLinear,    // all frequencies divided by `factor`
-  kLlama3,    // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
-  kLongRope,  // each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
-  kYarn,      // as kLlama3, the ramp by numbers of frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
+  kLinear,        // all frequencies divided by `factor`
+  kLlama3,        // low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1 model card)
+  kLongRope,      // each frequency divided by one of `factors` (LongRoPE, Ding et al. 2024, arXiv:2402.13753)
+  kYarn,          // as kLlama3, the ramp by numbers of frequencies (YaRN, Peng et al. 2023, arXiv:2309.00071)
+  kProportional,  // the first `turning_pairs` frequencies are kept, the others are 0 (Gemma 4)
 };
 
 // The names that Hugging Face's config.json uses.
@@ -39,6 +40,8 @@ constexpr std::string_view NameOf(RopeScaling scaling) {
       return "longrope";
     case RopeScaling::kYarn:
       return "yarn";
+    case RopeScaling::kProportional:
+      return "proportional";
   }
   return "unknown";
 }
@@ -58,6 +61,7 @@ struct RopeSpec {
   std::vector<float> short_factors = {};
   float attention_factor = 1.0f;  // cosines and sines are multiplied by it
   bool whole_ramp = false;        // kYarn: the ramp begins and ends at whole numbers of frequencies
+  int turning_pairs = 0;          // kProportional
 
   friend constexpr bool operator==(const RopeSpec&, const RopeSpec&) = default;
 
@@ -74,6 +78,7 @@ struct RopeSpec {
     VisitUnless(std::vector<float>(), "short_factors", self.short_factors, visit);
     VisitUnless(1.0f, "attention_factor", self.attention_factor, visit);
     VisitUnless(false, "whole_ramp", self.whole_ramp, visit);
+    VisitUnless(0, "turning_pairs", self.turning_pairs, visit);
   }
 };
 
@@ -110,6 +115,12 @@ constexpr const char* WhyImpossible(const RopeSpec& rope) {
   if (rope.scaling == RopeScaling::kYarn && !has_ramp) {
     return "RopeScaling::kYarn needs a positive original_context and 0 < low_frequency_factor < "
            "high_frequency_factor: the ramp lies between them.";
+  }
+  if ((rope.scaling == RopeScaling::kProportional) != (rope.turning_pairs > 0)) {
+    return "RopeScaling::kProportional needs positive turning_pairs, and no other scaling has any.";
+  }
+  if (rope.scaling == RopeScaling::kProportional && rope.factor != 1.0) {
+    return "RopeScaling::kProportional would ignore a factor.";
   }
   if (rope.scaling != RopeScaling::kYarn && rope.whole_ramp) return "whole_ramp belongs to RopeScaling::kYarn.";
   return nullptr;
@@ -148,6 +159,9 @@ inline double RopeFrequency(const RopeSpec& rope, size_t pair, size_t rotary_dim
   if (rope.scaling == RopeScaling::kNone) return frequency;
   if (rope.scaling == RopeScaling::kLinear) return frequency / rope.factor;
   if (rope.scaling == RopeScaling::kLongRope) return frequency / double{rope.factors[pair]};
+  if (rope.scaling == RopeScaling::kProportional) {
+    return pair < static_cast<size_t>(rope.turning_pairs) ? frequency : 0.0;
+  }
   if (rope.scaling == RopeScaling::kYarn) {
     const double share = internal::YarnShare(rope, pair, rotary_dim);
     return frequency / rope.factor * (1.0 - share) + frequency * share;

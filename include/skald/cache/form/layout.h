@@ -94,6 +94,7 @@ class CacheLayout {
       for (const float factor : rope.short_factors) print.Add(factor);
       if (rope.attention_factor != 1.0f) print.Add(rope.attention_factor);
       if (rope.whole_ramp) print.Add(rope.whole_ramp);
+      if (rope.turning_pairs != 0) print.Add(rope.turning_pairs);
     }
     for (const LayerSlot& slot : slots_) print.Add(slot.group).Add(slot.index);
     return print.value();

@@ -332,6 +332,7 @@ inline void AddBlock(const Block& block, auto& expressions, Members& members) {
   parts.AddUnless(expressions.Of(standard.post_norm), "post_norm", expressions.Of(block.post_norm));
   parts.AddUnless(Literal(standard.post_norm_name), "post_norm_name", Literal(block.post_norm_name));
   parts.AddUnless(Literal(1.0f), "residual_multiplier", Literal(block.residual_multiplier));
+  parts.AddUnless(Literal(false), "learned_scale", Literal(block.learned_scale));
   members.AddLine("spec.blocks.push_back(" + parts.InBraces() + ");", 4);
 }
 
@@ -349,6 +350,7 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(standard.final_softcap), "final_softcap", Literal(spec.final_softcap));
   facts.AddUnless(Literal(1.0f), "embedding_multiplier", Literal(spec.embedding_multiplier));
   facts.AddUnless(Literal(1.0f), "logits_scaling", Literal(spec.logits_scaling));
+  facts.AddUnless(Literal(0), "per_layer_dim", Literal(spec.per_layer_dim));
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
   for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);

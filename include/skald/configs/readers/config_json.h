@@ -96,8 +96,8 @@ inline Result<TextModel> ReadConfigJson(std::string_view text) {
   const std::string model_type = whole.String("model_type");
   AddGemma3TextDefaults(gemma3_defaults);
   std::optional<JsonFields> fields = whole;
-  if (model_type == "gemma3") {  // multimodal: the language model is an object inside
-    fields = whole.Object("text_config", &gemma3_defaults);
+  if (model_type == "gemma3" || model_type == "gemma4") {  // multimodal: the language model is an object inside
+    fields = whole.Object("text_config", model_type == "gemma3" ? &gemma3_defaults : nullptr);
     if (!fields) whole.Missing("text_config");
   } else if (model_type == Gemma3Family::kModelType) {
     fields.emplace(&root, &gemma3_defaults, "", &error);

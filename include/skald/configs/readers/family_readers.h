@@ -10,6 +10,7 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/gemma4.h"
 #include "skald/configs/readers/gpt_oss.h"
 #include "skald/configs/readers/lfm2.h"
 #include "skald/configs/readers/model_fields.h"
@@ -25,6 +26,7 @@ struct FamilyReader {
 
 inline constexpr FamilyReader kFamilyReaders[] = {
     {Lfm2Family::kModelType, "lfm2", ReadLfm2, ReadLfm2Gguf},
+    {Gemma4Family::kModelType, "gemma4", ReadGemma4, ReadGemma4Gguf},
     {GptOssFamily::kModelType, "gpt-oss", ReadGptOss, ReadGptOssGguf},
 };
 

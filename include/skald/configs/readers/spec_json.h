@@ -203,6 +203,7 @@ Result<std::string> SpecToJson(const ModelSpec& spec) {
                            {"final_softcap", spec.final_softcap},
                            {"embedding_multiplier", spec.embedding_multiplier},
                            {"logits_scaling", spec.logits_scaling},
+                           {"per_layer_dim", spec.per_layer_dim},
                            {"blocks", nlohmann::json::array()}};
     for (const Block& block : spec.blocks) {
       nlohmann::json layers = nlohmann::json::array();
@@ -213,7 +214,8 @@ Result<std::string> SpecToJson(const ModelSpec& spec) {
                                 {"layers", layers},
                                 {"post_norm", internal::ToJson(block.post_norm)},
                                 {"post_norm_name", std::string(std::string_view(block.post_norm_name))},
-                                {"residual_multiplier", block.residual_multiplier}});
+                                {"residual_multiplier", block.residual_multiplier},
+                                {"learned_scale", block.learned_scale}});
     }
     return json.dump();
   });
@@ -240,6 +242,7 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
     reader.Read(json, "final_softcap", spec.final_softcap);
     reader.ReadIfThere(json, "embedding_multiplier", spec.embedding_multiplier);
     reader.ReadIfThere(json, "logits_scaling", spec.logits_scaling);
+    reader.ReadIfThere(json, "per_layer_dim", spec.per_layer_dim);
     const auto blocks = json.is_object() ? json.find("blocks") : json.end();
     if (blocks == json.end() || !blocks->is_array()) {
       reader.Complain("blocks");
@@ -252,6 +255,7 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
         reader.Read(one, "post_norm", block.post_norm);
         reader.Read(one, "post_norm_name", block.post_norm_name);
         reader.ReadIfThere(one, "residual_multiplier", block.residual_multiplier);
+        reader.ReadIfThere(one, "learned_scale", block.learned_scale);
         const auto layers = one.is_object() ? one.find("layers") : one.end();
         if (layers == one.end() || !layers->is_array()) {
           reader.Complain("layers");

@@ -36,6 +36,7 @@ HWY_INLINE float SumOfSquares(const float* input, size_t size) {
   return TreeSum(sum);
 }
 
+template <bool kWeighted>
 HWY_INLINE void NormRow(const float* input, const float* weight, size_t size, float epsilon, float* output) {
   const FloatTag tag;
   const float mean = SumOfSquares(input, size) / static_cast<float>(size);
@@ -44,18 +45,19 @@ HWY_INLINE void NormRow(const float* input, const float* weight, size_t size, fl
   size_t i = 0;
   for (; i + step <= size; i += step) {
     const FloatVec scaled = hn::Mul(hn::LoadU(tag, input + i), scale);
-    hn::StoreU(hn::Mul(scaled, hn::LoadU(tag, weight + i)), tag, output + i);
+    hn::StoreU(kWeighted ? hn::Mul(scaled, hn::LoadU(tag, weight + i)) : scaled, tag, output + i);
   }
   if (i < size) {
     const FloatVec scaled = hn::Mul(hn::LoadN(tag, input + i, size - i), scale);
-    hn::StoreN(hn::Mul(scaled, hn::LoadN(tag, weight + i, size - i)), tag, output + i, size - i);
+    hn::StoreN(kWeighted ? hn::Mul(scaled, hn::LoadN(tag, weight + i, size - i)) : scaled, tag, output + i, size - i);
   }
 }
 
 inline void Norm(const NormArgs& args) {
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
-    NormRow(args.input + row * args.input_stride, args.weight, args.cols, args.epsilon,
-            args.output + row * args.output_stride);
+    const auto norm = args.weight == nullptr ? &NormRow<false> : &NormRow<true>;
+    norm(args.input + row * args.input_stride, args.weight, args.cols, args.epsilon,
+         args.output + row * args.output_stride);
   }
 }
 

@@ -2,8 +2,9 @@
 //
 // Attention (Vaswani et al. 2017, arXiv:1706.03762) with grouped key and value heads (arXiv:2305.13245), rotary
 // position embedding or none (Kazemnejad et al. 2023, arXiv:2305.19466), over all earlier positions or a window of
-// them. A sink is a learned score for each query head that takes part in its softmax and reads nothing (Xiao et al.
-// 2023, arXiv:2309.17453; as gpt-oss has it).
+// them. Layers may share the keys and values of an earlier one (Brandon et al. 2024, arXiv:2405.12981). A sink is a
+// learned score for each query head that takes part in its softmax and reads nothing (Xiao et al. 2023,
+// arXiv:2309.17453; as gpt-oss has it).
 
 #ifndef SKALD_LAYERS_KINDS_ATTENTION_H_
 #define SKALD_LAYERS_KINDS_ATTENTION_H_
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
@@ -21,6 +23,7 @@
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
@@ -41,6 +44,9 @@ struct Attention {
   std::optional<NormSpec> head_norm = {};        // of each query and key head before RoPE; or
   std::optional<NormSpec> projection_norm = {};  // of all query heads of a row as one, and of all its key heads
   bool sinks = false;                            // one for each query head
+  std::optional<NormSpec> value_norm = {};       // of each value head
+  bool keys_as_values = false;                   // values are keys as they are before their norm and RoPE
+  int shared_layer = -1;  // whose keys and values this one reads, which has none itself; -1: its own
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -59,6 +65,9 @@ struct Attention {
     visit("head_norm", self.head_norm);
     VisitUnless(std::nullopt, "projection_norm", self.projection_norm, visit);
     VisitUnless(false, "sinks", self.sinks, visit);
+    VisitUnless(std::nullopt, "value_norm", self.value_norm, visit);
+    VisitUnless(false, "keys_as_values", self.keys_as_values, visit);
+    VisitUnless(-1, "shared_layer", self.shared_layer, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -71,6 +80,7 @@ struct Attention {
       return "kRotaryDim must be even, not negative and at most kHeadDim: RoPE rotates pairs of elements of a head.";
     }
     if (rotary_dim == 0 && rope != RopeSpec()) return "A RoPE that rotates no element would be ignored.";
+    if (rope.turning_pairs > rotary_dim / 2) return "turning_pairs must be at most half of kRotaryDim.";
     for (const auto* factors : {&rope.factors, &rope.short_factors}) {
       if (factors->empty() || factors->size() == static_cast<size_t>(rotary_dim) / 2) continue;
       return "A RoPE's factors must be half as many as the elements that it rotates: one for each pair.";
@@ -79,27 +89,33 @@ struct Attention {
     if (window < 0) return "kWindow must not be negative.";
     if (!(softcap >= 0.0f)) return "Softcaps must not be negative.";
     if (!(query_pre_scale > 0.0)) return "kQueryPreScale must be positive: scores are divided by its square root.";
+    if (shares() && (qkv_bias || projection_norm || value_norm || keys_as_values)) {
+      return "Attention that reads the keys and values of another layer has no parameters for its own.";
+    }
+    if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
     if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
-    for (const auto* norm : {&head_norm, &projection_norm}) {
+    for (const auto* norm : {&head_norm, &projection_norm, &value_norm}) {
       if (!*norm) continue;
       if (const char* why = (*norm)->WhyImpossible()) return why;
     }
     return skald::WhyImpossible(rope);
   }
 
-  constexpr CacheGroup State() const {
-    return {.kv_heads = static_cast<uint32_t>(kv_heads),
-            .head_dim = static_cast<uint32_t>(head_dim),
-            .window = static_cast<uint32_t>(window),
-            .rope = rope,
-            .rotary_dim = static_cast<uint32_t>(rotary_dim)};
+  constexpr std::optional<CacheGroup> State() const {
+    if (shares()) return std::nullopt;
+    return KeysAndValues();
+  }
+  constexpr std::optional<SharedState> StateOfOther() const {
+    if (!shares()) return std::nullopt;
+    return SharedState{static_cast<uint32_t>(shared_layer), KeysAndValues()};
   }
 
   // With q = heads * head_dim and kv = kv_heads * head_dim:
   struct Weights {
-    Matrix qkv;                        // [q + 2 * kv, model_dim]: query rows, then key rows, then value rows
+    Matrix qkv;  // [q + 2 * kv, model_dim]: query rows, then those of keys and values where it has projections for them
     std::vector<float> qkv_bias;       // [q + 2 * kv] in the same order; empty when there is none
     NormWeights query_norm, key_norm;  // [head_dim], or [q] and [kv] of whole projections; empty when there are none
+    NormWeights value_norm;            // [head_dim]; empty when there is none
     Matrix output;                     // [model_dim, q]
     std::vector<float> output_bias;    // [model_dim]; empty when there is none
     std::vector<float> sinks;          // [heads]; empty when there are none
@@ -107,17 +123,22 @@ struct Attention {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const size_t q = query_dim(), kv = kv_dim(), head = static_cast<size_t>(head_dim);
-    list.AddMatrix(
-        weights.qkv, model_dim,
-        {{"self_attn.q_proj.weight", q, head}, {"self_attn.k_proj.weight", kv, head}, {"self_attn.v_proj.weight", kv}});
+    std::vector<Part> projections = {{"self_attn.q_proj.weight", q, head}};
+    if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
+    if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
+    list.AddMatrix(weights.qkv, model_dim, std::move(projections));
     if (qkv_bias) {
       list.AddVector(weights.qkv_bias,
                      {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
     }
     if (const auto& norm = head_norm ? head_norm : projection_norm) {
       norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
-      norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv, list);
+      if (!shares()) norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv, list);
     }
+    for (const char* const name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.k_norm.weight"}) {
+      if (shares()) list.AllowUnused(name);  // some checkpoints have them all the same
+    }
+    if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
     list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
     if (sinks) list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
@@ -125,52 +146,59 @@ struct Attention {
 
   // Queries, keys and values; what attention makes of them.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    return {rows * (query_dim() + 2 * kv_dim()), rows * query_dim()};
+    return {rows * stride(), rows * query_dim()};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim(), stride = q + 2 * kv;
-    float* const qkv = run.scratch[0];
+    const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim();
+    const Rows qkv = {run.scratch[0], stride()}, keys = {qkv.data + q, stride()}, values = {keys.data + kv, stride()};
     float* const mixed = run.scratch[1];
-    run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, {qkv, stride});
-    if (head_norm) NormalizeHeads(weights, run, {qkv, stride});
-    if (projection_norm) {
-      projection_norm->Run(weights.query_norm, run.ops, {qkv, stride}, rows, {qkv, stride});
-      projection_norm->Run(weights.key_norm, run.ops, {qkv + q, stride}, rows, {qkv + q, stride});
+    run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, qkv);
+    if (keys_as_values) run.ops.Copy(keys, rows, kv, values);
+    if (value_norm) NormalizeHeads(*value_norm, weights.value_norm, kv_heads, run, values);
+    if (head_norm) {
+      NormalizeHeads(*head_norm, weights.query_norm, heads, run, qkv);
+      if (!shares()) NormalizeHeads(*head_norm, weights.key_norm, kv_heads, run, keys);
     }
-    if (rotary_dim > 0) Rotate(run, qkv, stride);
-    run.ops.StoreKV(run.cache.kv_type,
-                    {.keys = qkv + q,
-                     .values = qkv + q + kv,
-                     .stride = stride,
-                     .positions = run.rows.positions.data(),
-                     .sequences = run.rows.sequences.data(),
-                     .tables = run.cache.tables,
-                     .geometry = run.cache.geometry,
-                     .row_begin = 0,
-                     .row_end = 0},
-                    rows);
-    Attend(weights, run, qkv, stride, mixed);
+    if (projection_norm) {
+      projection_norm->Run(weights.query_norm, run.ops, qkv, rows, qkv);
+      projection_norm->Run(weights.key_norm, run.ops, keys, rows, keys);
+    }
+    if (rotary_dim > 0) Rotate(run, qkv);
+    if (!shares()) Store(run, keys, values);
+    Attend(weights, run, qkv, mixed);
     run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
   }
 
  private:
+  constexpr bool shares() const { return shared_layer >= 0; }
+  constexpr CacheGroup KeysAndValues() const {
+    return {.kv_heads = static_cast<uint32_t>(kv_heads),
+            .head_dim = static_cast<uint32_t>(head_dim),
+            .window = static_cast<uint32_t>(window),
+            .rope = rope,
+            .rotary_dim = static_cast<uint32_t>(rotary_dim)};
+  }
+
+  // Of rows of queries and, but where another layer has them, keys and values.
+  size_t stride() const { return query_dim() + (shares() ? 0 : 2 * kv_dim()); }
   size_t query_dim() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   size_t kv_dim() const { return static_cast<size_t>(kv_heads) * static_cast<size_t>(head_dim); }
 
-  void NormalizeHeads(const Weights& weights, const LayerRun& run, Rows qkv) const {
-    for (int head = 0; head < heads + kv_heads; ++head) {
-      const Rows one{qkv.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), qkv.stride};
-      head_norm->Run(head < heads ? weights.query_norm : weights.key_norm, run.ops, one, run.rows.size(), one);
+  void NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count, const LayerRun& run,
+                      Rows rows) const {
+    for (int head = 0; head < count; ++head) {
+      const Rows one{rows.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), rows.stride};
+      norm.Run(weights, run.ops, one, run.rows.size(), one);
     }
   }
 
-  void Rotate(const LayerRun& run, float* qkv, size_t stride) const {
-    run.ops.Rope({.rows = qkv,
-                  .row_stride = stride,
+  void Rotate(const LayerRun& run, Rows qkv) const {
+    run.ops.Rope({.rows = qkv.data,
+                  .row_stride = qkv.stride,
                   .cos = run.cache.cos,
                   .sin = run.cache.sin,
-                  .heads = static_cast<size_t>(heads + kv_heads),  // queries and keys lie side by side
+                  .heads = static_cast<size_t>(shares() ? heads : heads + kv_heads),  // keys lie behind queries
                   .head_dim = static_cast<size_t>(head_dim),
                   .rotary_dim = static_cast<size_t>(rotary_dim),
                   .row_begin = 0,
@@ -178,10 +206,24 @@ struct Attention {
                  run.rows.size());
   }
 
-  void Attend(const Weights& weights, const LayerRun& run, const float* queries, size_t stride, float* mixed) const {
+  void Store(const LayerRun& run, Rows keys, Rows values) const {
+    run.ops.StoreKV(run.cache.kv_type,
+                    {.keys = keys.data,
+                     .values = values.data,
+                     .stride = keys.stride,
+                     .positions = run.rows.positions.data(),
+                     .sequences = run.rows.sequences.data(),
+                     .tables = run.cache.tables,
+                     .geometry = run.cache.geometry,
+                     .row_begin = 0,
+                     .row_end = 0},
+                    run.rows.size());
+  }
+
+  void Attend(const Weights& weights, const LayerRun& run, Rows queries, float* mixed) const {
     run.ops.Attention(run.cache.kv_type,
-                      {.queries = queries,
-                       .query_stride = stride,
+                      {.queries = queries.data,
+                       .query_stride = queries.stride,
                        .output = mixed,
                        .output_stride = query_dim(),
                        .positions = run.rows.positions.data(),

@@ -103,7 +103,7 @@ struct Mamba2 {
     const size_t part = w / static_cast<size_t>(groups);
     for (size_t group = 0; group < static_cast<size_t>(groups); ++group) {
       const Rows columns{mixed + group * part, w};
-      run.ops.Norm(columns, rows, std::span(weights.norm).subspan(group * part, part), norm.epsilon, columns);
+      run.ops.Norm(columns, rows, part, std::span(weights.norm).subspan(group * part, part), norm.epsilon, columns);
     }
     run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
   }

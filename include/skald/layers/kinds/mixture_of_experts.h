@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -96,12 +97,17 @@ struct MixtureOfExperts {
             rows * model_dim};
   }
 
-  void Run(const Weights& weights, const LayerRun& run) const {
+  void Run(const Weights& weights, const LayerRun& run) const { RunRouted(weights, run, run.input, {}); }
+
+  // The same where the router reads other rows than the experts, [rows, model_dim], and the weight of each chosen
+  // expert is multiplied by its factor, [experts] or none.
+  void RunRouted(const Weights& weights, const LayerRun& run, Rows router_input, std::span<const float> factors) const {
     const size_t rows = run.rows.size(), count = static_cast<size_t>(experts);
     float* const scores = run.scratch[0];
-    run.ops.MatMul(weights.router, run.input, rows, weights.router_bias, {scores, count});
+    run.ops.MatMul(weights.router, router_input, rows, weights.router_bias, {scores, count});
     for (size_t row = 0; row < rows; ++row) {
       WeighExperts(scores + row * count);
+      for (size_t i = 0; i < factors.size(); ++i) scores[row * count + i] *= factors[i];
       std::fill_n(run.output.data + row * run.output.stride, run.model_dim, 0.0f);
     }
     for (size_t expert = 0; expert < count; ++expert) AddExpert(weights, expert, run);

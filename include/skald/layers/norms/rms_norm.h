@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/visit_unless.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
@@ -19,6 +20,7 @@ struct RmsNorm {
 
   float epsilon = 1e-5f;
   bool unit_offset = false;  // multiplies by one plus the parameter, as Gemma does
+  bool weight = true;
 
   friend constexpr bool operator==(const RmsNorm&, const RmsNorm&) = default;
 
@@ -26,21 +28,24 @@ struct RmsNorm {
   static constexpr void VisitFields(Self& self, Visitor&& visit) {
     visit("epsilon", self.epsilon);
     visit("unit_offset", self.unit_offset);
+    VisitUnless(true, "weight", self.weight, visit);
   }
 
   constexpr const char* WhyImpossible() const {
+    if (unit_offset && !weight) return "A norm without a weight has none to add one to.";
     return epsilon > 0.0f ? nullptr : "kNormEpsilon must be positive: it keeps a norm from dividing by zero.";
   }
 
-  // What it multiplies by, [size]: with unit_offset that is one plus the parameter, so that kernels know one form.
+  // What it multiplies by, [size], or empty: with unit_offset that is one plus the parameter, so that kernels know one
+  // form.
   using Weights = std::vector<float>;
 
   void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const {
-    list.AddNorm(weights, name, size, unit_offset);
+    if (weight) list.AddNorm(weights, name, size, unit_offset);
   }
 
   void Run(const Weights& weights, const NormRun& run) const {
-    run.ops.Norm(run.input, run.rows, weights, epsilon, run.output);
+    run.ops.Norm(run.input, run.rows, run.size, weights, epsilon, run.output);
   }
 };
 

@@ -73,6 +73,7 @@ struct LayerRun {
   Rows output;       // [rows, model_dim], to be written whole
   LayerCache cache;  // of layers that keep keys and values
   LayerState state;  // of layers that keep a fixed number of floats
+  Rows per_layer;    // [rows, per_layer_dim], of models whose embeddings give each layer something
 };
 
 }  // namespace skald

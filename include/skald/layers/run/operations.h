@@ -145,15 +145,15 @@ class Operations {
     });
   }
 
-  // RMSNorm of each row by `weight`, whose size is the row's; `output` may be `input`.
-  void Norm(Rows input, size_t rows, std::span<const float> weight, float epsilon, Rows output) {
-    ParallelFor(executor_, rows, weight.size(), [&](size_t begin, size_t end) {
+  // RMSNorm of each row of `size` elements; no weight where it is empty. `output` may be `input`.
+  void Norm(Rows input, size_t rows, size_t size, std::span<const float> weight, float epsilon, Rows output) {
+    ParallelFor(executor_, rows, size, [&](size_t begin, size_t end) {
       Kernels<>::Norm({.input = input.data,
                        .input_stride = input.stride,
-                       .weight = weight.data(),
+                       .weight = weight.empty() ? nullptr : weight.data(),
                        .output = output.data,
                        .output_stride = output.stride,
-                       .cols = weight.size(),
+                       .cols = size,
                        .epsilon = epsilon,
                        .row_begin = begin,
                        .row_end = end});
@@ -174,6 +174,15 @@ class Operations {
                             .epsilon = epsilon,
                             .row_begin = begin,
                             .row_end = end});
+    });
+  }
+
+  // output = input, [rows, cols] each.
+  void Copy(Rows input, size_t rows, size_t cols, Rows output) {
+    ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
+      for (size_t r = begin; r < end; ++r) {
+        std::copy_n(input.data + r * input.stride, cols, output.data + r * output.stride);
+      }
     });
   }
 

@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -32,6 +33,10 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 //   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing
 // and, if it keeps state,
 //   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
+// or, if it may read the state of an earlier layer instead,
+//   StateOfOther()             of which one
+// and, if it reads what embeddings give each layer,
+//   PerLayerDim()              how wide that is (ModelSpec::per_layer_dim)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -41,7 +46,22 @@ concept Layer = Component<L> && SaysScratchFloats<L> &&
 
 template <class L>
 concept LayerWithState = Layer<L> && requires(const L& layer) {
-  { layer.State() } -> std::same_as<CacheGroup>;
+  { layer.State() } -> std::convertible_to<std::optional<CacheGroup>>;
+};
+
+// Keys and values that a layer reads and another one keeps.
+struct SharedState {
+  uint32_t layer;    // the number of that one (Block::number)
+  CacheGroup state;  // what it must keep
+};
+template <class L>
+concept MayShareState = Layer<L> && requires(const L& layer) {
+  { layer.StateOfOther() } -> std::same_as<std::optional<SharedState>>;
+};
+
+template <class L>
+concept ReadsPerLayerInputs = Layer<L> && requires(const L& layer) {
+  { layer.PerLayerDim() } -> std::same_as<int>;
 };
 
 // The parameters of a layer, of type L::Weights for a layer of type L.
@@ -53,6 +73,8 @@ struct LayerInterface : ComponentInterface {
   constexpr ~LayerInterface() override {}  // NOLINT: as in HeldComponent
   constexpr virtual const LayerInterface* Clone() const = 0;
   constexpr virtual std::optional<CacheGroup> State() const = 0;
+  constexpr virtual std::optional<SharedState> StateOfOther() const = 0;
+  constexpr virtual int PerLayerDim() const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
@@ -68,6 +90,18 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
       return component.State();
     else
       return std::nullopt;
+  }
+  constexpr std::optional<SharedState> StateOfOther() const override {
+    if constexpr (MayShareState<L>)
+      return component.StateOfOther();
+    else
+      return std::nullopt;
+  }
+  constexpr int PerLayerDim() const override {
+    if constexpr (ReadsPerLayerInputs<L>)
+      return component.PerLayerDim();
+    else
+      return 0;
   }
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const override {
     scratch.Grow(component.ScratchFloats(rows, model_dim));
@@ -90,6 +124,12 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   // What the layer keeps; nothing for layers without state.
   constexpr std::optional<CacheGroup> State() const { return held_->State(); }
+
+  // What it reads of another layer; nothing for most.
+  constexpr std::optional<SharedState> StateOfOther() const { return held_->StateOfOther(); }
+
+  // The width of what embeddings give the layer; 0 for most.
+  constexpr int PerLayerDim() const { return held_->PerLayerDim(); }
 
   // Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }

@@ -58,6 +58,12 @@ inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attentio
                                            {"mlp.experts.up_proj.", "block_sparse_moe.experts.#.w3."},
                                            {"mlp.experts.down_proj.", "block_sparse_moe.experts.#.w2."},
                                            {"mlp.gate.", "block_sparse_moe.gate."},
+                                           // as Gemma 4 does
+                                           {"mlp.experts.gate_proj.weight", "experts.gate_up_proj"},
+                                           {"mlp.experts.up_proj.weight", "experts.gate_up_proj"},
+                                           {"mlp.experts.down_proj.weight", "experts.down_proj"},
+                                           {"mlp.gate.weight", "router.proj.weight"},
+                                           {"mlp.gate.", "router."},
                                            // as Phi-3 joins them
                                            {"self_attn.q_proj.", "self_attn.q_proj."},
                                            {"self_attn.k_proj.", "self_attn.k_proj."},
@@ -125,9 +131,22 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"self_attn.sinks", "attn_sinks.weight"},
                                           {"self_attn.q_norm.", "attn_q_norm."},
                                           {"self_attn.k_norm.", "attn_k_norm."},
+                                          {"embed_tokens_per_layer.", "per_layer_token_embd."},
+                                          {"per_layer_model_projection.", "per_layer_model_proj."},
+                                          {"per_layer_projection_norm.", "per_layer_proj_norm."},
+                                          {"per_layer_input_gate.", "inp_gate."},
+                                          {"per_layer_projection.", "proj."},
+                                          {"post_per_layer_input_norm.", "post_norm."},
+                                          {"layer_scalar", "layer_output_scale.weight"},
+                                          {"pre_feedforward_layernorm_2.", "pre_ffw_norm_2."},
+                                          {"post_feedforward_layernorm_1.", "post_ffw_norm_1."},
+                                          {"post_feedforward_layernorm_2.", "post_ffw_norm_2."},
+                                          {"mlp.gate.per_expert_scale", "ffn_down_exps.scale"},
                                           {"mlp.gate.", "ffn_gate_inp."},
                                           {"mlp.experts.gate_proj.", "ffn_gate_exps."},
                                           {"mlp.experts.up_proj.", "ffn_up_exps."},
+                                          {"mlp.experts.gate_proj.", "ffn_gate_up_exps."},
+                                          {"mlp.experts.up_proj.", "ffn_gate_up_exps."},
                                           {"mlp.experts.down_proj.", "ffn_down_exps."},
                                           {"mlp.gate_proj.", "ffn_gate."},
                                           {"mlp.gate_proj.", "ffn_up."},  // where it is joined to the other
@@ -154,7 +173,7 @@ struct TensorNames {
     if (layer) return OfLayer(*layer, SpellingsOf(name).front().name);
     if (name == "embed_tokens.weight") return Concat({body, embedding});
     if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
-    return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, name});
+    return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, SpellingsOf(name).front().name});
   }
 
   // Returns all that members of this family call `name` within a layer, at least one.
