@@ -19,8 +19,8 @@ namespace lfm2_test {
 
 using nlohmann::json;
 
-json Golden(const std::string& file) {
-  const auto text = ReadSmallFile(GoldenPath("lfm2/" + file), kMaxConfigJson);
+json Golden(const std::string& file, const std::string& folder = "lfm2") {
+  const auto text = ReadSmallFile(GoldenPath(folder + "/" + file), kMaxConfigJson);
   REQUIRE(text);
   return json::parse(*text);
 }
@@ -31,10 +31,10 @@ json With(json config, const json& changes) {
   return config;
 }
 
-void CheckIs(const json& config, const Lfm2Sizes& sizes) {
+void CheckIs(const json& config, const Lfm2Sizes& sizes, const std::string& model_type = "lfm2") {
   const auto model = ParseConfigJson(config.dump());
   REQUIRE_MESSAGE(model.has_value(), model.error().message);
-  CHECK(model->model_type == "lfm2");
+  CHECK(model->model_type == model_type);
   CHECK(model->spec == Lfm2Spec(sizes));
 }
 
@@ -69,6 +69,28 @@ TEST_CASE("the width of LFM2's feed-forward layers") {
   check({{"block_ff_dim", nullptr}, {"intermediate_size", 200}}, 144);  // 133 rounded up to a multiple of 12
   check({{"block_multiple_of", 1}}, 66);
   check({{"block_multiple_of", 1}, {"block_ffn_dim_multiplier", 1.5}}, 99);
+}
+
+TEST_CASE("config.json of LFM2 with experts") {
+  const json config = Golden("config.json", "lfm2_moe");
+  CheckIs(config, GoldenLfm2Moe(), "lfm2_moe");
+  CheckIs(Golden("config.transformers-v5.json", "lfm2_moe"), GoldenLfm2Moe(), "lfm2_moe");
+  Lfm2Sizes sizes = GoldenLfm2Moe();
+  sizes.dense_layers = 0, sizes.experts.selection_bias = false, sizes.experts.weight_scale = 1.5f;
+  sizes.experts.normalized = false, sizes.experts.sum_epsilon = 0.0f;
+  CheckIs(With(config, {{"num_dense_layers", 0},
+                        {"use_expert_bias", false},
+                        {"routed_scaling_factor", 1.5},
+                        {"norm_topk_prob", false}}),
+          sizes, "lfm2_moe");
+  const auto check = [&](const json& changes, ErrorCode code, const std::string& sentence) {
+    CheckError(ParseConfigJson(With(config, changes).dump()), code, "config.json: " + sentence);
+  };
+  check({{"num_experts_per_tok", 9}}, ErrorCode::kDataLoss,
+        "num_experts_per_tok must be a whole number from 1 to 8, but is 9");
+  check({{"num_dense_layers", 6}}, ErrorCode::kDataLoss,
+        "num_dense_layers must be a whole number from 0 to 5, but is 6");
+  check({{"moe_intermediate_size", nullptr}}, ErrorCode::kNotFound, "moe_intermediate_size is missing or null");
 }
 
 TEST_CASE("a config.json of LFM2 that cannot be is refused with a sentence") {

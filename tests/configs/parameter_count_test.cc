@@ -73,6 +73,21 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(WithVision<Gemma3_27B>() == 27'432'406'640);
 }
 
+// Of multimodal models the language part; llama.cpp shows these numbers rounded.
+TEST_CASE("published Configs of hybrids have as many parameters as their checkpoints") {
+  CHECK(ParameterCount<LFM2_8B_A1B>() == 8'339'930'560);
+  CHECK(ParameterCount<FalconH1_0_5B>() == 521'411'104);
+  CHECK(ParameterCount<NemotronNano_9B_V2>() == 8'888'227'328);
+  CHECK(ParameterCount<Nemotron3Nano_30B_A3B>() == 31'577'940'288);
+  CHECK(ParameterCount<Qwen3Next_80B_A3B>() == 79'674'391'296);
+  CHECK(ParameterCount<Qwen3_5_0_8B>() == 752'393'024);
+  CHECK(ParameterCount<Qwen3_5_2B>() == 1'881'825'088);
+  CHECK(ParameterCount<Qwen3_5_4B>() == 4'205'751'296);
+  CHECK(ParameterCount<Qwen3_5_9B>() == 8'953'803'264);
+  CHECK(ParameterCount<Qwen3_5_27B>() == 26'895'998'464);
+  CHECK(ParameterCount<Qwen3_5_35B_A3B>() == 34'660'610'688);
+}
+
 TEST_CASE("published Configs with recurrent layers have as many parameters as their checkpoints") {
   CHECK(ParameterCount<Mamba_130M>() == 129'135'360);
   CHECK(ParameterCount<Mamba_370M>() == 371'516'416);

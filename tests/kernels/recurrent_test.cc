@@ -220,6 +220,73 @@ struct StateSpaceCase {
   std::vector<float> input, time_step, bias, gate, decay, skip;
 };
 
+struct DeltaNetCase {
+  static constexpr std::string_view kName = "delta net";
+  static constexpr size_t kVariants = 4;
+
+  DeltaNetCase(size_t rows, size_t variant)
+      : key_heads(std::vector<size_t>{2, 1, 3, 1}[variant]),
+        value_heads(std::vector<size_t>{4, 1, 6, 2}[variant]),
+        key_dim(std::vector<size_t>{16, 24, 5, 9}[variant]),
+        value_dim(std::vector<size_t>{18, 40, 64, 130}[variant]),
+        tiled(variant == 2),
+        channels(2 * key_heads * key_dim + value_heads * value_dim),
+        input(RandomFloats(1, rows * channels, 0.3f)),
+        rates(RandomFloats(2, rows * 2 * value_heads, 3.0f)),
+        bias(RandomFloats(3, value_heads)),
+        decay(NegativeFloats(4, value_heads, 2.0f)) {}
+
+  size_t StateFloats() const { return value_heads * key_dim * value_dim; }
+  size_t OutputWidth() const { return value_heads * value_dim; }
+  size_t UnitsPerRun() const { return value_heads; }
+
+  void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
+    Kernels<>::DeltaNet({.input = input.data(),
+                         .rates = rates.data(),
+                         .time_step_bias = bias.data(),
+                         .decay = decay.data(),
+                         .output = output,
+                         .key_heads = key_heads,
+                         .value_heads = value_heads,
+                         .key_dim = key_dim,
+                         .value_dim = value_dim,
+                         .tiled = tiled,
+                         .runs = runs,
+                         .state_offset = RecurrentRuns::kStateOffset,
+                         .unit_begin = unit_begin,
+                         .unit_end = unit_end});
+  }
+
+  template <class Real>
+  void Step(size_t row, bool, Real* state, Real* output) const {
+    for (size_t i = 0; i < OutputWidth(); ++i) {
+      const size_t head = i / value_dim;
+      const size_t key_head = tiled ? head % key_heads : head / (value_heads / key_heads);
+      const float* query = input.data() + row * channels + key_head * key_dim;
+      const float* of_head = rates.data() + row * 2 * value_heads + head;
+      const reference::DeltaTerms terms = {.query = query,
+                                           .key = query + key_heads * key_dim,
+                                           .value = input[row * channels + 2 * key_heads * key_dim + i],
+                                           .beta = of_head[0],
+                                           .time_step = of_head[value_heads] + bias[head],
+                                           .decay = decay[head],
+                                           .stride = value_dim,
+                                           .key_dim = key_dim};
+      Real* const h = state + head * key_dim * value_dim + i % value_dim;
+      if constexpr (std::is_same_v<Real, float>) {
+        output[i] = reference::Delta(terms, h);
+      } else {
+        output[i] = reference::DeltaInDouble(terms, h);
+      }
+    }
+  }
+
+  size_t key_heads, value_heads, key_dim, value_dim;
+  bool tiled;
+  size_t channels;
+  std::vector<float> input, rates, bias, decay;
+};
+
 // What rounding may change in these cases: sums of at most 256 terms of magnitude 1 or so.
 constexpr double kTolerance = 5e-5;
 
@@ -264,7 +331,7 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
 constexpr size_t kRows = 1 + 3 + 17 + 1 + 17;  // of RecurrentRuns
 
 TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase) {
+                   StateSpaceCase, DeltaNetCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -276,7 +343,8 @@ TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", 
   }
 }
 
-TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCase, SelectiveScanCase, StateSpaceCase) {
+TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCase, SelectiveScanCase, StateSpaceCase,
+                   DeltaNetCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -295,7 +363,7 @@ TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCas
 }
 
 TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase) {
+                   StateSpaceCase, DeltaNetCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -320,7 +388,8 @@ TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, R
   }
 }
 
-TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase) {
+TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase,
+                   DeltaNetCase) {
   const Outcome outcome = RunAtOnce(Case(kRows, 0));
   CHECK(SavedDifference({Case::kName, "outputs"}, outcome.output) == "");
   CHECK(SavedDifference({Case::kName, "states"}, outcome.blocks) == "");

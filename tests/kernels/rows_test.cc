@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "skald/kernels/kernels.h"
+#include "tests/reference/math.h"
 #include "tests/reference/norm.h"
 #include "tests/reference/rope.h"
 #include "tests/support/kernel_data.h"
@@ -294,23 +295,30 @@ TEST_CASE("rope may rotate only the first elements of a head") {
   CheckRope(256, 128);
 }
 
-TEST_CASE("rows are multiplied element by element, those of the range and no more of each") {
+void CheckMultiply(FactorFunction function, float (*reference)(float)) {
   constexpr size_t kRows = 4, kStride = 40, kFactorStride = 37;
-  const std::vector<float> factors = RandomFloats(14, kRows * kFactorStride);
+  const std::vector<float> factors = RandomFloats(14, kRows * kFactorStride, 4.0f);
   for (const size_t cols : {1, 7, 16, 33}) {
     std::vector<float> actual = RandomFloats(15, kRows * kStride), expected = actual;
     for (size_t row = 1; row < 3; ++row) {
-      for (size_t i = 0; i < cols; ++i) expected[row * kStride + i] *= factors[row * kFactorStride + i];
+      for (size_t i = 0; i < cols; ++i) expected[row * kStride + i] *= reference(factors[row * kFactorStride + i]);
     }
     Kernels<>::Multiply({.values = actual.data(),
                          .value_stride = kStride,
                          .factors = factors.data(),
                          .factor_stride = kFactorStride,
+                         .function = function,
                          .cols = cols,
                          .row_begin = 1,
                          .row_end = 3});
-    CHECK(BitDifference(actual, expected) == "");
+    CHECK(Difference(actual, expected, 1e-6) == "");
   }
+}
+
+TEST_CASE("rows are multiplied element by element, those of the range and no more of each") {
+  CheckMultiply(FactorFunction::kNone, [](float x) { return x; });
+  CheckMultiply(FactorFunction::kSigmoid, reference::Sigmoid);
+  CheckMultiply(FactorFunction::kSilu, reference::Silu);
 }
 
 TEST_CASE("addition covers exactly its range") {

@@ -84,6 +84,42 @@ inline double ScanInDouble(const ScanTerms& t, double* h) {
   return y * SiluInDouble(t.gate);
 }
 
+// What one channel of a gated delta net reads in one row. State h: [key_dim], `stride` floats apart.
+struct DeltaTerms {
+  const float* query;  // [key_dim]
+  const float* key;    // [key_dim]
+  float value, beta, time_step, decay;
+  size_t stride, key_dim;
+};
+
+inline float Delta(const DeltaTerms& t, float* h) {
+  const float a = Exp(Softplus(t.time_step) * t.decay);
+  float remembered = 0.0f, output = 0.0f;
+  for (size_t n = 0; n < t.key_dim; ++n) remembered = std::fma(t.key[n], h[n * t.stride], remembered);
+  const float u = std::fma(-a, remembered, t.value) * Sigmoid(t.beta);
+  for (size_t n = 0; n < t.key_dim; ++n) {
+    float& state = h[n * t.stride];
+    state = std::fma(a, state, u * t.key[n]);
+    output = std::fma(t.query[n], state, output);
+  }
+  return output;
+}
+
+inline double DeltaInDouble(const DeltaTerms& t, double* h) {
+  double remembered = 0.0, output = 0.0;
+  for (size_t n = 0; n < t.key_dim; ++n) {
+    double& state = h[n * t.stride];
+    state *= std::exp(t.decay * SoftplusInDouble(t.time_step));
+    remembered += t.key[n] * state;
+  }
+  for (size_t n = 0; n < t.key_dim; ++n) {
+    double& state = h[n * t.stride];
+    state += t.key[n] * SigmoidInDouble(t.beta) * (t.value - remembered);
+    output += t.query[n] * state;
+  }
+  return output;
+}
+
 }  // namespace skald::reference
 
 #endif  // SKALD_TESTS_REFERENCE_RECURRENT_H_

@@ -10,11 +10,14 @@
 #include <string>
 #include <string_view>
 
+#include "skald/configs/families/falcon_h1.h"
 #include "skald/configs/families/gemma3.h"
 #include "skald/configs/families/gemma4.h"
 #include "skald/configs/families/gpt_oss.h"
 #include "skald/configs/families/lfm2.h"
 #include "skald/configs/families/llama.h"
+#include "skald/configs/families/nemotron_h.h"
+#include "skald/configs/families/qwen3_next.h"
 #include "skald/configs/form/model_config.h"
 #include "tests/support/own_types.h"
 #include "tests/support/small_models.h"
@@ -170,10 +173,97 @@ struct SharedKeys {
   }
 };
 
+// Experts weighed by sigmoids and chosen in groups with a bias, one that all rows share behind a gate, a dense layer.
+struct SharedExperts : LlamaFamily {
+  static constexpr std::string_view kName = "shared-experts";
+  static constexpr int kModelDim = 44, kFeedForwardDim = 70, kVocabSize = 90;
+  static constexpr int kHeads = 3, kKVHeads = 1, kHeadDim = 16;
+  static constexpr auto kLayers = RepeatLayers<3>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr MixtureOfExperts kFeedForward = {.experts = 12,
+                                                    .chosen = 3,
+                                                    .width = 21,
+                                                    .sigmoid = true,
+                                                    .selection_bias = true,
+                                                    .groups = 4,
+                                                    .chosen_groups = 2,
+                                                    .sum_epsilon = 1e-6f,
+                                                    .weight_scale = 2.5f,
+                                                    .shared_width = 40,
+                                                    .shared_gate = true};
+  static constexpr std::array kDenseLayers = {0};
+  static constexpr bool kTiedEmbeddings = true;
+};
+
+// Gated delta nets, attention with output gates, experts.
+struct DeltaNets {
+  static constexpr std::string_view kName = "delta-nets";
+  using Layers = LayerTypes<Attention, GatedDeltaNet, GatedFeedForward, MixtureOfExperts>;
+  static constexpr ModelSpec Spec() {
+    return Qwen3NextSpec(
+        {.model_dim = 44,
+         .vocab_size = 90,
+         .layers = 3,
+         .heads = 3,
+         .kv_heads = 1,
+         .head_dim = 20,
+         .rotary_dim = 6,
+         .delta_net = {.key_heads = 2, .value_heads = 4, .key_dim = 10, .value_dim = 18, .conv_width = 3},
+         .attention_interval = 2,
+         .feed_forward_dim = 50,
+         .experts = QwenExperts(5, 2, 21),
+         .dense_layers = {1}});
+  }
+};
+
+// Layers of one block each: Mamba-2, feed-forward layers and experts without gates, these in a latent space, attention.
+struct SingleBlocks {
+  static constexpr std::string_view kName = "single-blocks";
+  using Layers = NemotronHFamily::Layers;
+  static constexpr ModelSpec Spec() {
+    NemotronHSizes sizes = {.model_dim = 44,
+                            .vocab_size = 90,
+                            .pattern = "ME*-M",
+                            .heads = 3,
+                            .kv_heads = 1,
+                            .head_dim = 20,
+                            .feed_forward_dim = 50};
+    sizes.mamba.heads = 4, sizes.mamba.head_dim = 14, sizes.mamba.state_dim = 10, sizes.mamba.groups = 2;
+    sizes.mamba.conv_width = 3;
+    sizes.experts = NemotronHExperts();
+    sizes.experts.experts = 6, sizes.experts.chosen = 2, sizes.experts.width = 21;
+    sizes.experts.shared_width = 30, sizes.experts.latent_dim = 25;
+    return NemotronHSpec(sizes);
+  }
+};
+
+// Attention beside Mamba-2 in each layer, and every multiplier.
+struct SideBySide {
+  static constexpr std::string_view kName = "side-by-side";
+  using Layers = FalconH1Family::Layers;
+  static constexpr ModelSpec Spec() {
+    FalconH1Sizes sizes = {.model_dim = 44,
+                           .vocab_size = 90,
+                           .layers = 2,
+                           .feed_forward_dim = 50,
+                           .heads = 3,
+                           .kv_heads = 1,
+                           .head_dim = 20};
+    sizes.mamba.heads = 4, sizes.mamba.head_dim = 14, sizes.mamba.state_dim = 10, sizes.mamba.groups = 2;
+    sizes.mamba.conv_width = 3, sizes.mamba.has_norm = false;
+    sizes.multipliers.embedding = 2.5, sizes.multipliers.head = 0.6, sizes.multipliers.key = 0.7;
+    sizes.multipliers.attention_in = 1.2, sizes.multipliers.attention_out = 0.9;
+    sizes.multipliers.ssm_in = 1.25, sizes.multipliers.ssm_out = 0.75;
+    sizes.multipliers.ssm = {0.7, 0.5, 0.9, 1.3, 0.8};
+    sizes.multipliers.gate = 0.85, sizes.multipliers.down = 0.6;
+    return FalconH1Spec(sizes);
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
-#define SKALD_SMALL_MODELS                                                                                            \
-  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, Sinks, SharedKeys, \
-      OwnTypes
+#define SKALD_SMALL_MODELS                                                                                        \
+  AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
+      DeltaNets, SingleBlocks, SideBySide, Sinks, SharedKeys, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

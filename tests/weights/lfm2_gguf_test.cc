@@ -12,6 +12,7 @@
 #include "skald/configs/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
+#include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
 #include "tests/support/golden_lfm2.h"
 #include "tests/support/temporary_folder.h"
@@ -37,6 +38,9 @@ std::string Converted(std::string name) {
                                                        {"self_attn.q_proj.", "attn_q."},
                                                        {"self_attn.k_proj.", "attn_k."},
                                                        {"self_attn.v_proj.", "attn_v."},
+                                                       {"feed_forward.gate.", "ffn_gate_inp."},
+                                                       {"feed_forward.expert_bias", "exp_probs_b.bias"},
+                                                       {"feed_forward.experts.", "block_sparse_moe.experts."},
                                                        {"feed_forward.w1.", "ffn_gate."},
                                                        {"feed_forward.w2.", "ffn_down."},
                                                        {"feed_forward.w3.", "ffn_up."}};
@@ -46,46 +50,72 @@ std::string Converted(std::string name) {
   return name;
 }
 
-std::vector<NewGgufTensor> GoldenTensors() {
+std::vector<NewGgufTensor> GoldenTensors(const std::string& folder = "lfm2") {
   std::vector<NewGgufTensor> tensors;
-  for (const NewTensor& tensor : RawFile(GoldenPath("lfm2/model.safetensors")).Tensors()) {
+  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/model.safetensors")).Tensors()) {
     std::vector<uint64_t> shape = tensor.shape;
     if (shape.size() == 3) shape = {shape[0], shape[2]};  // the taps, [channels, 1, taps]
-    tensors.push_back({Converted(tensor.name), 0, shape, tensor.bytes});
+    AddConverted({Converted(tensor.name), 0, shape, tensor.bytes}, tensors);
   }
   return tensors;
 }
 
-GgufValues Metadata(const std::vector<int32_t>& kv_heads) {
+GgufValues Metadata(const std::vector<int32_t>& kv_heads, const std::string& of = "lfm2",
+                    uint32_t feed_forward_dim = 72) {
   return GgufValues()
-      .String("general.architecture", "lfm2")
-      .U32("lfm2.block_count", 5)
-      .U32("lfm2.embedding_length", 60)
-      .U32("lfm2.feed_forward_length", 72)
-      .U32("lfm2.attention.head_count", 6)
-      .Numbers("lfm2.attention.head_count_kv", 5, kv_heads)
-      .U32("lfm2.shortconv.l_cache", 3)
-      .F32("lfm2.rope.freq_base", 1e6f)
-      .F32("lfm2.attention.layer_norm_rms_epsilon", 1e-5f);
+      .String("general.architecture", of)
+      .U32(of + ".block_count", 5)
+      .U32(of + ".embedding_length", 60)
+      .U32(of + ".feed_forward_length", feed_forward_dim)
+      .U32(of + ".attention.head_count", 6)
+      .Numbers(of + ".attention.head_count_kv", 5, kv_heads)
+      .U32(of + ".shortconv.l_cache", 3)
+      .F32(of + ".rope.freq_base", 1e6f)
+      .F32(of + ".attention.layer_norm_rms_epsilon", 1e-5f);
 }
 
-TEST_CASE("LFM2 arrives from GGUF as from safetensors") {
-  const TemporaryFolder folder;
-  const auto path = folder.path() / "model.gguf";
-  WriteFile(path, GgufImage(Metadata({0, 0, 2, 0, 2}), GoldenTensors()));
+GgufValues MoeMetadata(uint32_t gating_function = 2) {
+  return Metadata({0, 0, 2, 0, 2}, "lfm2moe", 68)
+      .U32("lfm2moe.expert_count", 8)
+      .U32("lfm2moe.expert_used_count", 3)
+      .U32("lfm2moe.expert_feed_forward_length", 20)
+      .U32("lfm2moe.leading_dense_block_count", 2)
+      .U32("lfm2moe.expert_gating_func", gating_function);
+}
+
+// Checks that a file of these values and of the tensors of `folder` is the model of `folder`.
+void CheckArrives(const std::string& folder, const GgufValues& metadata, const ModelSpec& spec) {
+  const TemporaryFolder written;
+  const auto path = written.path() / "model.gguf";
+  WriteFile(path, GgufImage(metadata, GoldenTensors(folder)));
   const auto checkpoint = Checkpoint::Open(path);
   REQUIRE(checkpoint);
   const auto models = ModelsOf(*checkpoint->gguf());
   REQUIRE_MESSAGE(models.has_value(), models.error().message);
   REQUIRE(models->size() == 1);
-  CHECK(models->front().model_type == "lfm2");
-  const ModelSpec spec = Lfm2Spec(kGoldenLfm2);
+  CHECK(models->front().model_type == folder);
   CHECK(models->front().spec == spec);
-  const auto expected = LoadWeights(GoldenPath("lfm2/model.safetensors"), spec, "lfm2", {.dtype = DType::kF32});
-  const auto weights = LoadWeights(path, spec, "lfm2", {.dtype = DType::kF32});
+  const auto expected = LoadWeights(GoldenPath(folder + "/model.safetensors"), spec, folder, {.dtype = DType::kF32});
+  const auto weights = LoadWeights(path, spec, folder, {.dtype = DType::kF32});
   REQUIRE(expected);
   REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
   CHECK(SameWeights(*weights, *expected));
+}
+
+TEST_CASE("LFM2 arrives from GGUF as from safetensors") {
+  CheckArrives("lfm2", Metadata({0, 0, 2, 0, 2}), Lfm2Spec(kGoldenLfm2));
+}
+
+TEST_CASE("LFM2 with experts arrives from GGUF as from safetensors") {
+  CheckArrives("lfm2_moe", MoeMetadata(), Lfm2Spec(GoldenLfm2Moe()));
+}
+
+TEST_CASE("experts of LFM2 that are weighed in another way are refused") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "model.gguf";
+  WriteFile(path, GgufImage(MoeMetadata(1), GoldenTensors("lfm2_moe")));
+  CheckError(ModelsOf(*Checkpoint::Open(path)->gguf()), ErrorCode::kUnsupported,
+             "metadata: lfm2moe.expert_gating_func is 1; what Skald supports is 2");
 }
 
 TEST_CASE("heads of LFM2's layers that cannot be are refused with a sentence") {

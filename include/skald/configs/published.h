@@ -6,6 +6,7 @@
 #ifndef SKALD_CONFIGS_PUBLISHED_H_
 #define SKALD_CONFIGS_PUBLISHED_H_
 
+#include "skald/configs/families/falcon_h1.h"
 #include "skald/configs/families/gemma.h"
 #include "skald/configs/families/gemma2.h"
 #include "skald/configs/families/gemma3.h"
@@ -17,11 +18,13 @@
 #include "skald/configs/families/mamba2.h"
 #include "skald/configs/families/mistral.h"
 #include "skald/configs/families/mixtral.h"
+#include "skald/configs/families/nemotron_h.h"
 #include "skald/configs/families/olmo2.h"
 #include "skald/configs/families/phi3.h"
 #include "skald/configs/families/qwen2.h"
 #include "skald/configs/families/qwen3.h"
 #include "skald/configs/families/qwen3_moe.h"
+#include "skald/configs/families/qwen3_next.h"
 #include "skald/configs/families/recurrent_gemma.h"
 #include "skald/configs/families/smollm3.h"
 #include "skald/configs/form/config_list.h"
@@ -32,11 +35,15 @@ using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama
                                     Mistral_7B_V0_1, Mistral_7B_V0_3, Mixtral_8x7B,                                 //
                                     Olmo2_1B, Olmo2_7B, Olmo2_13B, Olmo2_32B, SmolLM3_3B, Phi3_Mini_4K, Phi4_Mini,  //
                                     Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen3_0_6B, Qwen3_4B, Qwen3_30B_A3B,                //
+                                    Qwen3Next_80B_A3B, Qwen3_5_0_8B, Qwen3_5_2B, Qwen3_5_4B, Qwen3_5_9B,            //
+                                    Qwen3_5_27B, Qwen3_5_35B_A3B,                                                   //
                                     Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                           //
                                     Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                      //
                                     Gemma4_E2B, Gemma4_E4B, Gemma4_26B_A4B, Gemma4_31B,                             //
                                     GptOss_20B, GptOss_120B,                                                        //
-                                    RecurrentGemma_2B, RecurrentGemma_9B, LFM2_350M, LFM2_700M, LFM2_1_2B,          //
+                                    RecurrentGemma_2B, RecurrentGemma_9B, FalconH1_0_5B,                            //
+                                    NemotronNano_9B_V2, Nemotron3Nano_30B_A3B,                                      //
+                                    LFM2_350M, LFM2_700M, LFM2_1_2B, LFM2_8B_A1B,                                   //
                                     Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                     //
                                     Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;
 

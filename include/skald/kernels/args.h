@@ -118,12 +118,16 @@ struct AddArgs {
   size_t begin, end;
 };
 
-// values[r, i] *= factors[r, i].
+// What is made of a factor before it multiplies.
+enum class FactorFunction : uint8_t { kNone, kSigmoid, kSilu };
+
+// values[r, i] *= function(factors[r, i]).
 struct MultiplyArgs {
   float* values;  // [rows, cols]
   size_t value_stride;
   const float* factors;
   size_t factor_stride;
+  FactorFunction function;
   size_t cols;
   size_t row_begin, row_end;
 };
@@ -317,6 +321,26 @@ struct StateSpaceArgs {
   const float* skip;   // D: [heads]
   float* output;       // [rows, heads * head_dim], tightly packed
   size_t heads, head_dim, groups, state_dim;
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
+// Recurrence of a gated delta net, Yang et al. 2024 (arXiv:2412.06464), equation 10. For each value head, with
+// a = exp(decay softplus(dt + bias)) and beta = sigmoid(b), and q and k those of the key head that it shares:
+//   u[p] = beta (v[p] - a (sum over n of k[n] h[n, p]));   h[n, p] = a h[n, p] + k[n] u[p];
+//   output[p] = sum over n of q[n] h[n, p].
+// State: [value_heads, key_dim, value_dim] floats at state_offset. A unit is one value head of one run:
+// unit = run * value_heads + head.
+struct DeltaNetArgs {
+  const float* input;  // [rows, channels], tightly packed: q [key_heads * key_dim], k likewise, v [value_heads *
+                       // value_dim]; q and k as they are multiplied by
+  const float* rates;  // [rows, 2 * value_heads], tightly packed: b, then dt
+  const float* time_step_bias;  // [value_heads]
+  const float* decay;           // [value_heads], -exp(A_log)
+  float* output;                // [rows, value_heads * value_dim], tightly packed
+  size_t key_heads, value_heads, key_dim, value_dim;
+  bool tiled;  // value head i shares key head i % key_heads; else value_heads / key_heads neighbours share one
   const RecurrentRun* runs;
   size_t state_offset;
   size_t unit_begin, unit_end;

@@ -181,6 +181,13 @@ void Kernels<kTargets>::StateSpace(const StateSpaceArgs& args) {
   HWY_DYNAMIC_DISPATCH_T(StateSpaceTable)(args);
 }
 
+template <int64_t kTargets>
+void Kernels<kTargets>::DeltaNet(const DeltaNetArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(DeltaNetTable, DeltaNet);
+  HWY_DYNAMIC_DISPATCH_T(DeltaNetTable)(args);
+}
+
 }  // namespace skald
 
 #endif  // SKALD_KERNELS_DISPATCH_H_

@@ -21,6 +21,7 @@
 #include "skald/kernels/matmul/matmul-inl.h"
 #include "skald/kernels/matmul/prepare-inl.h"
 #include "skald/kernels/recurrent/conv-inl.h"
+#include "skald/kernels/recurrent/delta_net-inl.h"
 #include "skald/kernels/recurrent/rg_lru-inl.h"
 #include "skald/kernels/recurrent/selective_scan-inl.h"
 #include "skald/kernels/recurrent/state_space-inl.h"

@@ -77,6 +77,8 @@ struct Kernels {
   static void SelectiveScan(const SelectiveScanArgs& args);
 
   static void StateSpace(const StateSpaceArgs& args);
+
+  static void DeltaNet(const DeltaNetArgs& args);
 };
 
 }  // namespace skald

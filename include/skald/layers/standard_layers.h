@@ -9,6 +9,7 @@
 
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/feed_forward.h"
+#include "skald/layers/kinds/gated_delta_net.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
@@ -31,7 +32,7 @@ struct LayerTypes {
 };
 
 using StandardLayers = LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2,
-                                  ShortConv, PerLayerInput, NormedFeedForward>;
+                                  ShortConv, GatedDeltaNet, PerLayerInput, NormedFeedForward>;
 
 // A list of types of norms.
 template <Norm... N>

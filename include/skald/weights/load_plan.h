@@ -111,7 +111,8 @@ class LoadPlan {
   }
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
-    VectorStep step{parameter.target, {}, parameter.convert};
+    const bool is_converted = parameter.may_be_converted && finder_.names().stores_converted;
+    VectorStep step{parameter.target, {}, is_converted ? Conversion() : parameter.convert};
     const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
     const auto places = finder_.PlacesOf(parameter.parts, layer, rows);
     for (size_t i = 0; i < places.size(); ++i) {
@@ -121,11 +122,6 @@ class LoadPlan {
                        Concat({part.view->name,
                                ": biases of queries and keys cannot be read from a GGUF file of the architecture "
                                "llama"}));
-    }
-    if (parameter.unit_offset && !finder_.names().norms_with_offset) {
-      step.convert = [](std::vector<float>& values) {
-        for (float& value : values) value += 1.0f;
-      };
     }
     vectors_.push_back(std::move(step));
   }

@@ -20,6 +20,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -29,6 +30,11 @@ struct ExpertIndex {
   size_t index, count;
 };
 
+// Where a part begins in a tensor that holds parts of several kinds, one head after the other, and all rows of that.
+struct Interleaved {
+  size_t begin, rows;
+};
+
 // A tensor by its name and its number of rows: outputs of a matrix, or elements of a vector. Names are those of the
 // Llama lineage; tensor_names.h translates them.
 struct Part {
@@ -36,6 +42,7 @@ struct Part {
   size_t rows;
   size_t head_dim = 0;  // rows of each head, if RoPE turns them
   std::optional<ExpertIndex> expert = {};
+  Interleaved interleaved = {};  // in tensors whose names say that they are so (Renaming)
 };
 
 // A tensor of floats with any number of axes.
@@ -81,7 +88,7 @@ struct VectorParameter {
   std::vector<ArrayPart> parts;
   RandomRange random;
   Conversion convert = {};
-  bool unit_offset = false;  // holds one plus the parameter; some files store it so
+  bool may_be_converted = false;  // some files store what it is converted to
 
   size_t size() const {
     size_t sum = 0;
@@ -129,7 +136,15 @@ class ParameterList {
   }
   void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset) {
     AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
-    std::get<VectorParameter>(parameters_.back().value).unit_offset = unit_offset;
+    if (!unit_offset) return;
+    MayBeConverted([](std::vector<float>& values) {
+      for (float& value : values) value += 1.0f;
+    });
+  }
+  // What time steps are multiplied by, given as a logarithm.
+  void AddDecay(std::vector<float>& target, std::string name, size_t size, RandomRange random) {
+    AddVector(target, {{std::move(name), size}}, random);
+    MayBeConverted(internal::DecayFromLogarithm);
   }
   void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
   void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
@@ -140,6 +155,12 @@ class ParameterList {
     Parameter& parameter = parameters_.emplace_back();
     parameter.layer = layer_;
     parameter.value = std::move(value);
+  }
+
+  void MayBeConverted(Conversion convert) {
+    auto& vector = std::get<VectorParameter>(parameters_.back().value);
+    vector.convert = std::move(convert);
+    vector.may_be_converted = true;
   }
 
   static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts) {

@@ -116,12 +116,19 @@ class TensorFinder {
     size_t rows, begin;  // of the tensor, of one expert where those of all are stacked; of the part
   };
 
-  // Parts of one name lie one after the other, or by turns.
+  // Parts of one name lie one after the other, by turns, or where they say.
   template <class Parts, class RowsOf>
   std::vector<Place> PlacesOf(const Parts& parts, std::optional<size_t> layer, RowsOf rows_of) const {
     std::vector<Place> places;
     for (const auto& part : parts) {
       Place place{SpelledName(part.name, layer), 0, 0};
+      if constexpr (requires { part.interleaved; }) {
+        if (place.spelling.layout.interleaved) {
+          place.rows = part.interleaved.rows, place.begin = part.interleaved.begin;
+          places.push_back(std::move(place));
+          continue;
+        }
+      }
       const auto is_same = [&](const Place& other) { return other.spelling.name == place.spelling.name; };
       for (const Place& earlier : places) place.begin = is_same(earlier) ? earlier.rows : place.begin;
       place.rows = place.begin + rows_of(part);
@@ -165,7 +172,7 @@ class TensorFinder {
     TensorView view;
   };
 
-  // GGUF files leave out axes of one element where they are not the first.
+  // GGUF files leave out axes of one element where they are not the first, and divide a vector into its groups.
   bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const {
     if (std::ranges::equal(tensor.shape, shape)) return true;
     if (checkpoint_.gguf() == nullptr) return false;
@@ -174,7 +181,10 @@ class TensorFinder {
       std::erase(result, 1);
       return result;
     };
-    return long_axes(tensor.shape) == long_axes(shape);
+    const std::vector<uint64_t> found = long_axes(tensor.shape), expected = long_axes(shape);
+    if (found == expected) return true;
+    return expected.size() == 1 && found.size() == 2 && found[0] != 0 && expected[0] % found[0] == 0 &&
+           expected[0] / found[0] == found[1];
   }
 
   static bool IsOfType(const TensorView& tensor, Types types) {

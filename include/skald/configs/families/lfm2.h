@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The LFM2 family (Liquid AI 2025, arXiv:2511.23404): gated short convolutions, and attention with normalised heads in
-// a few layers. The numbers of each size are those of the config.json on the page named above it.
+// a few layers; LFM2-MoE has experts in all but the first ones. The numbers of each size are those of the config.json
+// on the page named above it.
 
 #ifndef SKALD_CONFIGS_FAMILIES_LFM2_H_
 #define SKALD_CONFIGS_FAMILIES_LFM2_H_
@@ -13,6 +14,7 @@
 
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/kinds/short_conv.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -26,6 +28,8 @@ struct Lfm2Sizes {
   int conv_width = 3;
   bool conv_bias = false;
   bool tied_embeddings = true;
+  MixtureOfExperts experts = {};  // of all but the first `dense_layers`; none: of no layer
+  int dense_layers = 0;
   float norm_epsilon = 1e-5f;
   RopeSpec rope = {.base = 1e6};
 };
@@ -53,7 +57,10 @@ constexpr ModelSpec Lfm2Spec(const Lfm2Sizes& sizes) {
       mixer.layers.push_back(attention);
     else
       mixer.layers.push_back(conv);
-    feed_forward.layers.push_back(GatedFeedForward{.width = sizes.feed_forward_dim});
+    if (sizes.experts.experts == 0 || layer < sizes.dense_layers)
+      feed_forward.layers.push_back(GatedFeedForward{.width = sizes.feed_forward_dim});
+    else
+      feed_forward.layers.push_back(sizes.experts);
     spec.blocks.push_back(mixer);
     spec.blocks.push_back(feed_forward);
   }
@@ -63,6 +70,14 @@ constexpr ModelSpec Lfm2Spec(const Lfm2Sizes& sizes) {
 struct Lfm2Family {
   static constexpr std::string_view kModelType = "lfm2";
   using Layers = LayerTypes<Attention, GatedFeedForward, ShortConv>;
+};
+
+// What the experts of all sizes have in common.
+constexpr MixtureOfExperts Lfm2Experts() { return {.sigmoid = true, .selection_bias = true, .sum_epsilon = 1e-6f}; }
+
+struct Lfm2MoeFamily {
+  static constexpr std::string_view kModelType = "lfm2_moe";
+  using Layers = LayerTypes<Attention, GatedFeedForward, MixtureOfExperts, ShortConv>;
 };
 
 // https://huggingface.co/LiquidAI/LFM2-350M
@@ -104,6 +119,24 @@ struct LFM2_1_2B : Lfm2Family {
                      .kv_heads = 8,
                      .feed_forward_dim = 8192,
                      .attention_layers = {2, 5, 8, 10, 12, 14}});
+  }
+};
+
+// https://huggingface.co/LiquidAI/LFM2-8B-A1B
+struct LFM2_8B_A1B : Lfm2MoeFamily {
+  static constexpr std::string_view kName = "lfm2-8b-a1b";
+  static constexpr ModelSpec Spec() {
+    MixtureOfExperts experts = Lfm2Experts();
+    experts.experts = 32, experts.chosen = 4, experts.width = 1792;
+    return Lfm2Spec({.model_dim = 2048,
+                     .vocab_size = 65536,
+                     .layers = 24,
+                     .heads = 32,
+                     .kv_heads = 8,
+                     .feed_forward_dim = 7168,
+                     .attention_layers = {2, 6, 10, 14, 18, 21},
+                     .experts = experts,
+                     .dense_layers = 2});
   }
 };
 

@@ -21,6 +21,7 @@
 #include "skald/base/numbers/rope.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/feed_forward.h"
+#include "skald/layers/kinds/gated_delta_net.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
@@ -196,6 +197,15 @@ inline constexpr ModelFact kModelFacts[] = {
     {"bias of the experts", Member<MixtureOfExperts, &MixtureOfExperts::bias>},
     {"num_experts_per_tok", Member<MixtureOfExperts, &MixtureOfExperts::chosen>},
     {"norm_topk_prob", Member<MixtureOfExperts, &MixtureOfExperts::normalized>},
+    {"routed_scaling_factor", Member<MixtureOfExperts, &MixtureOfExperts::weight_scale>},
+    {"n_group", Member<MixtureOfExperts, &MixtureOfExperts::groups>},
+    {"topk_group", Member<MixtureOfExperts, &MixtureOfExperts::chosen_groups>},
+    {"shared_expert_intermediate_size", Member<MixtureOfExperts, &MixtureOfExperts::shared_width>},
+    {"linear_num_key_heads", Member<GatedDeltaNet, &GatedDeltaNet::key_heads>},
+    {"linear_num_value_heads", Member<GatedDeltaNet, &GatedDeltaNet::value_heads>},
+    {"linear_key_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::key_dim>},
+    {"linear_value_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::value_dim>},
+    {"linear_conv_kernel_dim", Member<GatedDeltaNet, &GatedDeltaNet::conv_width>},
     {"vocab_size", [](const ModelSpec& s) { return Text(s.vocab_size); }},
     {"num_hidden_layers", [](const ModelSpec& s) { return std::to_string(LayerCount(s)); }},
     {"num_attention_heads", Member<Attention, &Attention::heads>},

@@ -158,7 +158,9 @@ inline std::string GgufArchitectures(std::span<const FamilyRules> families) {
     const std::string_view architecture = GgufArchitecture(family.implied.model_type);
     if (told.insert(architecture).second) text.append(text.empty() ? "" : ", ").append(architecture);
   }
-  for (const FamilyReader& family : kFamilyReaders) text.append(", ").append(family.architecture);
+  for (const FamilyReader& family : kFamilyReaders) {
+    if (family.read_gguf != nullptr) text.append(", ").append(family.architecture);
+  }
   return text;
 }
 
@@ -190,7 +192,7 @@ inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json&
     internal::AddFieldsBehind(metadata, name + ".", of_model);
     const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
     for (const internal::FamilyReader& family : internal::kFamilyReaders) {
-      if (error || name != family.architecture) continue;
+      if (error || name != family.architecture || family.read_gguf == nullptr) continue;
       const DescribedModel model = family.read_gguf(fields, facts);
       if (error) return Fail(error->code, "metadata: " + error->message);
       return std::vector{model};

@@ -8,7 +8,9 @@
 #ifndef SKALD_CONFIGS_READERS_CONFIG_JSON_H_
 #define SKALD_CONFIGS_READERS_CONFIG_JSON_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -32,6 +34,9 @@
 
 namespace skald {
 namespace internal {
+
+// Multimodal models, whose language model is an object inside. The vision part is not read.
+inline constexpr std::string_view kMultimodalTypes[] = {"gemma3", "gemma4", "qwen3_5", "qwen3_5_moe"};
 
 // Refuses weights that are quantised in one of the ways that transformers knows: the tensors have the names of others,
 // or their names and another meaning. Those of MXFP4 have names of their own (tensor_names.h).
@@ -68,7 +73,7 @@ inline TextModel ReadTextModel(const JsonFields& fields) {
   }
   if (is(Granite4Family::kModelType)) return ReadGranite4(fields);
   for (const FamilyReader& family : kFamilyReaders) {
-    if (is(family.model_type)) return family.read_json(fields);
+    if (family.read_json != nullptr && is(family.model_type)) return family.read_json(fields);
   }
   fields.Unsupported("model_type", model_type, supported);
   return {};
@@ -86,21 +91,20 @@ inline Result<TextModel> ReadConfigJson(std::string_view text) {
     return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) + " bytes, expected at most " +
                                             std::to_string(kMaxConfigJson));
   }
-  nlohmann::json root, gemma3_defaults = nlohmann::json::object();
-  const JsonGuard guards[] = {JsonGuard(root), JsonGuard(gemma3_defaults)};
+  nlohmann::json root, defaults = nlohmann::json::object();
+  const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
   if (!ParsePythonJson(text, root)) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
   if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
 
   std::optional<Error> error;
   const JsonFields whole(&root, nullptr, "", &error);
   const std::string model_type = whole.String("model_type");
-  AddGemma3TextDefaults(gemma3_defaults);
-  std::optional<JsonFields> fields = whole;
-  if (model_type == "gemma3" || model_type == "gemma4") {  // multimodal: the language model is an object inside
-    fields = whole.Object("text_config", model_type == "gemma3" ? &gemma3_defaults : nullptr);
+  if (model_type.starts_with("gemma3")) AddGemma3TextDefaults(defaults);
+  std::optional<JsonFields> fields(std::in_place, &root, &defaults, "", &error);
+  if (std::ranges::find(kMultimodalTypes, model_type) != std::end(kMultimodalTypes)) {
+    if (whole.Contains("tie_word_embeddings")) defaults["tie_word_embeddings"] = root["tie_word_embeddings"];
+    fields = whole.Object("text_config", &defaults);
     if (!fields) whole.Missing("text_config");
-  } else if (model_type == Gemma3Family::kModelType) {
-    fields.emplace(&root, &gemma3_defaults, "", &error);
   }
   RefuseQuantised(whole);
   if (fields) RefuseQuantised(*fields);

@@ -112,9 +112,10 @@ inline double ReadRotaryFactor(const JsonFields& fields, bool may_be_partial, do
 
 // Replaces the family's RoPEs in `a` by those of the file. Version 4 of transformers has "rope_theta",
 // "rope_scaling" and, for the sliding layers, "rope_local_base_freq"; version 5 has "rope_parameters" with
-// all of it, in families with two RoPEs as one object for each of the layer types.
-inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& a) {
-  double rotary_factor = ReadRotaryFactor(fields, may_be_partial, 1.0);
+// all of it, in families with two RoPEs as one object for each of the layer types. `rotary_part` of each head is turned
+// where files do not say.
+inline void ReadRopes(const JsonFields& fields, bool may_be_partial, ShortForm& a, double rotary_part = 1.0) {
+  double rotary_factor = ReadRotaryFactor(fields, may_be_partial, rotary_part);
   const double base = fields.Positive("rope_theta", a.rope.base);
   std::optional<JsonFields> full = fields.Object("rope_scaling");
   std::optional<JsonFields> sliding;

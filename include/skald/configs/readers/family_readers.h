@@ -10,22 +10,33 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/falcon_h1.h"
 #include "skald/configs/readers/gemma4.h"
 #include "skald/configs/readers/gpt_oss.h"
 #include "skald/configs/readers/lfm2.h"
 #include "skald/configs/readers/model_fields.h"
+#include "skald/configs/readers/nemotron_h.h"
+#include "skald/configs/readers/qwen3_next.h"
 
 namespace skald::internal {
 
 struct FamilyReader {
-  std::string_view model_type;    // in config.json
-  std::string_view architecture;  // in GGUF files
-  DescribedModel (*read_json)(const JsonFields&);
-  DescribedModel (*read_gguf)(const JsonFields&, const GgufTensorFacts&);
+  std::string_view model_type;                     // in config.json
+  std::string_view architecture;                   // in GGUF files, where these are read
+  DescribedModel (*read_json)(const JsonFields&);  // null: another row reads config.json
+  DescribedModel (*read_gguf)(const JsonFields&,
+                              const GgufTensorFacts&);  // null: there are no such files, or they are not read
 };
 
 inline constexpr FamilyReader kFamilyReaders[] = {
     {Lfm2Family::kModelType, "lfm2", ReadLfm2, ReadLfm2Gguf},
+    {Lfm2MoeFamily::kModelType, "lfm2moe", ReadLfm2Moe, ReadLfm2MoeGguf},
+    {Qwen3NextFamily::kModelType, "qwen3next", ReadQwen3Next, ReadQwen3NextGguf},
+    {Qwen3_5Family::kModelType, "qwen35", ReadQwen3_5, ReadQwen3_5Gguf},
+    {Qwen3_5MoeFamily::kModelType, "qwen35moe", ReadQwen3_5Moe, ReadQwen3_5MoeGguf},
+    {NemotronHFamily::kModelType, "nemotron_h", ReadNemotronH, ReadNemotronHGguf},
+    {NemotronHFamily::kModelType, "nemotron_h_moe", nullptr, ReadNemotronHMoeGguf},
+    {FalconH1Family::kModelType, "", ReadFalconH1, nullptr},
     {Gemma4Family::kModelType, "gemma4", ReadGemma4, ReadGemma4Gguf},
     {GptOssFamily::kModelType, "gpt-oss", ReadGptOss, ReadGptOssGguf},
 };

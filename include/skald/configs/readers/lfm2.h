@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what config.json and the metadata of GGUF files say of LFM2 models. Sources: models/lfm2/configuration_lfm2.py
-// and modeling_lfm2.py, versions 4.55 to 5 of https://github.com/huggingface/transformers. Published files have more
-// fields, of which these are all that count.
+// Reads what config.json and the metadata of GGUF files say of LFM2 models. Sources: configuration_*.py and
+// modeling_*.py in models/lfm2 and models/lfm2_moe, versions 4.55 to 5 of https://github.com/huggingface/transformers.
+// Published files have more fields, of which these are all that count.
 
 #ifndef SKALD_CONFIGS_READERS_LFM2_H_
 #define SKALD_CONFIGS_READERS_LFM2_H_
@@ -18,6 +18,7 @@
 #include "skald/configs/families/lfm2.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_rope.h"
+#include "skald/configs/readers/experts.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -70,12 +71,12 @@ inline int Lfm2FeedForwardDim(const JsonFields& fields) {
   return static_cast<int>(std::ceil(width / multiple) * multiple);
 }
 
-inline DescribedModel ReadLfm2(const JsonFields& fields) {
+// Returns what both kinds of models say alike; the widths of feed-forward layers are not among it.
+inline Lfm2Sizes ReadLfm2Sizes(const JsonFields& fields) {
   Lfm2Sizes sizes = {.model_dim = fields.Size("hidden_size"),
                      .vocab_size = fields.Size("vocab_size"),
                      .layers = static_cast<int>(LayerCount(fields)),
-                     .heads = fields.Size("num_attention_heads"),
-                     .feed_forward_dim = Lfm2FeedForwardDim(fields)};
+                     .heads = fields.Size("num_attention_heads")};
   sizes.kv_heads = fields.Size("num_key_value_heads", sizes.heads);
   sizes.attention_layers = Lfm2AttentionLayers(fields, sizes.layers);
   sizes.conv_width = fields.Size("conv_L_cache", sizes.conv_width);
@@ -89,7 +90,27 @@ inline DescribedModel ReadLfm2(const JsonFields& fields) {
   if (sizes.model_dim % sizes.heads != 0) {
     fields.WrongValue("num_attention_heads", sizes.heads, "a divisor of hidden_size");
   }
+  return sizes;
+}
+
+inline DescribedModel ReadLfm2(const JsonFields& fields) {
+  Lfm2Sizes sizes = ReadLfm2Sizes(fields);
+  sizes.feed_forward_dim = Lfm2FeedForwardDim(fields);
   return {Lfm2Family::kModelType, Lfm2Spec(sizes)};
+}
+
+inline DescribedModel ReadLfm2Moe(const JsonFields& fields) {
+  Lfm2Sizes sizes = ReadLfm2Sizes(fields);
+  sizes.feed_forward_dim = fields.Size("intermediate_size");
+  sizes.dense_layers = fields.Integer("num_dense_layers", 0, sizes.layers, 2);
+  const MixtureOfExperts read = ReadExperts(fields, "num_experts", "num_experts_per_tok", "moe_intermediate_size");
+  sizes.experts = Lfm2Experts();
+  sizes.experts.experts = read.experts, sizes.experts.chosen = read.chosen, sizes.experts.width = read.width;
+  sizes.experts.selection_bias = fields.Flag("use_expert_bias", true);
+  sizes.experts.normalized = fields.Flag("norm_topk_prob", true);
+  if (!sizes.experts.normalized) sizes.experts.sum_epsilon = 0.0f;
+  sizes.experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor", 1.0));
+  return {Lfm2MoeFamily::kModelType, Lfm2Spec(sizes)};
 }
 
 // Reads which layers attend: "attention.head_count_kv" has a number for each layer, 0 for convolutions.
@@ -114,7 +135,7 @@ inline void ReadLfm2KVHeads(const JsonFields& fields, Lfm2Sizes& sizes) {
   }
 }
 
-inline DescribedModel ReadLfm2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+inline Lfm2Sizes ReadLfm2GgufSizes(const JsonFields& fields, const GgufTensorFacts& facts) {
   Lfm2Sizes sizes = {.model_dim = fields.Size("embedding_length"),
                      .vocab_size = facts.vocab_size,
                      .layers = fields.Integer("block_count", 1, kMaxLayers),
@@ -125,7 +146,23 @@ inline DescribedModel ReadLfm2Gguf(const JsonFields& fields, const GgufTensorFac
   sizes.rope.base = fields.Positive("rope.freq_base", sizes.rope.base);
   sizes.tied_embeddings = !facts.has_head;
   ReadLfm2KVHeads(fields, sizes);
-  return {Lfm2Family::kModelType, Lfm2Spec(sizes)};
+  return sizes;
+}
+
+inline DescribedModel ReadLfm2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  return {Lfm2Family::kModelType, Lfm2Spec(ReadLfm2GgufSizes(fields, facts))};
+}
+
+// Files say neither whether weights are normalised nor what scales them: all published models are alike in it.
+inline DescribedModel ReadLfm2MoeGguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  constexpr int kSigmoid = 2;
+  Lfm2Sizes sizes = ReadLfm2GgufSizes(fields, facts);
+  sizes.dense_layers = fields.Integer("leading_dense_block_count", 0, sizes.layers);
+  fields.Expect("expert_gating_func", kSigmoid);
+  const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
+  sizes.experts = Lfm2Experts();
+  sizes.experts.experts = read.experts, sizes.experts.chosen = read.chosen, sizes.experts.width = read.width;
+  return {Lfm2MoeFamily::kModelType, Lfm2Spec(sizes)};
 }
 
 }  // namespace skald::internal

@@ -26,6 +26,26 @@ HWY_INLINE const float* StateIn(const std::byte* block, size_t offset) {
 }
 HWY_INLINE float* StateIn(std::byte* block, size_t offset) { return reinterpret_cast<float*>(block + offset); }
 
+// Calls advance(row, old_state, state) for each row of a run in order, with a state of `size` floats that lies `offset`
+// bytes into each block; old_state may be state. Each output block takes the state over from the one before, in the
+// first row that it covers.
+template <class Advance>
+HWY_INLINE void AdvanceInPlace(const RecurrentRun& run, size_t offset, size_t size, Advance advance) {
+  const float* old_state = StateIn(run.input, offset);
+  size_t row = run.row_begin;
+  for (size_t i = 0; i < run.num_outputs; ++i) {
+    float* state = StateIn(run.outputs[i].block, offset);
+    if (!old_state) {
+      hwy::ZeroBytes(state, size * sizeof(float));
+      old_state = state;
+    }
+    for (; row < run.outputs[i].row_end; ++row) {
+      advance(row, old_state, state);
+      old_state = state;
+    }
+  }
+}
+
 // Neighbouring channels of one run: where units are groups of kLanes channels, those of a few units in a row.
 struct Strip {
   const RecurrentRun* run;

@@ -112,27 +112,13 @@ HWY_INLINE void AdvanceHead(const StateSpaceArgs& args, size_t row_index, size_t
   }
 }
 
-// Each output block takes the state over from the one before, in the first row that it covers.
-HWY_INLINE void AdvanceRun(const StateSpaceArgs& args, const RecurrentRun& run, size_t head) {
-  const size_t size = args.state_dim * args.head_dim, offset = args.state_offset + head * size * sizeof(float);
-  const float* old_state = StateIn(run.input, offset);
-  size_t row = run.row_begin;
-  for (size_t i = 0; i < run.num_outputs; ++i) {
-    float* state = StateIn(run.outputs[i].block, offset);
-    if (!old_state) {
-      hwy::ZeroBytes(state, size * sizeof(float));
-      old_state = state;
-    }
-    for (; row < run.outputs[i].row_end; ++row) {
-      AdvanceHead(args, row, head, old_state, state);
-      old_state = state;
-    }
-  }
-}
-
 inline void StateSpace(const StateSpaceArgs& args) {
+  const size_t size = args.state_dim * args.head_dim;
   for (size_t unit = args.unit_begin; unit < args.unit_end; ++unit) {
-    AdvanceRun(args, args.runs[unit / args.heads], unit % args.heads);
+    const size_t head = unit % args.heads;
+    AdvanceInPlace(
+        args.runs[unit / args.heads], args.state_offset + head * size * sizeof(float), size,
+        [&](size_t row, const float* old_state, float* state) { AdvanceHead(args, row, head, old_state, state); });
   }
 }
 

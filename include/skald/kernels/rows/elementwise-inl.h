@@ -13,6 +13,7 @@
 
 #include "hwy/highway.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/rows/activation-inl.h"
 #include "skald/kernels/simd/lanes-inl.h"
 #include "skald/kernels/simd/math-inl.h"
 
@@ -31,15 +32,34 @@ inline void AddInto(const AddArgs& args) {
   for (; i < args.end; ++i) args.accumulator[i] += args.addend[i];
 }
 
-inline void MultiplyBy(const MultiplyArgs& args) {
+template <class Function>
+HWY_INLINE void MultiplyRows(const MultiplyArgs& args, Function function) {
   const size_t step = hn::Lanes(FloatTag());
   for (size_t row = args.row_begin; row < args.row_end; ++row) {
     float* const values = args.values + row * args.value_stride;
     const float* const factors = args.factors + row * args.factor_stride;
     for (size_t i = 0; i < args.cols; i += step) {
-      const FloatVec product = hn::Mul(LoadUpTo(values + i, args.cols - i), LoadUpTo(factors + i, args.cols - i));
-      StoreUpTo(product, values + i, args.cols - i);
+      const FloatVec factor = function(LoadUpTo(factors + i, args.cols - i));
+      StoreUpTo(hn::Mul(LoadUpTo(values + i, args.cols - i), factor), values + i, args.cols - i);
     }
+  }
+}
+
+struct IdentityFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return x; }
+};
+struct SigmoidFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return Sigmoid(x); }
+};
+
+inline void MultiplyBy(const MultiplyArgs& args) {
+  switch (args.function) {
+    case FactorFunction::kNone:
+      return MultiplyRows(args, IdentityFunction());
+    case FactorFunction::kSigmoid:
+      return MultiplyRows(args, SigmoidFunction());
+    case FactorFunction::kSilu:
+      return MultiplyRows(args, SiluFunction());
   }
 }
 

@@ -46,7 +46,9 @@ struct Attention {
   bool sinks = false;                            // one for each query head
   std::optional<NormSpec> value_norm = {};       // of each value head
   bool keys_as_values = false;                   // values are keys as they are before their norm and RoPE
-  int shared_layer = -1;  // whose keys and values this one reads, which has none itself; -1: its own
+  float output_multiplier = 1.0f;                // of all that it gives
+  bool output_gate = false;  // what each head gives is multiplied by a sigmoid of a further projection
+  int shared_layer = -1;     // whose keys and values this one reads, which has none itself; -1: its own
 
   friend constexpr bool operator==(const Attention&, const Attention&) = default;
 
@@ -67,6 +69,8 @@ struct Attention {
     VisitUnless(false, "sinks", self.sinks, visit);
     VisitUnless(std::nullopt, "value_norm", self.value_norm, visit);
     VisitUnless(false, "keys_as_values", self.keys_as_values, visit);
+    VisitUnless(1.0f, "output_multiplier", self.output_multiplier, visit);
+    VisitUnless(false, "output_gate", self.output_gate, visit);
     VisitUnless(-1, "shared_layer", self.shared_layer, visit);
   }
 
@@ -92,6 +96,10 @@ struct Attention {
     if (shares() && (qkv_bias || projection_norm || value_norm || keys_as_values)) {
       return "Attention that reads the keys and values of another layer has no parameters for its own.";
     }
+    if (!(output_multiplier > 0.0f)) return "The multiplier of what attention gives must be positive.";
+    if (output_gate && (shares() || qkv_bias || keys_as_values)) {
+      return "Attention with an output gate has queries, keys and values of its own, without biases.";
+    }
     if (keys_as_values && qkv_bias) return "Keys that are values too must have no bias.";
     if (head_norm && projection_norm) return "kQKNorm and kQKProjectionNorm exclude each other.";
     for (const auto* norm : {&head_norm, &projection_norm, &value_norm}) {
@@ -112,7 +120,8 @@ struct Attention {
 
   // With q = heads * head_dim and kv = kv_heads * head_dim:
   struct Weights {
-    Matrix qkv;  // [q + 2 * kv, model_dim]: query rows, then those of keys and values where it has projections for them
+    Matrix qkv;  // [q + 2 * kv, model_dim]: query rows, then those of keys and values where it has projections for
+                 // them; behind them [q] rows of gates, where it has these
     std::vector<float> qkv_bias;       // [q + 2 * kv] in the same order; empty when there is none
     NormWeights query_norm, key_norm;  // [head_dim], or [q] and [kv] of whole projections; empty when there are none
     NormWeights value_norm;            // [head_dim]; empty when there is none
@@ -123,9 +132,14 @@ struct Attention {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const size_t q = query_dim(), kv = kv_dim(), head = static_cast<size_t>(head_dim);
-    std::vector<Part> projections = {{"self_attn.q_proj.weight", q, head}};
+    std::vector<Part> projections;
+    if (output_gate)
+      AddGatedParts(0, head, projections);
+    else
+      projections.push_back({"self_attn.q_proj.weight", q, head});
     if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
     if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
+    if (output_gate) AddGatedParts(head, 0, projections);
     list.AddMatrix(weights.qkv, model_dim, std::move(projections));
     if (qkv_bias) {
       list.AddVector(weights.qkv_bias,
@@ -144,7 +158,7 @@ struct Attention {
     if (sinks) list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
   }
 
-  // Queries, keys and values; what attention makes of them.
+  // Queries, keys, values and gates; what attention makes of them.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
     return {rows * stride(), rows * query_dim()};
   }
@@ -167,7 +181,9 @@ struct Attention {
     if (rotary_dim > 0) Rotate(run, qkv);
     if (!shares()) Store(run, keys, values);
     Attend(weights, run, qkv, mixed);
+    if (output_gate) run.ops.Multiply({mixed, q}, {values.data + kv, stride()}, rows, q, FactorFunction::kSigmoid);
     run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
+    if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
   }
 
  private:
@@ -180,10 +196,18 @@ struct Attention {
             .rotary_dim = static_cast<uint32_t>(rotary_dim)};
   }
 
-  // Of rows of queries and, but where another layer has them, keys and values.
-  size_t stride() const { return query_dim() + (shares() ? 0 : 2 * kv_dim()); }
+  // Of rows of queries and, but where another layer has them, keys and values; and of gates.
+  size_t stride() const { return query_dim() * (output_gate ? 2 : 1) + (shares() ? 0 : 2 * kv_dim()); }
   size_t query_dim() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   size_t kv_dim() const { return static_cast<size_t>(kv_heads) * static_cast<size_t>(head_dim); }
+
+  // Files have a head's gates behind its queries.
+  void AddGatedParts(size_t begin, size_t turned, std::vector<Part>& parts) const {
+    const auto head = static_cast<size_t>(head_dim);
+    for (size_t i = 0; i < static_cast<size_t>(heads); ++i) {
+      parts.push_back({"self_attn.gated_q_proj.weight", head, turned, {}, {2 * i * head + begin, 2 * query_dim()}});
+    }
+  }
 
   void NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count, const LayerRun& run,
                       Rows rows) const {

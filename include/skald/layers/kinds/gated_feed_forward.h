@@ -14,6 +14,7 @@
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/visit_unless.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
@@ -27,7 +28,8 @@ struct GatedFeedForwardWith {
 
   int width = 0;
   Function activation = {};
-  bool bias = false;  // of all three projections
+  bool bias = false;             // of all three projections
+  float gate_multiplier = 1.0f;  // of gates, in front of the activation
 
   friend constexpr bool operator==(const GatedFeedForwardWith&, const GatedFeedForwardWith&) = default;
 
@@ -36,9 +38,11 @@ struct GatedFeedForwardWith {
     visit("width", self.width);
     visit("activation", self.activation);
     visit("bias", self.bias);
+    VisitUnless(1.0f, "gate_multiplier", self.gate_multiplier, visit);
   }
 
   constexpr const char* WhyImpossible() const {
+    if (!(gate_multiplier > 0.0f)) return "The multiplier of a feed-forward layer's gates must be positive.";
     return width > 0 ? nullptr : "kFeedForwardDim must be positive, or absent where layers have no feed-forward block.";
   }
 
@@ -65,8 +69,19 @@ struct GatedFeedForwardWith {
 
   void Run(const Weights& weights, const LayerRun& run) const {
     const size_t rows = run.rows.size();
+    if (gate_multiplier != 1.0f) return RunMultiplied(weights, run);
     run.ops.FeedForward(activation, weights.gate_up, weights.gate_up_bias, weights.down, weights.down_bias, run.input,
                         rows, run.scratch[0], run.scratch[1], run.output);
+  }
+
+ private:
+  void RunMultiplied(const Weights& weights, const LayerRun& run) const {
+    const size_t rows = run.rows.size(), hidden = static_cast<size_t>(width);
+    const Rows between = {run.scratch[0], 2 * hidden};
+    run.ops.MatMul(weights.gate_up, run.input, rows, weights.gate_up_bias, between);
+    run.ops.Scale(between, rows, hidden, gate_multiplier);
+    run.ops.Gate(activation, between.data, rows, hidden, run.scratch[1]);
+    run.ops.MatMul(weights.down, {run.scratch[1], hidden}, rows, weights.down_bias, run.output);
   }
 };
 

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -33,6 +34,9 @@ struct Mamba2 {
   int conv_width = 0;  // taps, the token itself included
   float time_step_min = 0.0f, time_step_max = std::numeric_limits<float>::infinity();  // time steps are clamped to this
   RmsNorm norm = {};  // of each group of heads by itself, as the authors' code has it
+  bool has_norm = true;
+  std::vector<float> input_multipliers = {};  // of what is projected: gate, x, B, C, time steps; none: nothing is
+  float output_multiplier = 1.0f;             // of all that the layer gives
 
   friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
 
@@ -46,6 +50,9 @@ struct Mamba2 {
     visit("time_step_min", self.time_step_min);
     visit("time_step_max", self.time_step_max);
     visit("norm", self.norm);
+    VisitUnless(true, "has_norm", self.has_norm, visit);
+    VisitUnless(std::vector<float>(), "input_multipliers", self.input_multipliers, visit);
+    VisitUnless(1.0f, "output_multiplier", self.output_multiplier, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -56,6 +63,10 @@ struct Mamba2 {
     if (!(time_step_min >= 0.0f && time_step_min <= time_step_max)) {
       return "kTimeStepLimit must be two bounds in rising order, not negative.";
     }
+    if (!input_multipliers.empty() && input_multipliers.size() != kSections) {
+      return "The multipliers of Mamba-2's inputs are five: of the gate, x, B, C and time steps.";
+    }
+    if (!(output_multiplier > 0.0f)) return "The multiplier of what Mamba-2 gives must be positive.";
     if (const char* why = norm.WhyImpossible()) return why;
     return CausalConv::WhyImpossible(conv_width);
   }
@@ -71,7 +82,7 @@ struct Mamba2 {
     std::vector<float> decay;           // [heads], -exp(A_log)
     std::vector<float> time_step_bias;  // [heads]
     std::vector<float> skip;            // D [heads]
-    RmsNorm::Weights norm;              // [width], on the gated output
+    RmsNorm::Weights norm;              // [width], on the gated output; or empty
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
@@ -80,10 +91,10 @@ struct Mamba2 {
     conv().ListParameters(weights.conv, "mixer.conv1d", list);
     list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}});
     // As Mamba's.
-    list.AddArray(weights.decay, {{"mixer.A_log", {h}}}, {-8.5f, 7.5f}, internal::DecayFromLogarithm);
+    list.AddDecay(weights.decay, "mixer.A_log", h, {-8.5f, 7.5f});
     list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
     list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
-    norm.ListParameters(weights.norm, "mixer.norm", width(), list);
+    if (has_norm) norm.ListParameters(weights.norm, "mixer.norm", width(), list);
   }
 
   // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
@@ -97,18 +108,31 @@ struct Mamba2 {
     float* const convolved = run.scratch[1];
     float* const mixed = run.scratch[2];
     run.ops.MatMul(weights.input, run.input, rows, {}, {projected, projected_size});
+    if (!input_multipliers.empty()) MultiplySections(run, {projected, projected_size});
     conv().Run(weights.conv, run, {projected + w, projected_size}, run.state.offset + scan_floats() * sizeof(float),
                convolved);
     Scan(weights, run, projected, convolved, mixed);
     const size_t part = w / static_cast<size_t>(groups);
-    for (size_t group = 0; group < static_cast<size_t>(groups); ++group) {
+    for (size_t group = 0; has_norm && group < static_cast<size_t>(groups); ++group) {
       const Rows columns{mixed + group * part, w};
       run.ops.Norm(columns, rows, part, std::span(weights.norm).subspan(group * part, part), norm.epsilon, columns);
     }
     run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+    if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
   }
 
  private:
+  static constexpr size_t kSections = 5;
+
+  void MultiplySections(const LayerRun& run, Rows projected) const {
+    const size_t of_group = static_cast<size_t>(groups) * static_cast<size_t>(state_dim);
+    const size_t sizes[kSections] = {width(), width(), of_group, of_group, static_cast<size_t>(heads)};
+    for (size_t i = 0; i < kSections; ++i) {
+      run.ops.Scale(projected, run.state.rows(), sizes[i], input_multipliers[i]);
+      projected.data += sizes[i];
+    }
+  }
+
   constexpr size_t width() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   constexpr size_t scan_floats() const { return width() * static_cast<size_t>(state_dim); }
   constexpr size_t projected_dim() const { return width() + conv().channels + static_cast<size_t>(heads); }

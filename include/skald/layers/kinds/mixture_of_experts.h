@@ -2,7 +2,8 @@
 //
 // Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538; as Mixtral has it, Jiang et al. 2024, arXiv:2401.04088): a
 // router scores all experts, which are gated feed-forward layers, for each row; the few with the highest scores compute
-// it, and their outputs are added up with weights that are a softmax of the scores.
+// it, and their outputs are added up with weights that follow from the scores (expert_router.h). A shared expert may
+// compute all rows (DeepSeekMoE, Dai et al. 2024, arXiv:2401.06066).
 //
 // Rows that chose an expert are multiplied together; no row depends on what others choose (kernels/ARITHMETIC.md).
 
@@ -11,19 +12,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/base/numbers/portable_exp.h"
-#include "skald/base/threads/parallel.h"
 #include "skald/base/visit_unless.h"
+#include "skald/layers/kinds/expert_router.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
@@ -37,8 +36,17 @@ struct MixtureOfExperts {
   int chosen = 0;  // for each row
   int width = 0;   // of each expert
   Activation activation = Activation::kSilu;
-  bool normalized = true;  // whether the weights of the chosen experts add up to 1, or to what the softmax gives them
+  bool normalized = true;  // whether the weights of the chosen experts add up to 1, or to what all scores give them
   bool bias = false;       // of the router and all projections
+  bool sigmoid = false;    // weights are sigmoids of the router's scores, not a softmax of them
+  bool selection_bias = false;        // experts are chosen by their weights plus a bias of each
+  int groups = 1, chosen_groups = 1;  // experts are chosen among these groups of neighbours: the best by the sum of two
+  float sum_epsilon = 0.0f;           // added to the sum that weights are divided by
+  float weight_scale = 1.0f;          // weights are multiplied by it in the end
+  int shared_width = 0;               // of an expert that computes all rows; 0: there is none
+  bool shared_gate = false;           // whether a sigmoid of the row weighs it
+  bool gated = true;   // whether experts multiply what they make of a row by a gate, which their activation is of
+  int latent_dim = 0;  // of a narrower row that experts compute, between two projections; 0: they compute the row
 
   friend constexpr bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 
@@ -50,51 +58,87 @@ struct MixtureOfExperts {
     visit("activation", self.activation);
     visit("normalized", self.normalized);
     VisitUnless(false, "bias", self.bias, visit);
+    VisitUnless(false, "sigmoid", self.sigmoid, visit);
+    VisitUnless(false, "selection_bias", self.selection_bias, visit);
+    VisitUnless(1, "groups", self.groups, visit);
+    VisitUnless(1, "chosen_groups", self.chosen_groups, visit);
+    VisitUnless(0.0f, "sum_epsilon", self.sum_epsilon, visit);
+    VisitUnless(1.0f, "weight_scale", self.weight_scale, visit);
+    VisitUnless(0, "shared_width", self.shared_width, visit);
+    VisitUnless(false, "shared_gate", self.shared_gate, visit);
+    VisitUnless(true, "gated", self.gated, visit);
+    VisitUnless(0, "latent_dim", self.latent_dim, visit);
   }
 
   constexpr const char* WhyImpossible() const {
     if (experts <= 0 || width <= 0) return "A mixture of experts must have experts, of a positive width.";
     if (chosen <= 0 || chosen > experts) return "The experts chosen for a row must be 1 to all that there are.";
+    if (!sigmoid && (selection_bias || groups != 1)) {
+      return "Experts with a selection bias or in groups must be weighed by sigmoids.";
+    }
+    if (groups <= 0 || experts % groups != 0) return "Groups of experts must be of the same size.";
+    if (chosen_groups <= 0 || chosen_groups > groups) {
+      return "The groups that experts are chosen from must be 1 to all that there are.";
+    }
+    if (chosen > experts / groups * chosen_groups) {
+      return "The experts chosen for a row must not be more than the chosen groups have.";
+    }
+    if (!(sum_epsilon >= 0.0f && sum_epsilon <= 1.0f)) return "The epsilon of experts' weights must be from 0 to 1.";
+    if (!(weight_scale > 0.0f && weight_scale <= 1e30f)) return "The scale of experts' weights must be positive.";
+    if (shared_width < 0) return "The width of a shared expert must not be negative.";
+    if (latent_dim < 0) return "The width of rows that experts compute must not be negative.";
+    if (bias && (shared_width > 0 || latent_dim > 0)) {
+      return "Experts with biases have none that rows share, and no latent space.";
+    }
+    if (!gated && activation == Activation::kClampedSwiglu) return "Experts without a gate have none to clamp.";
+    if (shared_gate && shared_width == 0) return "A gate of shared experts needs one that it weighs.";
     return nullptr;
   }
 
+  // With d the width of the rows that experts compute, and without gate rows where they have no gates:
   struct Weights {
-    Matrix router;                   // [experts, model_dim], always F32
-    std::vector<Matrix> gate_up;     // [experts] of [2 * width, model_dim]: gate rows, then up rows
-    std::vector<Matrix> down;        // [experts] of [model_dim, width]
-    std::vector<float> router_bias;  // [experts], or empty
-    std::vector<std::vector<float>> gate_up_bias, down_bias;  // [experts] of [2 * width] and [model_dim], or of empty
+    Matrix router;                                            // [experts, model_dim], always F32
+    std::vector<Matrix> gate_up;                              // [experts] of [2 * width, d]: gate rows, then up rows
+    std::vector<Matrix> down;                                 // [experts] of [d, width]
+    std::vector<float> router_bias;                           // [experts], or empty
+    std::vector<std::vector<float>> gate_up_bias, down_bias;  // [experts] of [2 * width] and [d], or of empty
+    std::vector<float> selection_bias;                        // [experts], or empty
+    Matrix latent_in, latent_out;                             // [latent_dim, model_dim] and back
+    Matrix shared_gate_up, shared_down;  // as those of one expert, of shared_width, for rows of model_dim
+    Matrix shared_gate;                  // [1, model_dim], always F32
   };
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts);
+    const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts), dim = ExpertDim(model_dim);
     weights.gate_up.resize(count);
     weights.down.resize(count);
     weights.gate_up_bias.resize(count);
     weights.down_bias.resize(count);
     list.AddMatrix(weights.router, model_dim, {{"mlp.gate.weight", count}}, DType::kF32);
+    if (selection_bias) list.AddVector(weights.selection_bias, {{"mlp.gate.e_score_correction_bias", count}});
     for (size_t i = 0; i < count; ++i) {
       const ExpertIndex expert = {i, count};
-      list.AddMatrix(
-          weights.gate_up[i], model_dim,
-          {{"mlp.experts.gate_proj.weight", hidden, 0, expert}, {"mlp.experts.up_proj.weight", hidden, 0, expert}});
-      list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", model_dim, 0, expert}});
+      std::vector<Part> parts;
+      if (gated) parts.push_back({"mlp.experts.gate_proj.weight", hidden, 0, expert});
+      parts.push_back({"mlp.experts.up_proj.weight", hidden, 0, expert});
+      list.AddMatrix(weights.gate_up[i], dim, std::move(parts));
+      list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", dim, 0, expert}});
     }
-    if (!bias) return;
-    list.AddVector(weights.router_bias, {{"mlp.gate.bias", count}});
-    for (size_t i = 0; i < count; ++i) {
-      const ExpertIndex expert = {i, count};
-      list.AddVector(weights.gate_up_bias[i], {{"mlp.experts.gate_proj.bias", hidden, 0, expert},
-                                               {"mlp.experts.up_proj.bias", hidden, 0, expert}});
-      list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", model_dim, 0, expert}});
+    if (bias) ListBiases(weights, dim, list);
+    if (latent_dim > 0) {
+      list.AddMatrix(weights.latent_in, model_dim, {{"mlp.fc1_latent_proj.weight", dim}});
+      list.AddMatrix(weights.latent_out, dim, {{"mlp.fc2_latent_proj.weight", model_dim}});
     }
+    if (shared_width > 0) ListShared(weights, model_dim, list);
   }
 
-  // Scores; the rows of an expert, what lies between its projections (two) and its outputs.
-  std::array<size_t, 5> ScratchFloats(size_t rows, size_t model_dim) const {
-    const auto hidden = static_cast<size_t>(width);
-    return {rows * static_cast<size_t>(experts), rows * model_dim, rows * 2 * hidden, RoundUp(rows, kRowBlock) * hidden,
-            rows * model_dim};
+  // Weights; what a router remembers of one row; the rows of an expert, what lies between its projections (two) and its
+  // outputs; the weights of the shared expert; rows of latent_dim, and what experts make of them.
+  std::array<size_t, 9> ScratchFloats(size_t rows, size_t model_dim) const {
+    const auto count = static_cast<size_t>(experts), hidden = static_cast<size_t>(std::max(width, shared_width));
+    const size_t latent = rows * static_cast<size_t>(latent_dim), dim = std::max(model_dim, ExpertDim(model_dim));
+    return {rows * count, 2 * count, rows * dim, rows * 2 * hidden, RoundUp(rows, kRowBlock) * hidden, rows * dim,
+            rows,         latent,    latent};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const { RunRouted(weights, run, run.input, {}); }
@@ -102,81 +146,118 @@ struct MixtureOfExperts {
   // The same where the router reads other rows than the experts, [rows, model_dim], and the weight of each chosen
   // expert is multiplied by its factor, [experts] or none.
   void RunRouted(const Weights& weights, const LayerRun& run, Rows router_input, std::span<const float> factors) const {
-    const size_t rows = run.rows.size(), count = static_cast<size_t>(experts);
+    const size_t rows = run.rows.size(), count = static_cast<size_t>(experts), dim = ExpertDim(run.model_dim);
     float* const scores = run.scratch[0];
     run.ops.MatMul(weights.router, router_input, rows, weights.router_bias, {scores, count});
     for (size_t row = 0; row < rows; ++row) {
-      WeighExperts(scores + row * count);
+      router().Weigh(weights.selection_bias, scores + row * count, run.scratch[1]);
       for (size_t i = 0; i < factors.size(); ++i) scores[row * count + i] *= factors[i];
-      std::fill_n(run.output.data + row * run.output.stride, run.model_dim, 0.0f);
     }
-    for (size_t expert = 0; expert < count; ++expert) AddExpert(weights, expert, run);
+    Rows input = run.input, output = run.output;
+    if (latent_dim > 0) {
+      input = {run.scratch[7], dim}, output = {run.scratch[8], dim};
+      run.ops.MatMul(weights.latent_in, run.input, rows, {}, input);
+    }
+    for (size_t row = 0; row < rows; ++row) std::fill_n(output.data + row * output.stride, dim, 0.0f);
+    for (size_t expert = 0; expert < count; ++expert) AddExpert(weights, expert, run, input, output);
+    if (latent_dim > 0) run.ops.MatMul(weights.latent_out, output, rows, {}, run.output);
+    if (shared_width > 0) AddShared(weights, run);
   }
 
  private:
-  // Turns the scores [experts] of one row into weights, zeros for experts that are not chosen. A score that is no
-  // number makes the row's output none.
-  void WeighExperts(float* scores) const {
-    const auto count = static_cast<size_t>(experts);
-    if (std::any_of(scores, scores + count, [](float score) { return std::isnan(score); })) {
-      std::fill_n(scores, chosen, std::numeric_limits<float>::quiet_NaN());
-      return;
-    }
-    const size_t last = LastChosen(scores);
-    const float lowest = scores[last];
-    const auto is_chosen = [&](size_t i) { return scores[i] > lowest || (scores[i] == lowest && i <= last); };
-    const double highest = *std::max_element(scores, scores + count);
-    double sum = 0.0;
+  constexpr ExpertRouter router() const {
+    return {.experts = static_cast<size_t>(experts),
+            .chosen = static_cast<size_t>(chosen),
+            .normalized = normalized,
+            .sigmoid = sigmoid,
+            .groups = static_cast<size_t>(groups),
+            .chosen_groups = static_cast<size_t>(chosen_groups),
+            .sum_epsilon = sum_epsilon,
+            .weight_scale = weight_scale};
+  }
+
+  size_t ExpertDim(size_t model_dim) const { return latent_dim > 0 ? static_cast<size_t>(latent_dim) : model_dim; }
+
+  void ListBiases(Weights& weights, size_t dim, ParameterList& list) const {
+    const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts);
+    list.AddVector(weights.router_bias, {{"mlp.gate.bias", count}});
     for (size_t i = 0; i < count; ++i) {
-      if (!normalized || is_chosen(i)) sum += PortableExp(scores[i] - highest);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      scores[i] = is_chosen(i) ? static_cast<float>(PortableExp(scores[i] - highest) / sum) : 0.0f;
+      const ExpertIndex expert = {i, count};
+      std::vector<Part> parts;
+      if (gated) parts.push_back({"mlp.experts.gate_proj.bias", hidden, 0, expert});
+      parts.push_back({"mlp.experts.up_proj.bias", hidden, 0, expert});
+      list.AddVector(weights.gate_up_bias[i], parts);
+      list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", dim, 0, expert}});
     }
   }
 
-  static bool IsBetter(const float* scores, size_t a, size_t b) {
-    return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+  void ListShared(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const auto hidden = static_cast<size_t>(shared_width);
+    std::vector<Part> parts;
+    if (gated) parts.push_back({"mlp.shared_expert.gate_proj.weight", hidden});
+    parts.push_back({"mlp.shared_expert.up_proj.weight", hidden});
+    list.AddMatrix(weights.shared_gate_up, model_dim, std::move(parts));
+    list.AddMatrix(weights.shared_down, hidden, {{"mlp.shared_expert.down_proj.weight", model_dim}});
+    if (!shared_gate) return;
+    list.AddMatrix(weights.shared_gate, model_dim, {{"mlp.shared_expert_gate.weight", 1}}, DType::kF32);
   }
 
-  // Returns the one that as many as are chosen are as good as, itself among them.
-  size_t LastChosen(const float* scores) const {
-    const auto count = static_cast<size_t>(experts);
-    size_t last = count;
-    for (int i = 0; i < chosen; ++i) {
-      size_t best = count;
-      for (size_t j = 0; j < count; ++j) {
-        const bool is_left = last == count || IsBetter(scores, last, j);
-        if (is_left && (best == count || IsBetter(scores, j, best))) best = j;
-      }
-      last = best;
+  // The projections of an expert.
+  struct Expert {
+    const Matrix& gate_up;
+    const std::vector<float>& gate_up_bias;
+    const Matrix& down;
+    const std::vector<float>& down_bias;
+  };
+
+  // Computes rows by one expert; returns its outputs, as wide as the rows.
+  const float* Compute(const Expert& by, Rows input, size_t rows, const LayerRun& run) const {
+    const Rows between = {run.scratch[3], by.gate_up.rows}, outputs = {run.scratch[5], by.down.rows};
+    if (gated) {
+      run.ops.FeedForward(activation, by.gate_up, by.gate_up_bias, by.down, by.down_bias, input, rows, between.data,
+                          run.scratch[4], outputs);
+    } else {
+      run.ops.MatMul(by.gate_up, input, rows, by.gate_up_bias, between);
+      run.ops.Activate(activation, between.data, rows * by.gate_up.rows);
+      run.ops.MatMul(by.down, between, rows, by.down_bias, outputs);
     }
-    return last;
+    return outputs.data;
   }
 
   // Adds an expert's share to the output of the rows that chose it.
-  void AddExpert(const Weights& weights, size_t expert, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), count = static_cast<size_t>(experts), dim = run.model_dim;
+  void AddExpert(const Weights& weights, size_t expert, const LayerRun& run, Rows input, Rows output) const {
+    const size_t rows = run.rows.size(), count = static_cast<size_t>(experts), dim = ExpertDim(run.model_dim);
     const float* const shares = run.scratch[0] + expert;
-    float* const gathered = run.scratch[1];
+    float* const gathered = run.scratch[2];
     size_t found = 0;
     for (size_t row = 0; row < rows; ++row) {
       if (shares[row * count] == 0.0f) continue;
-      std::copy_n(run.input.data + row * run.input.stride, dim, gathered + found++ * dim);
+      std::copy_n(input.data + row * input.stride, dim, gathered + found++ * dim);
     }
     if (found == 0) return;
-    float* const outputs = run.scratch[4];
-    run.ops.FeedForward(activation, weights.gate_up[expert], weights.gate_up_bias[expert], weights.down[expert],
-                        weights.down_bias[expert], {gathered, dim}, found, run.scratch[2], run.scratch[3],
-                        {outputs, dim});
-    const float* from = outputs;
+    const float* from = Compute(
+        {weights.gate_up[expert], weights.gate_up_bias[expert], weights.down[expert], weights.down_bias[expert]},
+        {gathered, dim}, found, run);
     for (size_t row = 0; row < rows; ++row) {
-      const float share = shares[row * count];
-      if (share == 0.0f) continue;
-      float* const to = run.output.data + row * run.output.stride;
-      for (size_t i = 0; i < dim; ++i) to[i] += share * from[i];
+      if (shares[row * count] == 0.0f) continue;
+      AddShare(shares[row * count], from, dim, output.data + row * output.stride);
       from += dim;
     }
+  }
+
+  void AddShared(const Weights& weights, const LayerRun& run) const {
+    const size_t rows = run.rows.size(), dim = run.model_dim;
+    const float* const outputs = Compute({weights.shared_gate_up, {}, weights.shared_down, {}}, run.input, rows, run);
+    float* const shares = run.scratch[6];
+    if (shared_gate) run.ops.MatMul(weights.shared_gate, run.input, rows, {}, {shares, 1});
+    for (size_t row = 0; row < rows; ++row) {
+      const float share = shared_gate ? ExpertRouter::Sigmoid(shares[row]) : 1.0f;
+      AddShare(share, outputs + row * dim, dim, run.output.data + row * run.output.stride);
+    }
+  }
+
+  static void AddShare(float share, const float* from, size_t size, float* to) {
+    for (size_t i = 0; i < size; ++i) to[i] += share * from[i];
   }
 };
 

@@ -193,6 +193,16 @@ class Operations {
     });
   }
 
+  // The same for [rows, cols].
+  void Scale(Rows values, size_t rows, size_t cols, float factor) {
+    ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        float* const one = values.data + row * values.stride;
+        for (size_t i = 0; i < cols; ++i) one[i] *= factor;
+      }
+    });
+  }
+
   // accumulator += addend.
   void Add(float* accumulator, const float* addend, size_t size) {
     ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
@@ -200,13 +210,14 @@ class Operations {
     });
   }
 
-  // values *= factors, [rows, cols] each.
-  void Multiply(Rows values, Rows factors, size_t rows, size_t cols) {
+  // values *= function(factors), [rows, cols] each.
+  void Multiply(Rows values, Rows factors, size_t rows, size_t cols, FactorFunction function = FactorFunction::kNone) {
     ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
       Kernels<>::Multiply({.values = values.data,
                            .value_stride = values.stride,
                            .factors = factors.data,
                            .factor_stride = factors.stride,
+                           .function = function,
                            .cols = cols,
                            .row_begin = begin,
                            .row_end = end});
@@ -293,6 +304,9 @@ class Operations {
   }
   void StateSpace(StateSpaceArgs args, size_t units, size_t work) {
     ForUnits(args, units, work, [](const StateSpaceArgs& part) { Kernels<>::StateSpace(part); });
+  }
+  void DeltaNet(DeltaNetArgs args, size_t units, size_t work) {
+    ForUnits(args, units, work, [](const DeltaNetArgs& part) { Kernels<>::DeltaNet(part); });
   }
 
  private:

@@ -23,9 +23,10 @@ namespace skald {
 
 // How the rows of a part lie in its tensor.
 struct RowLayout {
-  bool by_turns = false;    // a row of each part with this name by turns, not all rows of one part after the other
-  bool transposed = false;  // as columns
-  bool mxfp4 = false;       // as blocks of MXFP4 [rows, cols / 32, 16], whose scales are another tensor
+  bool by_turns = false;     // a row of each part with this name by turns, not all rows of one part after the other
+  bool transposed = false;   // as columns
+  bool mxfp4 = false;        // as blocks of MXFP4 [rows, cols / 32, 16], whose scales are another tensor
+  bool interleaved = false;  // with those of other kinds of parts, one head after the other (Interleaved)
 };
 
 // The beginning of a name, and what stands there instead.
@@ -48,44 +49,62 @@ struct Spelling {
 // "mlp.gate" is the router of a mixture of experts and "mlp.experts.gate_proj" the gate projection of one of them: "#"
 // stands for its number, and where there is none the tensors of all experts are stacked in one. A name that stands here
 // twice has two spellings, and parts of one matrix with one name lie in one tensor, one after the other.
-inline constexpr Renaming kLlamaNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
-                                           {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
-                                           {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
-                                           {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."},
-                                           {"mlp.gate.", "mlp.gate."},
-                                           // as Mixtral spells them
-                                           {"mlp.experts.gate_proj.", "block_sparse_moe.experts.#.w1."},
-                                           {"mlp.experts.up_proj.", "block_sparse_moe.experts.#.w3."},
-                                           {"mlp.experts.down_proj.", "block_sparse_moe.experts.#.w2."},
-                                           {"mlp.gate.", "block_sparse_moe.gate."},
-                                           // as Gemma 4 does
-                                           {"mlp.experts.gate_proj.weight", "experts.gate_up_proj"},
-                                           {"mlp.experts.up_proj.weight", "experts.gate_up_proj"},
-                                           {"mlp.experts.down_proj.weight", "experts.down_proj"},
-                                           {"mlp.gate.weight", "router.proj.weight"},
-                                           {"mlp.gate.", "router."},
-                                           // as Phi-3 joins them
-                                           {"self_attn.q_proj.", "self_attn.q_proj."},
-                                           {"self_attn.k_proj.", "self_attn.k_proj."},
-                                           {"self_attn.v_proj.", "self_attn.v_proj."},
-                                           {"self_attn.q_proj.", "self_attn.qkv_proj."},
-                                           {"self_attn.k_proj.", "self_attn.qkv_proj."},
-                                           {"self_attn.v_proj.", "self_attn.qkv_proj."},
-                                           {"mlp.gate_proj.", "mlp.gate_proj."},
-                                           {"mlp.up_proj.", "mlp.up_proj."},
-                                           {"mlp.gate_proj.", "mlp.gate_up_proj."},
-                                           {"mlp.up_proj.", "mlp.gate_up_proj."},
-                                           // as Granite 4 does
-                                           {"mlp.gate_proj.", "shared_mlp.input_linear."},
-                                           {"mlp.up_proj.", "shared_mlp.input_linear."},
-                                           {"mlp.down_proj.", "mlp.down_proj."},
-                                           {"mlp.down_proj.", "shared_mlp.output_linear."},
-                                           {"mlp.experts.gate_proj.", "block_sparse_moe.input_linear."},
-                                           {"mlp.experts.up_proj.", "block_sparse_moe.input_linear."},
-                                           {"mlp.experts.down_proj.", "block_sparse_moe.output_linear."},
-                                           {"mlp.gate.", "block_sparse_moe.router.layer."},
-                                           {"mixer.", "mixer."},
-                                           {"mixer.", "mamba."}};
+inline constexpr Renaming kLlamaNames[] = {
+    {"feed_forward_norm.", "post_attention_layernorm."},
+    {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
+    {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
+    {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."},
+    {"mlp.gate.", "mlp.gate."},
+    // as newer files stack them
+    {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj"},
+    {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj"},
+    {"mlp.experts.down_proj.weight", "mlp.experts.down_proj"},
+    // as Mixtral spells them
+    {"mlp.experts.gate_proj.", "block_sparse_moe.experts.#.w1."},
+    {"mlp.experts.up_proj.", "block_sparse_moe.experts.#.w3."},
+    {"mlp.experts.down_proj.", "block_sparse_moe.experts.#.w2."},
+    {"mlp.gate.", "block_sparse_moe.gate."},
+    // as Gemma 4 does
+    {"mlp.experts.gate_proj.weight", "experts.gate_up_proj"},
+    {"mlp.experts.up_proj.weight", "experts.gate_up_proj"},
+    {"mlp.experts.down_proj.weight", "experts.down_proj"},
+    {"mlp.gate.weight", "router.proj.weight"},
+    {"mlp.gate.", "router."},
+    // as DeepSeek calls those that all rows share
+    {"mlp.shared_expert.", "mlp.shared_expert."},
+    {"mlp.shared_expert.", "mlp.shared_experts."},
+    // as Phi-3 joins them
+    {"self_attn.q_proj.", "self_attn.q_proj."},
+    {"self_attn.k_proj.", "self_attn.k_proj."},
+    {"self_attn.v_proj.", "self_attn.v_proj."},
+    {"self_attn.q_proj.", "self_attn.qkv_proj."},
+    {"self_attn.k_proj.", "self_attn.qkv_proj."},
+    {"self_attn.v_proj.", "self_attn.qkv_proj."},
+    {"mlp.gate_proj.", "mlp.gate_proj."},
+    {"mlp.up_proj.", "mlp.up_proj."},
+    {"mlp.gate_proj.", "mlp.gate_up_proj."},
+    {"mlp.up_proj.", "mlp.gate_up_proj."},
+    // as Granite 4 does
+    {"mlp.gate_proj.", "shared_mlp.input_linear."},
+    {"mlp.up_proj.", "shared_mlp.input_linear."},
+    {"mlp.down_proj.", "mlp.down_proj."},
+    {"mlp.down_proj.", "shared_mlp.output_linear."},
+    {"mlp.experts.gate_proj.", "block_sparse_moe.input_linear."},
+    {"mlp.experts.up_proj.", "block_sparse_moe.input_linear."},
+    {"mlp.experts.down_proj.", "block_sparse_moe.output_linear."},
+    {"mlp.gate.", "block_sparse_moe.router.layer."},
+    // as Qwen 3.5 and Qwen3-Next do
+    {"self_attn.gated_q_proj.", "self_attn.q_proj.", {.interleaved = true}},
+    {"linear_attn.in_proj_qkv.", "linear_attn.in_proj_qkv."},
+    {"linear_attn.in_proj_z.", "linear_attn.in_proj_z."},
+    {"linear_attn.in_proj_b.", "linear_attn.in_proj_b."},
+    {"linear_attn.in_proj_a.", "linear_attn.in_proj_a."},
+    {"linear_attn.in_proj_qkv.", "linear_attn.in_proj_qkvz.", {.interleaved = true}},
+    {"linear_attn.in_proj_z.", "linear_attn.in_proj_qkvz.", {.interleaved = true}},
+    {"linear_attn.in_proj_b.", "linear_attn.in_proj_ba.", {.interleaved = true}},
+    {"linear_attn.in_proj_a.", "linear_attn.in_proj_ba.", {.interleaved = true}},
+    {"mixer.", "mixer."},
+    {"mixer.", "mamba."}};
 inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
                                                     {"feed_forward_norm.", "channel_pre_norm."},
                                                     {"self_attn.", "temporal_block."},
@@ -97,7 +116,12 @@ inline constexpr Renaming kLfm2Names[] = {{"input_layernorm.", "operator_norm."}
                                           {"self_attn.k_norm.", "self_attn.k_layernorm."},
                                           {"mlp.gate_proj.", "feed_forward.w1."},
                                           {"mlp.up_proj.", "feed_forward.w3."},
-                                          {"mlp.down_proj.", "feed_forward.w2."}};
+                                          {"mlp.down_proj.", "feed_forward.w2."},
+                                          {"mlp.gate.e_score_correction_bias", "feed_forward.expert_bias"},
+                                          {"mlp.gate.", "feed_forward.gate."},
+                                          {"mlp.experts.gate_proj.", "feed_forward.experts.#.w1."},
+                                          {"mlp.experts.up_proj.", "feed_forward.experts.#.w3."},
+                                          {"mlp.experts.down_proj.", "feed_forward.experts.#.w2."}};
 // Experts as floats, and as they are published.
 inline constexpr Renaming kGptOssNames[] = {
     {"feed_forward_norm.", "post_attention_layernorm."},
@@ -111,10 +135,20 @@ inline constexpr Renaming kGptOssNames[] = {
     {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj_blocks", {.by_turns = true, .mxfp4 = true}},
     {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj_blocks", {.by_turns = true, .mxfp4 = true}},
     {"mlp.experts.down_proj.weight", "mlp.experts.down_proj_blocks", {.mxfp4 = true}}};
-inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."}};
+// Those of Mamba and Mamba-2, and of Nemotron-H, in which all layers are mixers.
+inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."},
+                                           {"self_attn.", "mixer."},
+                                           {"mlp.experts.up_proj.", "mixer.experts.#.up_proj."},
+                                           {"mlp.experts.up_proj.weight", "mixer.experts.up_proj"},
+                                           {"mlp.experts.down_proj.", "mixer.experts.#.down_proj."},
+                                           {"mlp.experts.down_proj.weight", "mixer.experts.down_proj"},
+                                           {"mlp.shared_expert.", "mixer.shared_experts."},
+                                           {"mlp.", "mixer."}};
+inline constexpr Renaming kFalconH1Names[] = {
+    {"feed_forward_norm.", "pre_ff_layernorm."}, {"mixer.", "mamba."}, {"mlp.", "feed_forward."}};
 inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"feed_forward_norm.", "ffn_norm."},
-                                          {"feed_forward_norm.", "post_attention_norm."},  // of gpt-oss
+                                          {"feed_forward_norm.", "post_attention_norm."},  // of Qwen 3.5 and gpt-oss
                                           {"post_attention_layernorm.", "post_attention_norm."},
                                           {"pre_feedforward_layernorm.", "ffn_norm."},
                                           {"post_feedforward_layernorm.", "post_ffw_norm."},
@@ -127,6 +161,25 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"self_attn.q_proj.", "attn_qkv."},
                                           {"self_attn.k_proj.", "attn_qkv."},
                                           {"self_attn.v_proj.", "attn_qkv."},
+                                          {"self_attn.gated_q_proj.", "attn_q.", {.interleaved = true}},
+                                          {"mixer.in_proj.", "ssm_in."},
+                                          {"mixer.conv1d.", "ssm_conv1d."},
+                                          {"mixer.dt_bias", "ssm_dt.bias"},
+                                          {"mixer.A_log", "ssm_a"},
+                                          {"mixer.D", "ssm_d"},
+                                          {"mixer.norm.", "ssm_norm."},
+                                          {"mixer.out_proj.", "ssm_out."},
+                                          {"linear_attn.in_proj_qkv.", "attn_qkv."},
+                                          {"linear_attn.in_proj_z.", "attn_gate."},
+                                          {"linear_attn.in_proj_b.", "ssm_beta."},
+                                          {"linear_attn.in_proj_a.", "ssm_alpha."},
+                                          {"linear_attn.in_proj_b.", "ssm_ba.", {.interleaved = true}},
+                                          {"linear_attn.in_proj_a.", "ssm_ba.", {.interleaved = true}},
+                                          {"linear_attn.conv1d.", "ssm_conv1d."},
+                                          {"linear_attn.A_log", "ssm_a"},
+                                          {"linear_attn.dt_bias", "ssm_dt.bias"},
+                                          {"linear_attn.norm.", "ssm_norm."},
+                                          {"linear_attn.out_proj.", "ssm_out."},
                                           {"self_attn.o_proj.", "attn_output."},
                                           {"self_attn.sinks", "attn_sinks.weight"},
                                           {"self_attn.q_norm.", "attn_q_norm."},
@@ -142,7 +195,12 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"post_feedforward_layernorm_1.", "post_ffw_norm_1."},
                                           {"post_feedforward_layernorm_2.", "post_ffw_norm_2."},
                                           {"mlp.gate.per_expert_scale", "ffn_down_exps.scale"},
+                                          {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
                                           {"mlp.gate.", "ffn_gate_inp."},
+                                          {"mlp.shared_expert_gate.", "ffn_gate_inp_shexp."},
+                                          {"mlp.shared_expert.gate_proj.", "ffn_gate_shexp."},
+                                          {"mlp.shared_expert.up_proj.", "ffn_up_shexp."},
+                                          {"mlp.shared_expert.down_proj.", "ffn_down_shexp."},
                                           {"mlp.experts.gate_proj.", "ffn_gate_exps."},
                                           {"mlp.experts.up_proj.", "ffn_up_exps."},
                                           {"mlp.experts.gate_proj.", "ffn_gate_up_exps."},
@@ -163,8 +221,8 @@ struct TensorNames {
   std::string_view layers = "layers.";
   std::span<const Renaming> renamings = kLlamaNames;  // of names within a layer
 
-  // Norms that multiply by one plus their parameter are stored with the one added.
-  bool norms_with_offset = false;
+  // Norms that multiply by one plus their parameter are stored with the one added, decays as what is multiplied by.
+  bool stores_converted = false;
 
   std::string_view mark = {};  // a tensor of the first layer that only checkpoints with these names have
 
@@ -217,6 +275,8 @@ inline constexpr std::array kTensorNames = {
     TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "final_norm.", .renamings = kRecurrentGemmaNames},
     // LFM2.
     TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "embedding_norm.", .renamings = kLfm2Names},
+    // Falcon-H1.
+    TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "final_layernorm.", .renamings = kFalconH1Names},
     // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",
@@ -235,7 +295,7 @@ inline constexpr std::array kTensorNames = {
                 .final_norm = "output_norm.",
                 .layers = "blk.",
                 .renamings = kGgufNames,
-                .norms_with_offset = true},
+                .stores_converted = true},
     // the same of LFM2, whose final norm is called after the embedding.
     TensorNames{.body = "",
                 .head = "output.",
@@ -243,7 +303,7 @@ inline constexpr std::array kTensorNames = {
                 .final_norm = "token_embd_norm.",
                 .layers = "blk.",
                 .renamings = kGgufNames,
-                .norms_with_offset = true},
+                .stores_converted = true},
 };
 
 // Returns the names that the checkpoint follows: those of which it has most of the three tensors that every model has,

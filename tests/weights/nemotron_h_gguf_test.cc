@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nemotron-H as llama.cpp's converter writes it: the same weights to the bit, and the same model, as from safetensors.
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/model/load_any.h"
+#include "tests/support/check_error.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/support/gguf_writer.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+#include "tests/weights/raw_file.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald::testing {
+namespace nemotron_h_gguf_test {
+
+// What the converter calls a tensor of the checkpoint; experts get the name by which they are stacked.
+std::string Converted(std::string name) {
+  const std::pair<const char*, const char*> parts[] = {{"backbone.embeddings.", "token_embd."},
+                                                       {"backbone.norm_f.", "output_norm."},
+                                                       {"lm_head.", "output."},
+                                                       {"mixer.in_proj.", "ssm_in."},
+                                                       {"mixer.conv1d.", "ssm_conv1d."},
+                                                       {"mixer.dt_bias", "ssm_dt.bias"},
+                                                       {"mixer.A_log", "ssm_a"},
+                                                       {"mixer.D", "ssm_d"},
+                                                       {"mixer.norm.", "ssm_norm."},
+                                                       {"mixer.out_proj.", "ssm_out."},
+                                                       {"mixer.q_proj.", "attn_q."},
+                                                       {"mixer.k_proj.", "attn_k."},
+                                                       {"mixer.v_proj.", "attn_v."},
+                                                       {"mixer.o_proj.", "attn_output."},
+                                                       {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                                                       {"mixer.gate.", "ffn_gate_inp."},
+                                                       {"mixer.shared_experts.up_proj.", "ffn_up_shexp."},
+                                                       {"mixer.shared_experts.down_proj.", "ffn_down_shexp."},
+                                                       {"mixer.experts.", "block_sparse_moe.experts."},
+                                                       {"mixer.up_proj.", "ffn_up."},
+                                                       {"mixer.down_proj.", "ffn_down."},
+                                                       {".norm.", ".attn_norm."},
+                                                       {"backbone.layers.", "blk."}};
+  for (const auto& [from, to] : parts) {
+    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
+  }
+  return name;
+}
+
+std::string Decays(std::string bytes) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, &bytes[at], sizeof(value));
+    value = static_cast<float>(-std::exp(double{value}));
+    std::memcpy(&bytes[at], &value, sizeof(value));
+  }
+  return bytes;
+}
+
+std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
+  constexpr uint64_t kGroups = 2;
+  std::vector<NewGgufTensor> converted;
+  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/model.safetensors")).Tensors()) {
+    const auto ends = [&](const char* end) { return tensor.name.ends_with(end); };
+    std::vector<uint64_t> shape = tensor.shape;
+    if (ends("conv1d.weight")) shape = {shape[0], shape[2]};
+    if (ends("mixer.A_log") || ends("mixer.D")) shape = {shape[0], 1};
+    if (ends("mixer.norm.weight")) shape = {kGroups, shape[0] / kGroups};
+    AddConverted({Converted(tensor.name), 0, shape, ends("mixer.A_log") ? Decays(tensor.bytes) : tensor.bytes},
+                 converted);
+  }
+  return converted;
+}
+
+GgufValues Metadata(const std::string& of, const std::vector<int32_t>& feed_forward) {
+  return GgufValues()
+      .String("general.architecture", of)
+      .U32(of + ".block_count", 5)
+      .U32(of + ".embedding_length", 60)
+      .U32(of + ".attention.head_count", 4)
+      .Numbers(of + ".attention.head_count_kv", 5, std::vector<int32_t>{0, 0, 0, 2, 0})
+      .Numbers(of + ".feed_forward_length", 5, feed_forward)
+      .U32(of + ".attention.key_length", 20)
+      .U32(of + ".attention.value_length", 20)
+      .U32(of + ".ssm.conv_kernel", 4)
+      .U32(of + ".ssm.state_size", 12)
+      .U32(of + ".ssm.group_count", 2)
+      .U32(of + ".ssm.time_step_rank", 8)
+      .U32(of + ".ssm.inner_size", 112)
+      .F32(of + ".attention.layer_norm_rms_epsilon", 1e-5f);
+}
+
+GgufValues MoeMetadata(uint32_t groups = 1) {
+  const std::string of = "nemotron_h_moe";
+  return Metadata(of, {0, 24, 0, 0, 24})
+      .U32(of + ".expert_count", 8)
+      .U32(of + ".expert_used_count", 3)
+      .U32(of + ".expert_feed_forward_length", 24)
+      .U32(of + ".expert_shared_feed_forward_length", 36)
+      .U32(of + ".expert_group_count", groups)
+      .F32(of + ".expert_weights_scale", 2.5f);
+}
+
+void CheckArrives(const std::string& folder, const GgufValues& metadata) {
+  CAPTURE(folder);
+  const TemporaryFolder written;
+  const auto path = written.path() / "model.gguf";
+  WriteFile(path, GgufImage(metadata, ConvertedTensors(folder)));
+  const auto described = DescribeModel(path), expected = DescribeModel(GoldenPath(folder));
+  REQUIRE_MESSAGE(described.has_value(), described.error().message);
+  REQUIRE(expected);
+  CHECK(described->model_type == expected->model_type);
+  CHECK(described->spec == expected->spec);
+  const auto weights = LoadWeights(path, described->spec, "", {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+  CHECK(SameWeights(*weights, *LoadWeights(GoldenPath(folder), expected->spec, "", {.dtype = DType::kF32})));
+}
+
+TEST_CASE("Nemotron-H arrives from GGUF as from safetensors, with experts and without") {
+  CheckArrives("nemotron_h", Metadata("nemotron_h", {0, 84, 0, 0, 84}));
+  CheckArrives("nemotron_h_moe", MoeMetadata());
+}
+
+TEST_CASE("layers of Nemotron-H that cannot be are refused with a sentence") {
+  const auto check = [](const GgufValues& metadata, ErrorCode code, const std::string& sentence) {
+    const TemporaryFolder folder;
+    const auto path = folder.path() / "model.gguf";
+    WriteFile(path, GgufImage(metadata, ConvertedTensors("nemotron_h")));
+    CheckError(DescribeModel(path), code, path.string() + ": metadata: " + sentence);
+  };
+  check(Metadata("nemotron_h", {0, 84, 0, 84}), ErrorCode::kDataLoss,
+        "nemotron_h.feed_forward_length must be an array of block_count whole numbers, but is an array of 4");
+  check(Metadata("nemotron_h", {0, 84, 0, 0, 85}), ErrorCode::kDataLoss,
+        "nemotron_h.feed_forward_length must be whole numbers, the same but for those that are 0, but is 85");
+  check(MoeMetadata(4), ErrorCode::kUnsupported, "nemotron_h_moe.expert_group_count is 4; what Skald supports is 1");
+}
+
+}  // namespace nemotron_h_gguf_test
+}  // namespace skald::testing

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Qwen3-Next and Qwen 3.5 as llama.cpp's converter writes them: Qwen3-Next the same weights to the bit as from
+// safetensors; Qwen 3.5, whose value heads the converter reorders, the same answers.
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/model/load_any.h"
+#include "tests/support/compare_logits.h"
+#include "tests/support/gguf_convert.h"
+#include "tests/support/gguf_writer.h"
+#include "tests/support/reference_tensors.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/test_data.h"
+#include "tests/weights/raw_file.h"
+#include "tests/weights/tiny_checkpoint.h"
+
+namespace skald::testing {
+namespace qwen3_next_gguf_test {
+
+constexpr size_t kKeyHeads = 3, kKeyDim = 12, kValuesPerKey = 2, kValueDim = 10, kModelDim = 56;
+constexpr size_t kValueHeads = kKeyHeads * kValuesPerKey;
+
+// What the converter calls a tensor of the checkpoint.
+std::string Converted(std::string name) {
+  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens.", "token_embd."},
+                                                       {"model.norm.", "output_norm."},
+                                                       {"lm_head.", "output."},
+                                                       {"model.layers.", "blk."},
+                                                       {"input_layernorm.", "attn_norm."},
+                                                       {"post_attention_layernorm.", "post_attention_norm."},
+                                                       {"self_attn.o_proj.", "attn_output."},
+                                                       {"self_attn.q_norm.", "attn_q_norm."},
+                                                       {"self_attn.k_norm.", "attn_k_norm."},
+                                                       {"self_attn.q_proj.", "attn_q."},
+                                                       {"self_attn.k_proj.", "attn_k."},
+                                                       {"self_attn.v_proj.", "attn_v."},
+                                                       {"linear_attn.in_proj_qkv.", "attn_qkv."},
+                                                       {"linear_attn.in_proj_z.", "attn_gate."},
+                                                       {"linear_attn.in_proj_ba.", "ssm_ba."},
+                                                       {"linear_attn.in_proj_b.", "ssm_beta."},
+                                                       {"linear_attn.in_proj_a.", "ssm_alpha."},
+                                                       {"linear_attn.conv1d.", "ssm_conv1d."},
+                                                       {"linear_attn.A_log", "ssm_a"},
+                                                       {"linear_attn.dt_bias", "ssm_dt.bias"},
+                                                       {"linear_attn.norm.", "ssm_norm."},
+                                                       {"linear_attn.out_proj.", "ssm_out."},
+                                                       {"mlp.gate.", "ffn_gate_inp."},
+                                                       {"mlp.shared_expert_gate.", "ffn_gate_inp_shexp."},
+                                                       {"mlp.shared_expert.gate_proj.", "ffn_gate_shexp."},
+                                                       {"mlp.shared_expert.up_proj.", "ffn_up_shexp."},
+                                                       {"mlp.shared_expert.down_proj.", "ffn_down_shexp."},
+                                                       {"mlp.experts.down_proj", "ffn_down_exps.weight"},
+                                                       {"mlp.experts.", "block_sparse_moe.experts."},
+                                                       {"mlp.gate_proj.", "ffn_gate."},
+                                                       {"mlp.up_proj.", "ffn_up."},
+                                                       {"mlp.down_proj.", "ffn_down."}};
+  for (const auto& [from, to] : parts) {
+    if (const size_t at = name.find(from); at != std::string::npos) name.replace(at, std::string(from).size(), to);
+  }
+  return name;
+}
+
+template <class Function>
+std::string Mapped(std::string bytes, Function function) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, &bytes[at], sizeof(value));
+    value = function(value);
+    std::memcpy(&bytes[at], &value, sizeof(value));
+  }
+  return bytes;
+}
+
+// The rows of a tensor [rows, row_bytes] by the pieces they are made of: [begin, begin + count) rows each.
+std::string Rows(const std::string& bytes, size_t row_bytes, size_t begin, size_t count) {
+  return bytes.substr(begin * row_bytes, count * row_bytes);
+}
+
+// Value heads of `bytes`, `head_bytes` each, so that those of one key head are no neighbours.
+std::string Tiled(const std::string& bytes, size_t head_bytes) {
+  std::string tiled;
+  for (size_t i = 0; i < kValuesPerKey; ++i) {
+    for (size_t key = 0; key < kKeyHeads; ++key)
+      tiled += bytes.substr((key * kValuesPerKey + i) * head_bytes, head_bytes);
+  }
+  return tiled;
+}
+
+// What the converter makes of a tensor of Qwen3-Next: the projections of each key head apart.
+std::vector<NewGgufTensor> SplitProjection(const NewTensor& tensor) {
+  const size_t row = kModelDim * sizeof(float), values = kValuesPerKey * kValueDim, head = 2 * kKeyDim + 2 * values;
+  std::string queries, keys, value_rows, gates;
+  for (size_t i = 0; i < kKeyHeads; ++i) {
+    queries += Rows(tensor.bytes, row, i * head, kKeyDim);
+    keys += Rows(tensor.bytes, row, i * head + kKeyDim, kKeyDim);
+    value_rows += Rows(tensor.bytes, row, i * head + 2 * kKeyDim, values);
+    gates += Rows(tensor.bytes, row, i * head + 2 * kKeyDim + values, values);
+  }
+  const std::string prefix = Converted(tensor.name).substr(0, Converted(tensor.name).find("linear_attn"));
+  return {{prefix + "attn_qkv.weight", 0, {kKeyHeads * (head - values), kModelDim}, queries + keys + value_rows},
+          {prefix + "attn_gate.weight", 0, {kKeyHeads * values, kModelDim}, gates}};
+}
+
+// Reorders what a tensor of Qwen 3.5 has for each value head.
+std::string Reordered(const NewTensor& tensor) {
+  const auto is = [&](const char* part) { return tensor.name.find(part) != std::string::npos; };
+  const size_t row = tensor.bytes.size() / tensor.shape[0], keys = 2 * kKeyHeads * kKeyDim * row;
+  if (is("in_proj_qkv.") || is("conv1d.")) {
+    return tensor.bytes.substr(0, keys) + Tiled(tensor.bytes.substr(keys), kValueDim * row);
+  }
+  if (is("in_proj_z.")) return Tiled(tensor.bytes, kValueDim * row);
+  if (is("in_proj_b.") || is("in_proj_a.") || is("A_log") || is("dt_bias")) return Tiled(tensor.bytes, row);
+  if (!is("out_proj.")) return tensor.bytes;
+  std::string bytes;
+  for (size_t i = 0; i < tensor.shape[0]; ++i) bytes += Tiled(Rows(tensor.bytes, row, i, 1), kValueDim * sizeof(float));
+  return bytes;
+}
+
+std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
+  std::vector<NewGgufTensor> converted;
+  for (const NewTensor& tensor : RawFile(GoldenPath(folder + "/model.safetensors")).Tensors()) {
+    if (tensor.name.ends_with("in_proj_qkvz.weight")) {
+      for (NewGgufTensor& part : SplitProjection(tensor)) converted.push_back(std::move(part));
+      continue;
+    }
+    std::string bytes = folder == "qwen3_next" ? tensor.bytes : Reordered(tensor);
+    if (tensor.name.ends_with("A_log"))
+      bytes = Mapped(bytes, [](float x) { return static_cast<float>(-std::exp(double{x})); });
+    if (tensor.name.ends_with("norm.weight") && !tensor.name.ends_with("linear_attn.norm.weight")) {
+      bytes = Mapped(bytes, [](float x) { return 1.0f + x; });
+    }
+    std::vector<uint64_t> shape = tensor.shape;
+    if (tensor.name.ends_with("conv1d.weight")) shape = {shape[0], shape[2]};
+    if (tensor.name.ends_with("shared_expert_gate.weight")) shape = {shape[1]};
+    if (tensor.name.ends_with("experts.gate_up_proj")) {  // the converter splits it
+      const std::string prefix = Converted(tensor.name).substr(0, Converted(tensor.name).find("block_sparse_moe"));
+      const size_t half = shape[1] / 2, half_bytes = half * shape[2] * sizeof(float);
+      std::string gates, ups;
+      for (size_t i = 0; i < shape[0]; ++i) {
+        gates += bytes.substr(2 * i * half_bytes, half_bytes);
+        ups += bytes.substr((2 * i + 1) * half_bytes, half_bytes);
+      }
+      converted.push_back({prefix + "ffn_gate_exps.weight", 0, {shape[0], half, shape[2]}, gates});
+      converted.push_back({prefix + "ffn_up_exps.weight", 0, {shape[0], half, shape[2]}, ups});
+      continue;
+    }
+    AddConverted({Converted(tensor.name), 0, shape, bytes}, converted);
+  }
+  return converted;
+}
+
+GgufValues Metadata(const std::string& of) {
+  GgufValues values;
+  values.String("general.architecture", of).U32(of + ".block_count", 4).U32(of + ".embedding_length", kModelDim);
+  values.U32(of + ".attention.head_count", 4).U32(of + ".attention.head_count_kv", 2);
+  values.U32(of + ".attention.key_length", 24).U32(of + ".attention.value_length", 24);
+  values.U32(of + ".feed_forward_length", 60).F32(of + ".attention.layer_norm_rms_epsilon", 1e-6f);
+  values.F32(of + ".rope.freq_base", 1e7f).U32(of + ".rope.dimension_count", 6);
+  values.U32(of + ".full_attention_interval", 4).U32(of + ".ssm.conv_kernel", 4);
+  values.U32(of + ".ssm.state_size", kKeyDim).U32(of + ".ssm.group_count", kKeyHeads);
+  values.U32(of + ".ssm.time_step_rank", kValueHeads).U32(of + ".ssm.inner_size", kValueHeads * kValueDim);
+  if (of == "qwen35") return values;
+  values.U32(of + ".expert_count", 8).U32(of + ".expert_used_count", 3);
+  return values.U32(of + ".expert_feed_forward_length", 16).U32(of + ".expert_shared_feed_forward_length", 20);
+}
+
+struct Written {
+  Written(const std::string& folder, const std::string& architecture) : path(of.path() / "model.gguf") {
+    WriteFile(path, GgufImage(Metadata(architecture), ConvertedTensors(folder)));
+  }
+  TemporaryFolder of;
+  std::filesystem::path path;
+};
+
+TEST_CASE("Qwen3-Next arrives from GGUF as from safetensors") {
+  const Written file("qwen3_next", "qwen3next");
+  const auto described = DescribeModel(file.path);
+  REQUIRE_MESSAGE(described.has_value(), described.error().message);
+  CHECK(described->model_type == "qwen3_next");
+  const auto expected = DescribeModel(GoldenPath("qwen3_next"));
+  REQUIRE(expected);
+  CHECK(described->spec == expected->spec);
+  const auto weights = LoadWeights(file.path, described->spec, "qwen3_next", {.dtype = DType::kF32});
+  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+  CHECK(SameWeights(*weights, *LoadWeights(GoldenPath("qwen3_next"), expected->spec, "", {.dtype = DType::kF32})));
+}
+
+TEST_CASE("Qwen 3.5 from GGUF, with its value heads in another order, gives the recorded answers") {
+  for (const auto& [folder, architecture] : {std::pair("qwen3_5", "qwen35"), {"qwen3_5_moe", "qwen35moe"}}) {
+    CAPTURE(folder);
+    const Written file(folder, architecture);
+    const auto model = LoadAnyModel(file.path, {.dtype = DType::kF32});
+    REQUIRE_MESSAGE(model.has_value(), model.error().message);
+    const ReferenceTensors reference(GoldenPath(std::string(folder) + "/golden.safetensors"));
+    for (size_t row = 0; row < 2; ++row) {
+      const std::vector<int32_t> prompt = reference.Tokens("input_ids", row);
+      CheckRows(*model, prompt, Want::kLogits, reference.Floats("logits", row), kExact, 4.0f);  // as in tests/golden
+    }
+  }
+}
+
+}  // namespace qwen3_next_gguf_test
+}  // namespace skald::testing
