@@ -140,7 +140,7 @@ void CheckMove(size_t head_dim, size_t rotary_dim, size_t source, size_t target,
         const reference::Cached rounded = reference::CachedAs<T>(expected_key.data(), head_dim);
         for (size_t d = 0; d < head_dim; ++d) expected_key[d] = rounded.numbers[d] * rounded.scale;
       }
-      const float bound = sizeof(T) == 4 ? 2 * kEpsilon : (sizeof(T) == 1 ? 4 : 2) * kBF16Epsilon;
+      const double bound = sizeof(T) == 4 ? 2 * kEpsilon : (sizeof(T) == 1 ? 4 : 2) * kBF16Epsilon;
       CHECK(Difference(key, expected_key, bound) == "");
       CHECK(BitDifference(value, expected_value) == "");
     }
