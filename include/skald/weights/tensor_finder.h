@@ -203,8 +203,9 @@ class TensorFinder {
   // Returns `count` rows of a tensor, or null for null.
   TensorRows Take(const TensorView* tensor, const Holder& holder, const Place& place, size_t count) {
     const RowLayout& layout = place.spelling.layout;
-    const bool is_whole = !holder.stacked && count == place.rows && !layout.transposed;
-    if (tensor == nullptr || !status_ || is_whole) return {tensor};
+    if (tensor == nullptr || !status_) return {tensor};
+    const bool has_axis = tensor->shape.empty() || tensor->shape.front() == count;  // GGUF files may leave it out
+    if (!holder.stacked && count == place.rows && !layout.transposed && has_axis) return {tensor};
     const size_t experts = holder.stacked ? holder.stacked->count : 1;
     const size_t expert = holder.stacked ? holder.stacked->index : 0;
     const size_t bytes = tensor->bytes.size() / experts, row_bytes = bytes / place.rows;
