@@ -10,11 +10,11 @@
 
 #include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
-#include "skald/configs/families/gemma2.h"
-#include "skald/configs/families/llama.h"
-#include "skald/configs/families/mamba.h"
-#include "skald/configs/families/mamba2.h"
-#include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/families/dense/gemma2.h"
+#include "skald/configs/families/dense/llama.h"
+#include "skald/configs/families/recurrent/mamba.h"
+#include "skald/configs/families/recurrent/mamba2.h"
+#include "skald/configs/families/recurrent/recurrent_gemma.h"
 
 namespace skald {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "skald/configs/create.h"
-#include "skald/configs/families/llama.h"
+#include "skald/configs/families/dense/llama.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
 #include "skald/sampling/sampler.h"

@@ -21,7 +21,7 @@
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
-#include "skald/configs/families/llama.h"
+#include "skald/configs/families/dense/llama.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/snapshots/snapshot.h"
 

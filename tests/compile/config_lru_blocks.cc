@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/families/recurrent/recurrent_gemma.h"
 #include "skald/configs/form/model_config.h"
 
 namespace skald {

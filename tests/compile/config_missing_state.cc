@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "skald/configs/families/mamba2.h"
+#include "skald/configs/families/recurrent/mamba2.h"
 #include "skald/configs/form/model_config.h"
 
 namespace skald {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/configs/families/gemma2.h"
+#include "skald/configs/families/dense/gemma2.h"
 #include "skald/configs/form/config_text.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/readers/config_json.h"

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "skald/configs/families/llama.h"
+#include "skald/configs/families/dense/llama.h"
 #include "skald/configs/form/model_config.h"
 
 namespace skald {

@@ -9,8 +9,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/families/nemotron_h.h"
-#include "skald/configs/families/qwen3_next.h"
+#include "skald/configs/families/recurrent/nemotron_h.h"
+#include "skald/configs/families/recurrent/qwen3_next.h"
 #include "skald/configs/readers/config_json.h"
 #include "tests/support/check_error.h"
 #include "tests/support/test_data.h"

@@ -10,14 +10,14 @@
 #include <string>
 #include <string_view>
 
-#include "skald/configs/families/falcon_h1.h"
-#include "skald/configs/families/gemma3.h"
-#include "skald/configs/families/gemma4.h"
-#include "skald/configs/families/gpt_oss.h"
-#include "skald/configs/families/lfm2.h"
-#include "skald/configs/families/llama.h"
-#include "skald/configs/families/nemotron_h.h"
-#include "skald/configs/families/qwen3_next.h"
+#include "skald/configs/families/dense/gemma3.h"
+#include "skald/configs/families/dense/gemma4.h"
+#include "skald/configs/families/dense/llama.h"
+#include "skald/configs/families/mixtures/gpt_oss.h"
+#include "skald/configs/families/recurrent/falcon_h1.h"
+#include "skald/configs/families/recurrent/lfm2.h"
+#include "skald/configs/families/recurrent/nemotron_h.h"
+#include "skald/configs/families/recurrent/qwen3_next.h"
 #include "skald/configs/form/model_config.h"
 #include "tests/support/own_types.h"
 #include "tests/support/small_models.h"

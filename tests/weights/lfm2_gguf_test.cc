@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/families/lfm2.h"
+#include "skald/configs/families/recurrent/lfm2.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "skald/base/json/json_fields.h"
-#include "skald/configs/families/granite4.h"
+#include "skald/configs/families/recurrent/granite4.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"

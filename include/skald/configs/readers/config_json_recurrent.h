@@ -21,9 +21,9 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/configs/families/mamba.h"
-#include "skald/configs/families/mamba2.h"
-#include "skald/configs/families/recurrent_gemma.h"
+#include "skald/configs/families/recurrent/mamba.h"
+#include "skald/configs/families/recurrent/mamba2.h"
+#include "skald/configs/families/recurrent/recurrent_gemma.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"

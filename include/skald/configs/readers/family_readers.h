@@ -10,13 +10,13 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
-#include "skald/configs/readers/falcon_h1.h"
-#include "skald/configs/readers/gemma4.h"
-#include "skald/configs/readers/gpt_oss.h"
-#include "skald/configs/readers/lfm2.h"
+#include "skald/configs/readers/families/falcon_h1.h"
+#include "skald/configs/readers/families/gemma4.h"
+#include "skald/configs/readers/families/gpt_oss.h"
+#include "skald/configs/readers/families/lfm2.h"
+#include "skald/configs/readers/families/nemotron_h.h"
+#include "skald/configs/readers/families/qwen3_next.h"
 #include "skald/configs/readers/model_fields.h"
-#include "skald/configs/readers/nemotron_h.h"
-#include "skald/configs/readers/qwen3_next.h"
 
 namespace skald::internal {
 

@@ -4,8 +4,8 @@
 // a few layers; LFM2-MoE has experts in all but the first ones. The numbers of each size are those of the config.json
 // on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_LFM2_H_
-#define SKALD_CONFIGS_FAMILIES_LFM2_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_LFM2_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_LFM2_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -142,4 +142,4 @@ struct LFM2_8B_A1B : Lfm2MoeFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_LFM2_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_LFM2_H_

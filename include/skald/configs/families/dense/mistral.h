@@ -3,8 +3,8 @@
 // The Mistral family (arXiv:2310.06825): the layers of Llama, at first all with a sliding window, later
 // without. The numbers of each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_MISTRAL_H_
-#define SKALD_CONFIGS_FAMILIES_MISTRAL_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_MISTRAL_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_MISTRAL_H_
 
 #include <string_view>
 
@@ -40,4 +40,4 @@ struct Mistral_7B_V0_3 : MistralFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_MISTRAL_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_MISTRAL_H_

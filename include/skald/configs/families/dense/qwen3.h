@@ -4,8 +4,8 @@
 // per head instead of biases. The numbers of each size are those of the config.json on the page named above
 // it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_QWEN3_H_
-#define SKALD_CONFIGS_FAMILIES_QWEN3_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_QWEN3_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_QWEN3_H_
 
 #include <string_view>
 
@@ -43,4 +43,4 @@ struct Qwen3_4B : Qwen3Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_QWEN3_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_QWEN3_H_

@@ -4,8 +4,8 @@
 // configuration_*.py and modeling_*.py in models/qwen3_next, models/qwen3_5 and models/qwen3_5_moe, versions 4.57 to 5
 // of https://github.com/huggingface/transformers; conversion/qwen.py of https://github.com/ggml-org/llama.cpp.
 
-#ifndef SKALD_CONFIGS_READERS_QWEN3_NEXT_H_
-#define SKALD_CONFIGS_READERS_QWEN3_NEXT_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_QWEN3_NEXT_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_QWEN3_NEXT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/activation.h"
-#include "skald/configs/families/qwen3_next.h"
+#include "skald/configs/families/recurrent/qwen3_next.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_rope.h"
 #include "skald/configs/readers/experts.h"
@@ -170,4 +170,4 @@ inline DescribedModel ReadQwen3_5MoeGguf(const JsonFields& fields, const GgufTen
 
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_QWEN3_NEXT_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_QWEN3_NEXT_H_

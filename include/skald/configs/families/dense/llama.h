@@ -3,8 +3,8 @@
 // The Llama family: Llama 2 (arXiv:2307.09288), Llama 3 (arXiv:2407.21783), and models of other makers with
 // the same layers. The numbers of each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_LLAMA_H_
-#define SKALD_CONFIGS_FAMILIES_LLAMA_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_LLAMA_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_LLAMA_H_
 
 #include <string_view>
 
@@ -92,4 +92,4 @@ struct Stories15M : LlamaFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_LLAMA_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_LLAMA_H_

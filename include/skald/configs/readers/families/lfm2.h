@@ -4,8 +4,8 @@
 // modeling_*.py in models/lfm2 and models/lfm2_moe, versions 4.55 to 5 of https://github.com/huggingface/transformers.
 // Published files have more fields, of which these are all that count.
 
-#ifndef SKALD_CONFIGS_READERS_LFM2_H_
-#define SKALD_CONFIGS_READERS_LFM2_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_LFM2_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_LFM2_H_
 
 #include <cmath>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "skald/base/json/json_fields.h"
-#include "skald/configs/families/lfm2.h"
+#include "skald/configs/families/recurrent/lfm2.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_rope.h"
 #include "skald/configs/readers/experts.h"
@@ -167,4 +167,4 @@ inline DescribedModel ReadLfm2MoeGguf(const JsonFields& fields, const GgufTensor
 
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_LFM2_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_LFM2_H_

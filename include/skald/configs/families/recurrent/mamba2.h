@@ -6,8 +6,8 @@
 // https://github.com/state-spaces/mamba: a state of 128, heads of 64, twice as many channels as the model is wide.
 // There the vocabulary of 50277 is rounded up to a multiple of 16.
 
-#ifndef SKALD_CONFIGS_FAMILIES_MAMBA2_H_
-#define SKALD_CONFIGS_FAMILIES_MAMBA2_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_MAMBA2_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_MAMBA2_H_
 
 #include <string_view>
 
@@ -65,4 +65,4 @@ struct Mamba2_2_7B : PublishedMamba2 {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_MAMBA2_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_MAMBA2_H_

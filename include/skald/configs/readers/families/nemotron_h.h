@@ -5,8 +5,8 @@
 // https://github.com/huggingface/transformers. Bounds of time steps are those of "time_step_limit" alone:
 // "time_step_min" and "time_step_max" are about how training began.
 
-#ifndef SKALD_CONFIGS_READERS_NEMOTRON_H_H_
-#define SKALD_CONFIGS_READERS_NEMOTRON_H_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_NEMOTRON_H_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_NEMOTRON_H_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/activation.h"
-#include "skald/configs/families/nemotron_h.h"
+#include "skald/configs/families/recurrent/nemotron_h.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/experts.h"
@@ -190,4 +190,4 @@ inline DescribedModel ReadNemotronHMoeGguf(const JsonFields& fields, const GgufT
 
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_NEMOTRON_H_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_NEMOTRON_H_H_

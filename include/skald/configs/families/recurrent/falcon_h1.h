@@ -3,8 +3,8 @@
 // The Falcon-H1 family (TII 2025, arXiv:2507.22448): attention and Mamba-2 side by side in each layer, and multipliers
 // everywhere. The numbers of each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_FALCON_H1_H_
-#define SKALD_CONFIGS_FAMILIES_FALCON_H1_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_FALCON_H1_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_FALCON_H1_H_
 
 #include <cstdint>
 #include <string_view>
@@ -116,4 +116,4 @@ struct FalconH1_0_5B : FalconH1Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_FALCON_H1_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_FALCON_H1_H_

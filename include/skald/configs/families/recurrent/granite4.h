@@ -4,8 +4,8 @@
 // feed-forward layer, which mixtures of experts have beside the experts; and multipliers of embeddings, scores, what
 // blocks add, and logits.
 
-#ifndef SKALD_CONFIGS_FAMILIES_GRANITE4_H_
-#define SKALD_CONFIGS_FAMILIES_GRANITE4_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_GRANITE4_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_GRANITE4_H_
 
 #include <string_view>
 
@@ -23,4 +23,4 @@ struct Granite4Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_GRANITE4_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_GRANITE4_H_

@@ -6,8 +6,8 @@
 // twice the width of the feed-forward block, and its "attention_window_size" leaves out the token itself. (So the
 // authors define it, https://github.com/google-deepmind/recurrentgemma: a token sees the window before it and itself.)
 
-#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_GEMMA_H_
-#define SKALD_CONFIGS_FAMILIES_RECURRENT_GEMMA_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_RECURRENT_GEMMA_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_RECURRENT_GEMMA_H_
 
 #include <array>
 #include <cstddef>
@@ -56,4 +56,4 @@ struct RecurrentGemma_9B : RecurrentGemmaFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_GEMMA_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_RECURRENT_GEMMA_H_

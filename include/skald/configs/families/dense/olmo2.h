@@ -4,8 +4,8 @@
 // queries and keys normalised as whole projections. The numbers of each size are those of the config.json on the page
 // named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_OLMO2_H_
-#define SKALD_CONFIGS_FAMILIES_OLMO2_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_OLMO2_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_OLMO2_H_
 
 #include <string_view>
 
@@ -62,4 +62,4 @@ struct Olmo2_32B : PublishedOlmo2 {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_OLMO2_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_OLMO2_H_

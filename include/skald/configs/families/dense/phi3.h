@@ -5,8 +5,8 @@
 // caches of at most the 4096 tokens of the first training, long ones for others. The numbers of each size are those of
 // the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_PHI3_H_
-#define SKALD_CONFIGS_FAMILIES_PHI3_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_PHI3_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_PHI3_H_
 
 #include <array>
 #include <string_view>
@@ -60,4 +60,4 @@ struct Phi4_Mini : Phi3Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_PHI3_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_PHI3_H_

@@ -4,8 +4,8 @@
 // positions, feed-forward layers without a gate, or experts. The numbers of each size are those of the config.json on
 // the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_NEMOTRON_H_H_
-#define SKALD_CONFIGS_FAMILIES_NEMOTRON_H_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_NEMOTRON_H_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_NEMOTRON_H_H_
 
 #include <cstdint>
 #include <string_view>
@@ -105,4 +105,4 @@ struct Nemotron3Nano_30B_A3B : NemotronHFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_NEMOTRON_H_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_NEMOTRON_H_H_

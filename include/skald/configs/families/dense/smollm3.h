@@ -3,8 +3,8 @@
 // SmolLM3: the layers of Llama, each fourth without RoPE (arXiv:2501.18795). The numbers are those of the config.json
 // on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_SMOLLM3_H_
-#define SKALD_CONFIGS_FAMILIES_SMOLLM3_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_SMOLLM3_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_SMOLLM3_H_
 
 #include <array>
 #include <cstddef>
@@ -39,4 +39,4 @@ struct SmolLM3_3B : SmolLM3Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_SMOLLM3_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_SMOLLM3_H_

@@ -4,8 +4,8 @@
 // the keys and values of earlier ones, and in the small models inputs of each layer from the embeddings. The numbers of
 // each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_GEMMA4_H_
-#define SKALD_CONFIGS_FAMILIES_GEMMA4_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_GEMMA4_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_GEMMA4_H_
 
 #include <cstdint>
 #include <string_view>
@@ -196,4 +196,4 @@ struct Gemma4_31B : Gemma4Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_GEMMA4_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_GEMMA4_H_

@@ -3,8 +3,8 @@
 // The Mixtral family (arXiv:2401.04088): the layers of Mistral, without its window, with experts for feed-forward
 // layers. The numbers of each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_MIXTRAL_H_
-#define SKALD_CONFIGS_FAMILIES_MIXTRAL_H_
+#ifndef SKALD_CONFIGS_FAMILIES_MIXTURES_MIXTRAL_H_
+#define SKALD_CONFIGS_FAMILIES_MIXTURES_MIXTRAL_H_
 
 #include <string_view>
 
@@ -31,4 +31,4 @@ struct Mixtral_8x7B : MixtralFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_MIXTRAL_H_
+#endif  // SKALD_CONFIGS_FAMILIES_MIXTURES_MIXTRAL_H_

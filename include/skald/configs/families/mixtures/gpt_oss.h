@@ -4,8 +4,8 @@
 // experts in every layer, all with biases. The numbers of each size are those of the config.json on the page named
 // above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_GPT_OSS_H_
-#define SKALD_CONFIGS_FAMILIES_GPT_OSS_H_
+#ifndef SKALD_CONFIGS_FAMILIES_MIXTURES_GPT_OSS_H_
+#define SKALD_CONFIGS_FAMILIES_MIXTURES_GPT_OSS_H_
 
 #include <cstdint>
 #include <string_view>
@@ -93,4 +93,4 @@ struct GptOss_120B : GptOssFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_GPT_OSS_H_
+#endif  // SKALD_CONFIGS_FAMILIES_MIXTURES_GPT_OSS_H_

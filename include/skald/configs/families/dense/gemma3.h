@@ -6,8 +6,8 @@
 // multimodal; there the numbers stand under "text_config", which leaves out what the Gemma3TextConfig of
 // Hugging Face's transformers assumes anyway (vocabulary, head size, RoPE bases).
 
-#ifndef SKALD_CONFIGS_FAMILIES_GEMMA3_H_
-#define SKALD_CONFIGS_FAMILIES_GEMMA3_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_GEMMA3_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_GEMMA3_H_
 
 #include <array>
 #include <cstddef>
@@ -90,4 +90,4 @@ struct Gemma3_27B : Gemma3MultimodalFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_GEMMA3_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_GEMMA3_H_

@@ -4,8 +4,8 @@
 // or with experts, one of which all rows share. The numbers of each size are those of the config.json on the page named
 // above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_QWEN3_NEXT_H_
-#define SKALD_CONFIGS_FAMILIES_QWEN3_NEXT_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_QWEN3_NEXT_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_QWEN3_NEXT_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -200,4 +200,4 @@ struct Qwen3_5_35B_A3B : Qwen3_5MoeFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_QWEN3_NEXT_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_QWEN3_NEXT_H_

@@ -3,8 +3,8 @@
 // Reads what config.json says of Falcon-H1 models. Source: models/falcon_h1/configuration_falcon_h1.py and
 // modeling_falcon_h1.py, versions 4.52 to 5 of https://github.com/huggingface/transformers.
 
-#ifndef SKALD_CONFIGS_READERS_FALCON_H1_H_
-#define SKALD_CONFIGS_READERS_FALCON_H1_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_FALCON_H1_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_FALCON_H1_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/activation.h"
-#include "skald/configs/families/falcon_h1.h"
+#include "skald/configs/families/recurrent/falcon_h1.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/config_json_rope.h"
@@ -95,4 +95,4 @@ inline DescribedModel ReadFalconH1(const JsonFields& fields) {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_FALCON_H1_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_FALCON_H1_H_

@@ -4,8 +4,8 @@
 // models/gemma4/configuration_gemma4.py and modeling_gemma4.py, version 5 of
 // https://github.com/huggingface/transformers; conversion/gemma.py of https://github.com/ggml-org/llama.cpp.
 
-#ifndef SKALD_CONFIGS_READERS_GEMMA4_H_
-#define SKALD_CONFIGS_READERS_GEMMA4_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_GEMMA4_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_GEMMA4_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "skald/base/json/json_fields.h"
-#include "skald/configs/families/gemma4.h"
+#include "skald/configs/families/dense/gemma4.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/experts.h"
 #include "skald/configs/readers/model_fields.h"
@@ -186,4 +186,4 @@ inline DescribedModel ReadGemma4Gguf(const JsonFields& fields, const GgufTensorF
 
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_GEMMA4_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_GEMMA4_H_

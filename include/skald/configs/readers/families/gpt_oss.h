@@ -4,8 +4,8 @@
 // models/gpt_oss/configuration_gpt_oss.py and modeling_gpt_oss.py, versions 4.55 to 5 of
 // https://github.com/huggingface/transformers.
 
-#ifndef SKALD_CONFIGS_READERS_GPT_OSS_H_
-#define SKALD_CONFIGS_READERS_GPT_OSS_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_GPT_OSS_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_GPT_OSS_H_
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "skald/base/json/json_fields.h"
-#include "skald/configs/families/gpt_oss.h"
+#include "skald/configs/families/mixtures/gpt_oss.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_rope.h"
 #include "skald/configs/readers/experts.h"
@@ -86,4 +86,4 @@ inline DescribedModel ReadGptOssGguf(const JsonFields& fields, const GgufTensorF
 
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_GPT_OSS_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_GPT_OSS_H_

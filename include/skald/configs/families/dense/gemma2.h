@@ -4,8 +4,8 @@
 // attention scores and logits, and a sliding window in every other layer. The numbers of each size are those
 // of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_GEMMA2_H_
-#define SKALD_CONFIGS_FAMILIES_GEMMA2_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_GEMMA2_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_GEMMA2_H_
 
 #include <array>
 #include <cstddef>
@@ -61,4 +61,4 @@ struct Gemma2_27B : Gemma2Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_GEMMA2_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_GEMMA2_H_

@@ -3,8 +3,8 @@
 // The Mamba family (arXiv:2312.00752): every layer is a selective state space, without attention and without
 // feed-forward blocks. The numbers of each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_MAMBA_H_
-#define SKALD_CONFIGS_FAMILIES_MAMBA_H_
+#ifndef SKALD_CONFIGS_FAMILIES_RECURRENT_MAMBA_H_
+#define SKALD_CONFIGS_FAMILIES_RECURRENT_MAMBA_H_
 
 #include <string_view>
 
@@ -56,4 +56,4 @@ struct Mamba_2_8B : MambaFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_MAMBA_H_
+#endif  // SKALD_CONFIGS_FAMILIES_RECURRENT_MAMBA_H_

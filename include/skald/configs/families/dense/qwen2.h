@@ -4,8 +4,8 @@
 // biases on the query, key and value projections. The numbers of each size are those of the config.json on
 // the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_QWEN2_H_
-#define SKALD_CONFIGS_FAMILIES_QWEN2_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_QWEN2_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_QWEN2_H_
 
 #include <string_view>
 
@@ -42,4 +42,4 @@ struct Qwen2_5_1_5B : Qwen2Family {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_QWEN2_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_QWEN2_H_

@@ -4,8 +4,8 @@
 // The numbers of each size are those of the config.json on the page named above it. (It gives "hidden_act" as
 // "gelu", which stands for the tanh form that these models were trained with.)
 
-#ifndef SKALD_CONFIGS_FAMILIES_GEMMA_H_
-#define SKALD_CONFIGS_FAMILIES_GEMMA_H_
+#ifndef SKALD_CONFIGS_FAMILIES_DENSE_GEMMA_H_
+#define SKALD_CONFIGS_FAMILIES_DENSE_GEMMA_H_
 
 #include <string_view>
 
@@ -41,4 +41,4 @@ struct Gemma_7B : GemmaFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_GEMMA_H_
+#endif  // SKALD_CONFIGS_FAMILIES_DENSE_GEMMA_H_

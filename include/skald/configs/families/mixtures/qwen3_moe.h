@@ -3,12 +3,12 @@
 // The Qwen3 family (arXiv:2505.09388), mixtures of experts: the layers of the dense models, with experts for
 // feed-forward layers. The numbers of each size are those of the config.json on the page named above it.
 
-#ifndef SKALD_CONFIGS_FAMILIES_QWEN3_MOE_H_
-#define SKALD_CONFIGS_FAMILIES_QWEN3_MOE_H_
+#ifndef SKALD_CONFIGS_FAMILIES_MIXTURES_QWEN3_MOE_H_
+#define SKALD_CONFIGS_FAMILIES_MIXTURES_QWEN3_MOE_H_
 
 #include <string_view>
 
-#include "skald/configs/families/qwen3.h"
+#include "skald/configs/families/dense/qwen3.h"
 #include "skald/configs/form/layer.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 
@@ -31,4 +31,4 @@ struct Qwen3_30B_A3B : Qwen3MoeFamily {
 
 }  // namespace skald
 
-#endif  // SKALD_CONFIGS_FAMILIES_QWEN3_MOE_H_
+#endif  // SKALD_CONFIGS_FAMILIES_MIXTURES_QWEN3_MOE_H_
