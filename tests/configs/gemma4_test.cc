@@ -11,6 +11,7 @@
 #include "skald/base/files/small_file.h"
 #include "skald/configs/readers/config_json.h"
 #include "skald/configs/readers/spec_json.h"
+#include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_gemma4.h"
 #include "tests/support/test_data.h"
@@ -19,17 +20,12 @@ namespace skald::testing {
 namespace gemma4_test {
 
 using nlohmann::json;
+using testing::config_json::With;
 
 json Golden(const std::string& file) {
   const auto text = ReadSmallFile(GoldenPath("gemma4/" + file), kMaxConfigJson);
   REQUIRE(text);
   return json::parse(*text);
-}
-
-// Returns `config` with the fields of `changes` set or, where null, removed.
-json With(json config, const json& changes) {
-  config.merge_patch(changes);
-  return config;
 }
 
 void CheckIs(const json& config, const Gemma4Sizes& sizes) {

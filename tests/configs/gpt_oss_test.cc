@@ -10,6 +10,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
 #include "skald/configs/readers/config_json.h"
+#include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_gpt_oss.h"
 #include "tests/support/test_data.h"
@@ -18,17 +19,12 @@ namespace skald::testing {
 namespace gpt_oss_test {
 
 using nlohmann::json;
+using testing::config_json::With;
 
 json Golden(const std::string& file) {
   const auto text = ReadSmallFile(GoldenPath("gpt_oss/" + file), kMaxConfigJson);
   REQUIRE(text);
   return json::parse(*text);
-}
-
-// Returns `config` with the fields of `changes` set or, where null, removed.
-json With(json config, const json& changes) {
-  config.merge_patch(changes);
-  return config;
 }
 
 void CheckIs(const json& config, const GptOssSizes& sizes) {

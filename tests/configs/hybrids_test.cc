@@ -12,6 +12,7 @@
 #include "skald/configs/families/recurrent/nemotron_h.h"
 #include "skald/configs/families/recurrent/qwen3_next.h"
 #include "skald/configs/readers/config_json.h"
+#include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/test_data.h"
 
@@ -19,6 +20,7 @@ namespace skald::testing {
 namespace hybrids_test {
 
 using nlohmann::json;
+using testing::config_json::With;
 
 std::string Text(const std::string& file) {
   const auto text = ReadSmallFile(GoldenPath(file), kMaxConfigJson);
@@ -31,12 +33,6 @@ ModelSpec SpecOfText(const std::string& text) {
   REQUIRE_MESSAGE(model.has_value(), model.error().message);
   CHECK(WhyImpossible(model->spec) == nullptr);
   return model->spec;
-}
-
-// Returns `config` with the fields of `changes` set or, where null, removed.
-json With(json config, const json& changes) {
-  config.merge_patch(changes);
-  return config;
 }
 
 void CheckRefused(const json& config, const json& changes, ErrorCode code, const std::string& sentence) {
