@@ -37,12 +37,15 @@ inline constexpr bool kMultipliesShorts = HWY_ARCH_X86 && HWY_TARGET != HWY_SCAL
 
 // What the codes of a type of weights are as factors, and what becomes of their products. Small factors count from zero
 // and have at most kSmallBits bits, so that some products may be added up in 16 bits, where bytes are multiplied in
-// pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied.
-enum class Codes { kSmall, kLarge };
+// pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied. For AVX-VNNI, in
+// AVX2, both are unsigned and multiplied in fours.
+enum class Codes { kSmall, kLarge, kFours };
 inline constexpr size_t kSmallBits = 6;
 
 template <Codes kCodes>
 inline constexpr bool kSumsInShorts = kPairsOfBytes&& kCodes == Codes::kSmall;
+template <Codes kCodes>
+inline constexpr bool kUnsignedCodes = kUnsignedBytes || kCodes == Codes::kFours;
 
 HWY_INLINE IntLanes SetIntLanes(int32_t value) {
   IntLanes result;
@@ -86,6 +89,17 @@ HWY_INLINE const T* Forgotten(const T* pointer) {
   return pointer;
 }
 
+// Adds the products of four unsigned codes and of `x` in each lane by the instruction of AVX-VNNI, which compilers
+// offer only where they may use it everywhere.
+#if HWY_TARGET == HWY_AVX2
+HWY_INLINE IntVec AddFours(IntVec codes, IntVec x, IntVec sums) {
+  __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums.raw) : "x"(codes.raw), "x"(x.raw));
+  return sums;
+}
+#else
+HWY_INLINE IntVec AddFours(IntVec, IntVec, IntVec sums) { return sums; }
+#endif
+
 // Adds the products of four codes and of `x`, -127 to 127, in each lane.
 #if HWY_TARGET == HWY_SCALAR  // whose vectors hold no four bytes
 template <Codes kCodes>
@@ -103,7 +117,9 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   const hn::Repartition<uint8_t, IntTag> unsigned_bytes;
   const hn::Repartition<int16_t, IntTag> shorts;
   const auto operand = hn::BitCast(bytes, codes), factor = hn::BitCast(bytes, x);
-  if constexpr (kUnsignedBytes) {
+  if constexpr (kCodes == Codes::kFours) {
+    return AddFours(codes, x, sums);
+  } else if constexpr (kUnsignedBytes) {
     return hn::SumOfMulQuadAccumulate(IntTag(), hn::BitCast(unsigned_bytes, codes), factor, sums);
   } else if constexpr (kSumsInShorts<kCodes>) {
     const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, codes), factor);

@@ -20,6 +20,7 @@
 #include "skald/kernels/matmul/panel_block-inl.h"
 #include "skald/kernels/matmul/vector_loops-inl.h"
 #include "skald/kernels/simd/amx_support.h"
+#include "skald/kernels/simd/avx_vnni_support.h"
 #include "skald/kernels/simd/lanes-inl.h"
 #include "skald/kernels/simd/tile-inl.h"
 
@@ -33,9 +34,10 @@ inline constexpr bool kCodesLieExpanded = T::kCodeBits == 8;
 
 // Up to so many rows, expanding costs more than it saves.
 template <class T>
-inline constexpr size_t kFewForPacks = NumParts() == 1   ? 16
-                                       : NestedScales<T> ? kFewRows
-                                                         : 8;
+inline constexpr size_t kFewForPacks = kCodesLieExpanded<T> ? kFewRows
+                                       : NumParts() == 1    ? 16
+                                       : NestedScales<T>    ? kFewRows
+                                                            : 8;
 
 // What it is multiplied by, and the panel and terms at hand.
 struct GroupProduct {
@@ -63,41 +65,53 @@ void SumExpanded(const void* group_product, size_t row, size_t, size_t k, size_t
 }
 
 // Where all targets sum alike, small codes and large ones need no code of their own.
-template <class T, size_t kRows>
+template <class T, Codes kCodes, size_t kRows>
 inline constexpr SumFunction kExpanded =
-    &SumExpanded<ExpandedBlockOf<T>, kPairsOfBytes ? kCodesOf<T> : Codes::kSmall, NestedScales<T>, kRows>;
+    &SumExpanded<ExpandedBlockOf<T, kCodes>, kPairsOfBytes ? kCodes : Codes::kSmall, NestedScales<T>, kRows>;
 
 // The same for few rows, from the packs of type T.
-template <class T, size_t kRows>
+template <class T, Codes kCodes, size_t kRows>
 void SumPacks(const void* group_product, size_t row, size_t panel, size_t k, size_t k_end, float* sums) {
   const auto& product = *static_cast<const GroupProduct*>(group_product);
-  const PackBlock<T> block = {reinterpret_cast<const T*>(product.matrix.At(panel, k)), (k_end - k) / T::kGroup,
-                              product.ahead};
-  AddBlock<kCodesOf<T>, NestedScales<T>, kRows>(block, product.Activations(row, k), k == 0, sums);
+  const PackBlock<T, kCodes> block = {reinterpret_cast<const T*>(product.matrix.At(panel, k)), (k_end - k) / T::kGroup,
+                                      product.ahead};
+  AddBlock<kCodes, NestedScales<T>, kRows>(block, product.Activations(row, k), k == 0, sums);
+}
+
+// Sets the tile for many rows of codes in this form.
+template <class T, Codes kCodes>
+HWY_INLINE void MultiplyMany(GroupProduct& product, VectorProduct& loops) {
+  // Sums of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
+  constexpr size_t kManyRows = NumParts() == 2 ? 4 : kTileRows;
+  static_assert(kRowBlock % kManyRows == 0, "a tile lies within one block of the input");
+  if constexpr (kCodesLieExpanded<T>) {
+    loops.many = {kManyRows, 1, &SumPacks<T, kCodes, kManyRows>};
+  } else {
+    product.matrix = GroupMatrixOf<T, kCodes>(product.matrix.weights, product.matrix.padded_k);
+    loops.many = {kManyRows, 1, kExpanded<T, kCodes, kManyRows>, true};
+  }
 }
 
 // Multiplies on vectors, and asks memory for what lies `ahead` bytes on.
 template <class T>
 void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
+  constexpr Codes kCodes = kCodesOf<T>;
+  static_assert(kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
   PanelBlock block;
-  const GroupProduct product = {GroupMatrixOf(args.weights, args.padded_k), args.input, ahead, block};
-  // Sums of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
-  constexpr size_t kManyRows = NumParts() == 2 ? 4 : kTileRows;
-  static_assert(kRowBlock % kManyRows == 0 && kRowBlock % kFewRows == 0, "a tile lies within one block of the input");
+  GroupProduct product = {GroupMatrixOf<T, kCodes>(args.weights, args.padded_k), args.input, ahead, block};
   VectorProduct loops = VectorLoopsOf(args);
   loops.args = &product, loops.by_block = true;
   loops.expand = &ExpandPanel;
   if constexpr (kExpandsAlways) {
-    loops.one = loops.one_panel = loops.few = loops.many = {1, 1, kExpanded<T, 1>, true};
+    loops.one = loops.one_panel = loops.few = loops.many = {1, 1, kExpanded<T, kCodes, 1>, true};
   } else {
-    loops.one = loops.one_panel = {1, 1, &SumPacks<T, 1>};
-    loops.few = {kFewRows, 1, &SumPacks<T, kFewRows>};
-    if constexpr (kCodesLieExpanded<T>) {
-      loops.many = {kManyRows, 1, &SumPacks<T, kManyRows>};
-    } else {
-      loops.few_limit = kFewForPacks<T>;
-      loops.many = {kManyRows, 1, kExpanded<T, kManyRows>, true};
-    }
+    loops.one = loops.one_panel = {1, 1, &SumPacks<T, kCodes, 1>};
+    loops.few = {kFewRows, 1, &SumPacks<T, kCodes, kFewRows>};
+    loops.few_limit = kFewForPacks<T>;
+    MultiplyMany<T, kCodes>(product, loops);
+#if HWY_TARGET == HWY_AVX2 && SKALD_HAS_AVX_VNNI
+    if (HaveAvxVnni()) MultiplyMany<T, Codes::kFours>(product, loops);
+#endif
   }
   MultiplyOnVectors(loops);
 }

@@ -302,7 +302,8 @@ void MatMulPanelsAmx(const AmxProduct& product, size_t row, size_t rows, size_t 
 template <class T>
 void MultiplyGroupsAmx(const MatMulArgs<T>& args) {
   using Products = GroupProducts<NestedScales<T>, HasOffsets<T>, T::kGroup>;
-  const AmxProduct product = {bytes::GroupMatrixOf(args.weights, args.padded_k), args.input, OutputsOf(args)};
+  const AmxProduct product = {bytes::GroupMatrixOf<T, bytes::kCodesOf<T>>(args.weights, args.padded_k), args.input,
+                              OutputsOf(args)};
   const size_t step = args.gate ? kPanelsAtOnce / 2 : kPanelsAtOnce;
   SetGroupTileShapes(T::kGroup);
   for (size_t row = args.row_begin; row < args.row_end; row += kMatMulGroup) {

@@ -36,40 +36,40 @@ template <class T>
 inline constexpr Codes kCodesOf = kFactorBits<T> <= kSmallBits ? Codes::kSmall : Codes::kLarge;
 
 // By how much factors are larger than what they stand for.
-template <class T>
-inline constexpr int32_t kFactorZero = kCodesOf<T> == Codes::kLarge ? (kUnsignedBytes ? 128 : 0) : T::kZero;
-template <>
-inline constexpr int32_t kFactorZero<MXFP4> = 12;
+template <class T, Codes kCodes>
+inline constexpr int32_t kFactorZero = kCodesOf<T> == Codes::kLarge ? (kUnsignedCodes<kCodes> ? 128 : 0) : T::kZero;
+template <Codes kCodes>
+inline constexpr int32_t kFactorZero<MXFP4, kCodes> = 12;
 
 // The factors of a type that lists values, by its codes, for as many bytes as are looked up together.
-template <ListsValues T>
+template <ListsValues T, Codes kCodes>
 struct FactorList {
   constexpr FactorList() {
-    for (size_t i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(T::kValues[i] + kFactorZero<T>);
+    for (size_t i = 0; i < 16; ++i) bytes[i] = static_cast<uint8_t>(T::kValues[i] + kFactorZero<T, kCodes>);
   }
   alignas(16) uint8_t bytes[16] = {};
 };
-template <ListsValues T>
-inline constexpr FactorList<T> kFactors;
+template <ListsValues T, Codes kCodes>
+inline constexpr FactorList<T, kCodes> kFactors;
 
 using UnsignedTag = hn::RebindToUnsigned<IntTag>;
 using UnsignedVec = hn::Vec<UnsignedTag>;
 
 // Returns the factors of a type that lists values.
 #if HWY_TARGET == HWY_SCALAR  // whose vectors hold no bytes
-template <class T>
+template <class T, Codes kCodes>
 HWY_INLINE UnsignedVec LookUp(UnsignedVec codes) {
   uint8_t bytes[4];
   std::memcpy(bytes, &codes.raw, sizeof(bytes));
-  for (uint8_t& byte : bytes) byte = kFactors<T>.bytes[byte];
+  for (uint8_t& byte : bytes) byte = kFactors<T, kCodes>.bytes[byte];
   std::memcpy(&codes.raw, bytes, sizeof(bytes));
   return codes;
 }
 #else
-template <class T>
+template <class T, Codes kCodes>
 HWY_INLINE UnsignedVec LookUp(UnsignedVec codes) {
   const hn::Repartition<uint8_t, IntTag> bytes;
-  const auto list = hn::LoadDup128(bytes, kFactors<T>.bytes);
+  const auto list = hn::LoadDup128(bytes, kFactors<T, kCodes>.bytes);
   return hn::BitCast(UnsignedTag(), hn::TableLookupBytes(list, hn::BitCast(bytes, codes)));
 }
 #endif
@@ -97,16 +97,16 @@ HWY_INLINE UnsignedVec LoadPlanes(const Planes& planes, size_t row, size_t lane)
 }
 
 // Returns a register of row j of the factors of a group, from output `lane` on.
-template <class T>
+template <Codes kCodes, class T>
 HWY_INLINE IntVec LoadFactors(const T& pack, size_t group, size_t j, size_t lane) {
   if constexpr (T::kCodeBits == 8) {
     const IntVec codes = hn::LoadU(IntTag(), reinterpret_cast<const int32_t*>(pack.codes[group][j][lane]));
-    return kUnsignedBytes ? hn::Xor(codes, hn::Set(IntTag(), static_cast<int32_t>(0x80808080u))) : codes;
+    return kUnsignedCodes<kCodes> ? hn::Xor(codes, hn::Set(IntTag(), static_cast<int32_t>(0x80808080u))) : codes;
   } else {
     const size_t row = group * T::kGroup / 4 + j;
     constexpr size_t kRows = kPlaneTerms<T> / 4;
     UnsignedVec factors = LoadPlanes(pack.codes[row / kRows], row % kRows, lane);
-    if constexpr (ListsValues<T>) factors = LookUp<T>(factors);
+    if constexpr (ListsValues<T>) factors = LookUp<T, kCodes>(factors);
     return hn::BitCast(IntTag(), factors);
   }
 }
@@ -173,13 +173,13 @@ HWY_INLINE IntLanes LoadNumbers(size_t low, size_t high, Load load) {
 inline constexpr size_t kSumsAtOnce = kMultipliesShorts ? 2 : 1;
 
 // Packs of type T. Memory is asked for what lies `ahead` bytes on.
-template <class T>
+template <class T, Codes kCodes>
 struct PackBlock {
   static constexpr size_t group_rows = T::kGroup / 4, kLines = sizeof(T) / kAlignment;
   static constexpr size_t fitting_rows =
-      HWY_MIN(group_rows, kSumsInShorts<kCodesOf<T>> ? 128u >> kFactorBits<T> : group_rows);
+      HWY_MIN(group_rows, kSumsInShorts<kCodes> ? 128u >> kFactorBits<T> : group_rows);
   static constexpr size_t kUnrolledRows = fitting_rows;
-  static constexpr int32_t bias = NestedScales<T> && kCodesOf<T> == Codes::kSmall ? 0 : kFactorZero<T>;
+  static constexpr int32_t bias = NestedScales<T> && kCodesOf<T> == Codes::kSmall ? 0 : kFactorZero<T, kCodes>;
   static constexpr bool has_offsets = HasOffsets<T>;
 
   // Row j of the codes of a group.
@@ -190,7 +190,7 @@ struct PackBlock {
     IntLanes result;
     const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
     SKALD_UNROLL_PARTS
-    for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadFactors(pack, group, j, i * hn::Lanes(IntTag())));
+    for (size_t i = 0; i < parts; ++i) SetPart(result, i, LoadFactors<kCodes>(pack, group, j, i * hn::Lanes(IntTag())));
     return result;
   }
 
@@ -202,7 +202,7 @@ struct PackBlock {
   }
 
   HWY_INLINE IntLanes NumbersOf(size_t group) const {
-    return LoadNumbers<kSumsInShorts<kCodesOf<T>>>(
+    return LoadNumbers<kSumsInShorts<kCodes>>(
         group, group, [this](size_t g, size_t lane) HWY_ATTR { return LoadScaleNumbers(*packs, g, lane); });
   }
   HWY_INLINE IntLanes SumNumbers(size_t i) const {
@@ -212,7 +212,7 @@ struct PackBlock {
       if constexpr (HasOffsets<T>)
         return LoadMinimumNumbers(*packs, g, lane);
       else
-        return hn::Mul(LoadScaleNumbers(*packs, g, lane), hn::Set(IntTag(), kFactorZero<T>));
+        return hn::Mul(LoadScaleNumbers(*packs, g, lane), hn::Set(IntTag(), kFactorZero<T, kCodes>));
     });
   }
   HWY_INLINE Lanes Scale() const { return LoadScales(packs->scale); }
@@ -278,13 +278,14 @@ struct ExpandedBlock {
   size_t groups;
   int32_t bias;
 };
-template <class T>
-using ExpandedBlockOf = ExpandedBlock<PackBlock<T>::group_rows, PackBlock<T>::fitting_rows, HasOffsets<T>>;
+template <class T, Codes kCodes>
+using ExpandedBlockOf =
+    ExpandedBlock<PackBlock<T, kCodes>::group_rows, PackBlock<T, kCodes>::fitting_rows, HasOffsets<T>>;
 
 // Writes a block of `num_packs` packs to `to`.
-template <class T>
+template <class T, Codes kCodes>
 void Expand(const std::byte* packs, size_t num_packs, size_t ahead, PanelBlock& to) {
-  const PackBlock<T> from = {reinterpret_cast<const T*>(packs), num_packs * T::kGroups, ahead};
+  const PackBlock<T, kCodes> from = {reinterpret_cast<const T*>(packs), num_packs * T::kGroups, ahead};
   to.groups = from.groups, to.bias = from.bias;
   for (size_t group = 0; group < from.groups; ++group) {
     HWY_UNROLL(8)
@@ -319,9 +320,9 @@ struct GroupMatrix {
   }
 };
 
-template <class T>
-HWY_INLINE GroupMatrix GroupMatrixOf(const T* weights, size_t padded_k) {
-  return {reinterpret_cast<const std::byte*>(weights), padded_k, T::kTerms, sizeof(T), &Expand<T>};
+template <class T, Codes kCodes>
+HWY_INLINE GroupMatrix GroupMatrixOf(const void* weights, size_t padded_k) {
+  return {static_cast<const std::byte*>(weights), padded_k, T::kTerms, sizeof(T), &Expand<T, kCodes>};
 }
 
 // Where AVX3_SPR takes what is here and multiplication on vectors from: it has nothing for bytes that AVX3_ZEN4 has
