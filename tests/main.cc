@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The main function of every test executable. With --target=AVX2 (or any other name that Highway uses) all
-// dispatched code runs on that SIMD target, and the run fails if it did not. A run that had to leave something
-// out, because the CPU lacks the target or reference files or programs are absent, ends with the exit code that ctest
+// The main function of every test executable. With --target=AVX2 (or any other name that Highway uses, or AVX2_VNNI)
+// all dispatched code runs on that SIMD target, and the run fails if it did not. A run that had to leave something out,
+// because the CPU lacks the target or reference files or programs are absent, ends with the exit code that ctest
 // reports as skipped.
 
 #undef HWY_TARGET_INCLUDE
@@ -28,6 +28,7 @@ HWY_AFTER_NAMESPACE();
 #include <string_view>
 
 #include "doctest/doctest.h"
+#include "skald/kernels/simd/avx_vnni_support.h"
 #include "tests/support/test_data.h"
 
 namespace skald {
@@ -58,11 +59,19 @@ std::optional<std::string_view> TargetArgument(int argc, char** argv) {
   return std::nullopt;
 }
 
+// AVX2 with AVX-VNNI, which Highway has no name for; AVX2 by that name is without it.
+constexpr std::string_view kAvxVnni = "AVX2_VNNI";
+
+// Highway's name of a target.
+std::string_view NameInHighway(std::string_view name) { return name == kAvxVnni ? "AVX2" : name; }
+
 // Makes all dispatched code run on the named target. Returns false if this build or this CPU cannot.
 bool ForceTarget(std::string_view name) {
+  if (name == kAvxVnni && !HaveAvxVnni()) return false;
+  AllowAvxVnni(name == kAvxVnni);
   for (int64_t rest = HWY_TARGETS & hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
-    if (name != hwy::TargetName(target)) continue;
+    if (NameInHighway(name) != hwy::TargetName(target)) continue;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
     return true;
@@ -86,7 +95,7 @@ int RunTests(int argc, char** argv) {
   if (context.shouldExit() || result != 0) return result;
 
   std::cout << "targets run:" << Names(before) << '\n';
-  if (before != after || (wanted && *wanted != hwy::TargetName(after))) {
+  if (before != after || (wanted && NameInHighway(*wanted) != hwy::TargetName(after))) {
     std::cout << "FAILED: the tests ended on" << Names(after) << '\n';
     return 1;
   }

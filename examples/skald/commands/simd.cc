@@ -2,9 +2,13 @@
 
 #include "commands/simd.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "hwy/targets.h"
+#include "skald/kernels/simd/avx_vnni_support.h"
 
 namespace skald::program {
 namespace {
@@ -17,24 +21,50 @@ int64_t Available() {
 
 int64_t Best(int64_t targets) { return targets & -targets; }
 
+// A target of Highway's, or AVX2 with AVX-VNNI, which Highway has no name for.
+struct Target {
+  std::string name;
+  int64_t bits;
+  bool avx_vnni = false;
+};
+
+const std::vector<Target>& Targets() {
+  static const std::vector<Target> targets = [] {
+    std::vector<Target> found;
+    for (int64_t rest = Available(); rest != 0; rest &= rest - 1) {
+      const int64_t bits = Best(rest);
+      if (bits == HWY_AVX2 && HaveAvxVnni()) found.push_back({"AVX2_VNNI", bits, true});
+      found.push_back({hwy::TargetName(bits), bits});
+    }
+    return found;
+  }();
+  return targets;
+}
+
 }  // namespace
 
 std::vector<std::string> SimdTargets() {
   std::vector<std::string> names;
-  for (int64_t rest = Available(); rest != 0; rest &= rest - 1) names.emplace_back(hwy::TargetName(Best(rest)));
+  for (const Target& target : Targets()) names.push_back(target.name);
   return names;
 }
 
-std::string SimdTarget() { return hwy::TargetName(Best(Available() & hwy::SupportedTargets())); }
+std::string SimdTarget() {
+  const int64_t bits = Best(Available() & hwy::SupportedTargets());
+  const bool avx_vnni = bits == HWY_AVX2 && HaveAvxVnni();
+  return std::ranges::find_if(Targets(),
+                              [&](const Target& target) { return target.bits == bits && target.avx_vnni == avx_vnni; })
+      ->name;
+}
 
 Result<void> UseSimdTarget(const std::string& name) {
   std::string names;
-  for (int64_t rest = Available(); rest != 0; rest &= rest - 1) {
-    const int64_t target = Best(rest);
-    names += (names.empty() ? "" : ", ") + std::string(hwy::TargetName(target));
-    if (name != hwy::TargetName(target)) continue;
-    hwy::SetSupportedTargetsForTest(target);
+  for (const Target& target : Targets()) {
+    names += (names.empty() ? "" : ", ") + target.name;
+    if (name != target.name) continue;
+    hwy::SetSupportedTargetsForTest(target.bits);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    AllowAvxVnni(target.avx_vnni);
     return {};
   }
   return Fail(ErrorCode::kUnsupported, "there is no SIMD target " + name + " here, only " + names);

@@ -15,6 +15,7 @@
 
 #include "hwy/highway.h"
 #include "skald/base/numbers/group_layout.h"
+#include "skald/kernels/simd/avx_vnni_support.h"
 #include "skald/kernels/simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -91,7 +92,7 @@ HWY_INLINE const T* Forgotten(const T* pointer) {
 
 // Adds the products of four unsigned codes and of `x` in each lane by the instruction of AVX-VNNI, which compilers
 // offer only where they may use it everywhere.
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET == HWY_AVX2 && SKALD_HAS_AVX_VNNI
 HWY_INLINE IntVec AddFours(IntVec codes, IntVec x, IntVec sums) {
   __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums.raw) : "x"(codes.raw), "x"(x.raw));
   return sums;

@@ -109,7 +109,7 @@ void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
     loops.few = {kFewRows, 1, &SumPacks<T, kCodes, kFewRows>};
     loops.few_limit = kFewForPacks<T>;
     MultiplyMany<T, kCodes>(product, loops);
-#if HWY_TARGET == HWY_AVX2 && SKALD_HAS_AVX_VNNI
+#if HWY_TARGET == HWY_AVX2
     if (HaveAvxVnni()) MultiplyMany<T, Codes::kFours>(product, loops);
 #endif
   }
