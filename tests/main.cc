@@ -68,7 +68,7 @@ std::string_view NameInHighway(std::string_view name) { return name == kAvxVnni 
 // Makes all dispatched code run on the named target. Returns false if this build or this CPU cannot.
 bool ForceTarget(std::string_view name) {
   if (name == kAvxVnni && !HaveAvxVnni()) return false;
-  AllowAvxVnni(name == kAvxVnni);
+  AllowAvxVnni(name != NameInHighway(kAvxVnni));
   for (int64_t rest = HWY_TARGETS & hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
     if (NameInHighway(name) != hwy::TargetName(target)) continue;

@@ -2,7 +2,6 @@
 
 #include "commands/simd.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ int64_t Best(int64_t targets) { return targets & -targets; }
 struct Target {
   std::string name;
   int64_t bits;
-  bool avx_vnni = false;
+  bool avx_vnni = true;  // used where the processor has it
 };
 
 const std::vector<Target>& Targets() {
@@ -33,8 +32,8 @@ const std::vector<Target>& Targets() {
     std::vector<Target> found;
     for (int64_t rest = Available(); rest != 0; rest &= rest - 1) {
       const int64_t bits = Best(rest);
-      if (bits == HWY_AVX2 && HaveAvxVnni()) found.push_back({"AVX2_VNNI", bits, true});
-      found.push_back({hwy::TargetName(bits), bits});
+      if (bits == HWY_AVX2 && HaveAvxVnni()) found.push_back({"AVX2_VNNI", bits});
+      found.push_back({hwy::TargetName(bits), bits, bits != HWY_AVX2});
     }
     return found;
   }();
@@ -51,10 +50,7 @@ std::vector<std::string> SimdTargets() {
 
 std::string SimdTarget() {
   const int64_t bits = Best(Available() & hwy::SupportedTargets());
-  const bool avx_vnni = bits == HWY_AVX2 && HaveAvxVnni();
-  return std::ranges::find_if(Targets(),
-                              [&](const Target& target) { return target.bits == bits && target.avx_vnni == avx_vnni; })
-      ->name;
+  return bits == HWY_AVX2 && HaveAvxVnni() ? "AVX2_VNNI" : hwy::TargetName(bits);
 }
 
 Result<void> UseSimdTarget(const std::string& name) {

@@ -126,10 +126,12 @@ void GroupMatMul(const MatMulArgs<T>& args) {
   static_assert(QuantizedRows::Height(kRowsForAmx) == kLanes, "a group of rows is one AMX tile");
   if (args.rows >= kRowsForAmx && HaveAmx()) return MultiplyGroupsAmx(args);
 #endif
-  // The single stream of a single row is better left to the processor, but not where codes, scales and offsets are
-  // three streams, nor where so much is read at a time.
+  // The single stream of a single row is better left to the prefetchers of Zen 4, but not where codes, scales and
+  // offsets are three streams, nor where so much is read at a time; and not to those of Zen 5, which AVX-VNNI tells
+  // apart.
   constexpr bool kAlwaysAsks = !kOneStream || HasOffsets<T> || NestedScales<T>;
-  bytes::MultiplyGroups(args, args.rows > 1 || kAlwaysAsks ? kBytesAhead : 0);
+  const bool asks = args.rows > 1 || kAlwaysAsks || HaveAvxVnni();
+  bytes::MultiplyGroups(args, asks ? kBytesAhead : 0);
 }
 
 }  // namespace HWY_NAMESPACE
