@@ -46,16 +46,18 @@ void ForEachTileRun(const BlockGeometry& block, const BlockGeometry& tile, size_
   }
 }
 
+// `bytes` may lie anywhere: a snapshot's buffer has no elements, only bytes.
 template <class T>
 void ClearTileTokens(const BlockGeometry& tile, size_t begin, size_t end, std::byte* bytes) {
   const size_t padded_dim = RoundUp(tile.head_dim, kTile), rows = RoundUp(tile.head_dim, kLanes);
+  const auto clear = [](std::byte* elements, size_t index) { std::memset(elements + index * sizeof(T), 0, sizeof(T)); };
   for (size_t layer = 0; layer < tile.layers; ++layer) {
     for (size_t head = 0; head < tile.kv_heads; ++head) {
-      T* const keys = reinterpret_cast<T*>(bytes + tile.KeyOffset(layer)) + head * kTile * padded_dim;
-      T* const values = reinterpret_cast<T*>(bytes + tile.ValueOffset(layer)) + head * rows * kTile;
+      std::byte* const keys = bytes + tile.KeyOffset(layer) + head * kTile * padded_dim * sizeof(T);
+      std::byte* const values = bytes + tile.ValueOffset(layer) + head * rows * kTile * sizeof(T);
       for (size_t token = begin; token < end; ++token) {
-        for (size_t k = 0; k < padded_dim; ++k) keys[PackedIndex<T>(token, k, padded_dim)] = T{};
-        for (size_t row = 0; row < rows; ++row) values[PackedIndex<T>(row, token, kTile)] = T{};
+        for (size_t k = 0; k < padded_dim; ++k) clear(keys, PackedIndex<T>(token, k, padded_dim));
+        for (size_t row = 0; row < rows; ++row) clear(values, PackedIndex<T>(row, token, kTile));
       }
       if (tile.scale_bytes == 0) continue;
       const size_t first = (head * kTile + begin) * sizeof(float), size = (end - begin) * sizeof(float);
