@@ -124,6 +124,16 @@ void AddLoadOptions(CLI::App& command, Options& options) {
       ->group(group);
 }
 
+CLI::Option* AddKvType(CLI::App& command, DType& type) {
+  return command
+      .add_option_function<std::string>(
+          "--kv-type", [&type](const std::string& name) { type = ParseDType(name); },
+          "Element type of the cache alone: i8, bytes with a scale for\neach token and head, takes about half of "
+          "bf16's memory")
+      ->check(CLI::IsMember({"bf16", "f32", "i8"}))
+      ->type_name("TYPE");
+}
+
 void AddRuntimeOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
   RuntimeConfig& runtime = options.runtime;
@@ -145,14 +155,7 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       .add_flag_callback(
           "--no-packed-cache", [&options] { options.packed_cache.clear(); }, "Pack the weights anew, and keep nothing")
       ->group(group);
-  command
-      .add_option_function<std::string>(
-          "--kv-type", [&runtime](const std::string& name) { runtime.kv_type = ParseDType(name); },
-          "Element type of the cache alone: i8, bytes with a scale for\neach token and head, takes about half of "
-          "bf16's memory")
-      ->check(CLI::IsMember({"bf16", "f32", "i8"}))
-      ->type_name("TYPE")
-      ->group(group);
+  AddKvType(command, runtime.kv_type)->group(group);
   command
       .add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
@@ -297,6 +300,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
           "Types of the weights: bf16, f32, q8_0, q4_0,\nq8a, q4_k, q5_k, q6_k, q6a")
       ->delimiter(',')
       ->type_name("TYPE");
+  AddKvType(command, bench.kv_type);
   command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")
       ->delimiter(',')
       ->type_name("TARGET");

@@ -38,7 +38,8 @@ struct BenchOptions {
   std::vector<uint32_t> sequences = {1};                    // decoded together
   std::vector<uint32_t> threads = {WorkspaceOptions().threads};
   std::vector<DType> weight_types;  // empty: Options::weight_type
-  std::vector<std::string> simd;    // targets, or "all"; empty: the best
+  DType kv_type = RuntimeConfig().kv_type;
+  std::vector<std::string> simd;  // targets, or "all"; empty: the best
   size_t repetitions = 5;
   std::filesystem::path json;  // empty: none
 };

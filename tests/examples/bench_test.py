@@ -36,6 +36,10 @@ class Bench(TestCase):
             types = re.findall(r"^\| demo \| (\w+) \|", out, re.MULTILINE)
             self.assertEqual(types, ["F32", "BF16"] if arguments else ["BF16"])
 
+    def test_a_cache_of_another_type(self):
+        out, _ = self.run_skald("bench", "-p", 4, "-n", 0, "-t", 1, "-r", 1, "--kv-type", "i8")
+        self.assertIn("| pp4, cache I8 |", out)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -48,11 +48,11 @@ std::vector<BenchCase> CasesOf(const BenchOptions& options, uint32_t threads) {
   std::vector<BenchCase> cases;
   for (const uint32_t depth : options.depths) {
     for (const uint32_t tokens : options.prompts) {
-      if (tokens != 0) cases.push_back({true, tokens, depth, 1, threads});
+      if (tokens != 0) cases.push_back({true, tokens, depth, 1, threads, options.kv_type});
     }
     for (const uint32_t tokens : options.generated) {
       for (const uint32_t sequences : options.sequences) {
-        if (tokens != 0) cases.push_back({false, tokens, depth, sequences, threads});
+        if (tokens != 0) cases.push_back({false, tokens, depth, sequences, threads, options.kv_type});
       }
     }
   }

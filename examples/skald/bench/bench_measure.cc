@@ -32,7 +32,7 @@ uint64_t BytesOf(const std::vector<KVCache>& caches) {
 class CaseRunner {
  public:
   static Result<CaseRunner> Create(const LanguageModel& model, const BenchCase& bench_case) {
-    const RuntimeConfig runtime = {.max_tokens = bench_case.depth + bench_case.tokens};
+    const RuntimeConfig runtime = {.max_tokens = bench_case.depth + bench_case.tokens, .kv_type = bench_case.kv_type};
     auto pool = model.CreatePool(runtime);
     if (!pool) return Failure(pool.error());
     auto workspace = CreateWorkspace({.threads = bench_case.threads});

@@ -13,6 +13,7 @@
 
 #include "benchmarks/machine_limits.h"
 #include "conversation/language_model.h"
+#include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 
 namespace skald::program {
@@ -23,6 +24,7 @@ struct BenchCase {
   uint32_t depth;      // tokens that each sequence has before
   uint32_t sequences;  // computed together
   uint32_t threads;
+  DType kv_type;
 };
 
 struct Measurement {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "skald/base/version.h"
+#include "skald/cache/form/runtime_config.h"
 
 namespace skald::program {
 namespace {
@@ -34,6 +35,8 @@ std::string NameOf(const BenchCase& bench_case) {
   std::string name = (bench_case.is_prefill ? "pp" : "tg") + std::to_string(bench_case.tokens);
   if (bench_case.depth != 0) name += " @ " + std::to_string(bench_case.depth);
   if (bench_case.sequences != 1) name += " x " + std::to_string(bench_case.sequences);
+  if (bench_case.kv_type != RuntimeConfig().kv_type)
+    name += ", cache " + std::string(skald::NameOf(bench_case.kv_type));
   return name;
 }
 
@@ -80,6 +83,7 @@ void BenchReport::Add(const BenchSetting& setting, const BenchCase& bench_case, 
                            {"tokens", bench_case.tokens},
                            {"depth", bench_case.depth},
                            {"sequences", bench_case.sequences},
+                           {"kv_type", skald::NameOf(bench_case.kv_type)},
                            {"tokens_per_second", rate},
                            {"spread", measurement.Spread()},
                            {"limit_tokens_per_second", measurement.limit},
