@@ -6,19 +6,23 @@
 #ifndef SKALD_TESTS_ADAPTERS_ADAPTER_FILES_H_
 #define SKALD_TESTS_ADAPTERS_ADAPTER_FILES_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "doctest/doctest.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
+#include "skald/model/load_adapter.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/random_weights.h"
@@ -140,6 +144,15 @@ inline void WritePeft(const std::filesystem::path& folder, const nlohmann::json&
   std::filesystem::create_directories(folder);
   WriteFile(folder / "adapter_config.json", settings.dump());
   WriteFile(folder / "adapter_model.safetensors", SafetensorsImage(tensors));
+}
+
+// The adapter of RandomPairs.
+inline Adapter RandomAdapter(const ModelSpec& spec, uint64_t seed, size_t rank) {
+  const TemporaryFolder folder;
+  WritePeft(folder.path(), PeftSettings(rank), PeftTensors(RandomPairs(spec, seed, rank)));
+  auto adapter = LoadAdapter(folder.path(), spec);
+  if (!adapter) FAIL(adapter.error().message);
+  return std::move(*adapter);
 }
 
 }  // namespace skald::testing

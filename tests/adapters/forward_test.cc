@@ -13,7 +13,6 @@
 #include "skald/cache/create.h"
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
-#include "skald/model/load_adapter.h"
 #include "tests/adapters/adapter_files.h"
 #include "tests/support/check_error.h"
 #include "tests/support/compare_logits.h"
@@ -22,14 +21,6 @@
 
 namespace skald::testing {
 namespace forward_test {
-
-Adapter RandomAdapter(const ModelSpec& spec, uint64_t seed, size_t rank) {
-  const TemporaryFolder folder;
-  WritePeft(folder.path(), PeftSettings(rank), PeftTensors(RandomPairs(spec, seed, rank)));
-  auto adapter = LoadAdapter(folder.path(), spec);
-  if (!adapter) FAIL(adapter.error().message);
-  return std::move(*adapter);
-}
 
 // A model, two adapters, and a conversation with each of them and with none.
 struct Adapted {
