@@ -85,7 +85,7 @@ class ForwardPass {
         observer_(observer),
         act_(workspace.activations),
         outputs_(workspace.outputs),
-        adapted_(MakeAdaptedRows(tables, adapters, LargestPass(plan), act_.adapters)),
+        adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
         ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get()),
         head_(weights, ops_),
         per_layer_(weights, ops_),
@@ -124,9 +124,10 @@ class ForwardPass {
   }
 
   static std::unique_ptr<AdaptedRows> MakeAdaptedRows(const ModelTables& tables,
-                                                      std::span<const Adapter* const> adapters, size_t rows,
+                                                      std::span<const Adapter* const> adapters, const StepPlan& plan,
                                                       AdapterScratch& scratch) {
-    return adapters.empty() ? nullptr : std::make_unique<AdaptedRows>(tables.numbers, adapters, rows, scratch);
+    if (adapters.empty()) return nullptr;
+    return std::make_unique<AdaptedRows>(tables.numbers, adapters, LargestPass(plan), scratch);
   }
 
   size_t CountWanted(Want want) const {
