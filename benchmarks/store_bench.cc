@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/sha256.h"
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/chunks/chunk_codec.h"
-#include "skald/store/chunks/sha256.h"
 
 namespace skald {
 namespace {

@@ -83,6 +83,11 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->type_name("PATH")
       ->group(group);
   command
+      .add_option("--adapter", options.adapter,
+                  "LoRA adapter for the model: a folder of Hugging Face's\nPEFT, or a GGUF file")
+      ->type_name("PATH")
+      ->group(group);
+  command
       .add_option("--tokenizer", options.tokenizer,
                   "SentencePiece model (default: tokenizer.model in the\nfolder, or what the file holds)")
       ->type_name("FILE")

@@ -52,6 +52,7 @@ struct Options {
 
   std::filesystem::path model = SKALD_DEMO_MODEL;
   std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
+  std::optional<std::filesystem::path> adapter;    // unset: the model alone
   std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat
   bool show_progress = false;
 

@@ -37,7 +37,10 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
 
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
   const ProgressBar bar("loading " + std::string(info.name), options.show_progress);
-  return LoadLanguageModel(info, options.model, LoadOptionsOf(options, info, bar));
+  auto model = LoadLanguageModel(info, options.model, LoadOptionsOf(options, info, bar));
+  if (!model || !options.adapter) return model;
+  if (auto used = (*model)->UseAdapter(*options.adapter); !used) return Failure(used.error());
+  return model;
 }
 
 Result<Session> StartSession(const Options& options, const ModelInfo& info, const LanguageModel& model) {
@@ -48,7 +51,7 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   runtime.checkpoint_every = 256;
   auto session = Session::Create(model, runtime, options.workspace);
   if (!session || !options.prompt_cache) return session;
-  auto memory = OpenPromptMemory(options, session->pool());
+  auto memory = OpenPromptMemory(options, session->adapter(), session->pool());
   if (memory) {
     session->Remember(std::move(*memory));
   } else if (memory.error().code == ErrorCode::kInvalidArgument || memory.error().code == ErrorCode::kUnsupported) {

@@ -23,7 +23,7 @@ namespace skald::program {
 // What the options say of loading, with `bar`, which must outlive it, to show progress.
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar);
 
-// Loads the weights, showing progress, and returns a model ready to run.
+// Loads the weights, showing progress, and the adapter if there is one, and returns a model ready to run.
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info);
 
 // Returns a new conversation. `model` must outlive it.

@@ -4,6 +4,8 @@
 //
 //   skald/text/            tokenizers and chat templates, which need SentencePiece, Oniguruma and utf8proc
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
+//   skald/model/load_adapter.h
+//                          adapters (LoRA) from files, which need libcrypto
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
 //   skald/configs/gguf_config.h, skald/configs/form/config_text.h
 //                          what a GGUF file is, and Configs as text: for tools that look into files

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random sequences of steps, forks, rewinds, edits, saves and failures on eight conversations of one small pool: each
-// always equals, bit for bit, the same conversation recomputed from its tokens in a cache of its own.
+// Random sequences of steps, forks, rewinds, edits, saves and failures on eight conversations of one small pool, some
+// of which have adapters: each always equals, bit for bit, the same conversation recomputed from its tokens in a cache
+// of its own.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +13,9 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
+#include "skald/layers/model_weights.h"
+#include "skald/weights/adapters/adapter.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/small_models.h"
 #if defined(SKALD_TESTS_HAVE_STORE)
 #include "skald/store/snapshots/snapshot.h"
@@ -42,10 +46,30 @@ struct Conversation {
 
 constexpr uint32_t kConversations = 8;
 
+// An adapter from a seed for every matrix that may have one.
+Adapter MakeAdapter(const ModelWeights& weights, uint64_t seed) {
+  Adapter adapter = {.model = Fingerprint(weights.spec)};
+  adapter.digest.fill(static_cast<std::byte>(seed));
+  size_t number = 0;
+  const ParameterList list = ParametersOf(weights);
+  for (const Parameter& parameter : list.parameters()) {
+    const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+    if (matrix == nullptr || !parameter.layer) continue;
+    const size_t this_number = number++;
+    if (matrix->parts.front().expert) continue;
+    LowRank low = {this_number, Matrix(3, matrix->cols, kAdapterType), Matrix(matrix->rows(), 3, kAdapterType)};
+    internal::FillMatrix<float>(seed + number, low.a);
+    internal::FillMatrix<float>(seed - number, low.b);
+    adapter.low_ranks.push_back(std::move(low));
+  }
+  return adapter;
+}
+
 class RandomConversations {
  public:
   RandomConversations(uint32_t seed, const RandomModel& model)
       : model_(model), small_(model.small()), random_(seed), workspace_(*CreateWorkspace({.threads = Pick(1, 2)})) {
+    for (const uint64_t adapter : {1, 2}) adapters_.push_back(MakeAdapter(model.weights(), adapter));
     constexpr DType kTypes[] = {DType::kBF16, DType::kF32, DType::kI8};
     RuntimeConfig runtime = {.max_tokens = 300, .kv_type = kTypes[Pick(0, 2)]};
     runtime.block_tokens = 32 * Pick(1, 2);
@@ -56,7 +80,9 @@ class RandomConversations {
       runtime.cache_bytes = (g == 0 ? 0 : runtime.cache_bytes) + probe.geometry(g).block_bytes() * Pick(25, 100);
     }
     pool_ = NewPool(small_, runtime);
-    for (uint32_t i = 0; i < kConversations; ++i) conversations_.push_back({*CreateKVCache(pool_), {}});
+    for (uint32_t i = 0; i < kConversations; ++i) {
+      conversations_.push_back({*CreateKVCache(pool_, i % 2 == 0 ? Sha256Digest{} : adapters_[i / 2 % 2].digest), {}});
+    }
   }
 
   void RunOneOperation() {
@@ -100,12 +126,12 @@ class RandomConversations {
     for (const Conversation& c : conversations_) {
       const std::vector<int32_t> probe = PickTokens(1);
       KVCache fork = *c.cache.Fork();
-      const auto logits = model_.Forward(fork, probe, workspace_);
+      const auto logits = model_.Forward(fork, probe, workspace_, options());
       if (!logits) continue;  // no room for the probe; another round will tell
       const std::vector<float> ours(logits->begin(), logits->end());
       KVCache twin = Recompute(c);
       REQUIRE(std::equal(twin.tokens().begin(), twin.tokens().end(), c.cache.tokens().begin(), c.cache.tokens().end()));
-      const auto expected = model_.Forward(twin, probe, workspace_);
+      const auto expected = model_.Forward(twin, probe, workspace_, options());
       REQUIRE(expected);
       CHECK(std::equal(ours.begin(), ours.end(), expected->begin(), expected->end()));
     }
@@ -119,6 +145,10 @@ class RandomConversations {
   }
 
  private:
+  ForwardOptions options(uint32_t pass_tokens = 512) const {
+    return {.pass_tokens = pass_tokens, .adapters = {&adapters_[0], &adapters_[1]}};
+  }
+
   uint32_t Pick(uint32_t low, uint32_t high) { return low + static_cast<uint32_t>(random_() % (high - low + 1)); }
 
   std::vector<int32_t> PickTokens(uint32_t count) {
@@ -135,7 +165,7 @@ class RandomConversations {
       tokens[i] = PickTokens(Pick(1, Pick(0, 2) == 0 ? 90 : 5));
       batch.Add(conversations_[i].cache, tokens[i]);
     }
-    if (!model_.Forward(batch, workspace_, {.pass_tokens = Pick(5, 70)}))
+    if (!model_.Forward(batch, workspace_, options(Pick(5, 70))))
       return;  // too much for the pool or the limit: nothing happened
     for (size_t i = 0; i < conversations_.size(); ++i) {
       if (!tokens[i].empty()) conversations_[i].history.push_back(Append{tokens[i]});
@@ -147,9 +177,10 @@ class RandomConversations {
   void SaveAndLoad([[maybe_unused]] KVCache& cache) {
 #if defined(SKALD_TESTS_HAVE_STORE)
     const SnapshotOptions options{Pick(0, 1) == 0 ? ChunkCodec::kNone : ChunkCodec::kSplitZstd};
-    std::vector<std::byte> bytes(*SnapshotBytes(cache, {}, {}, options));
-    REQUIRE(SaveSnapshot(cache, {}, {}, std::span(bytes), options));
-    auto loaded = LoadSnapshot(bytes, {}, pool_);
+    const Identity identity = {.adapter = cache.adapter()};
+    std::vector<std::byte> bytes(*SnapshotBytes(cache, identity, {}, options));
+    REQUIRE(SaveSnapshot(cache, identity, {}, std::span(bytes), options));
+    auto loaded = LoadSnapshot(bytes, identity, pool_);
     if (loaded) {
       CHECK(loaded->cache.exact_tokens() == cache.exact_tokens());
       cache = std::move(loaded->cache);
@@ -162,11 +193,12 @@ class RandomConversations {
   // Does a history again, alone, in other blocks. Without edits its tokens say all there is to know; with them, every
   // step is repeated, with a resume point at every token, so that any rewind works.
   KVCache Recompute(const Conversation& conversation) {
+    const Sha256Digest& adapter = conversation.cache.adapter();
     const auto is_edit = [](const auto& operation) { return operation.index() >= 2; };
     if (std::none_of(conversation.history.begin(), conversation.history.end(), is_edit)) {
-      KVCache cache = NewCache(small_, {.max_tokens = 1000, .kv_type = pool_->runtime().kv_type});
+      KVCache cache = *CreateKVCache(small_.layout, {.max_tokens = 1000, .kv_type = pool_->runtime().kv_type}, adapter);
       const std::span<const int32_t> tokens = conversation.cache.tokens();
-      if (!tokens.empty()) REQUIRE(model_.Forward(cache, tokens, workspace_));
+      if (!tokens.empty()) REQUIRE(model_.Forward(cache, tokens, workspace_, options()));
       return cache;
     }
     RuntimeConfig runtime = pool_->runtime();
@@ -174,11 +206,11 @@ class RandomConversations {
     runtime.max_tokens = 1000;
     runtime.checkpoint_every = 1;
     runtime.max_checkpoints = 1000;
-    KVCache cache = NewCache(small_, runtime);
+    KVCache cache = *CreateKVCache(small_.layout, runtime, adapter);
     for (const auto& operation : conversation.history) {
       Result<void> result;
       if (const auto* append = std::get_if<Append>(&operation)) {
-        REQUIRE(model_.Forward(cache, append->tokens, workspace_));
+        REQUIRE(model_.Forward(cache, append->tokens, workspace_, options()));
       } else if (const auto* rewind = std::get_if<Rewind>(&operation)) {
         result = cache.Truncate(rewind->tokens);
       } else if (const auto* removed = std::get_if<Remove>(&operation)) {
@@ -196,6 +228,7 @@ class RandomConversations {
   std::mt19937 random_;  // its sequence is fixed by the standard
   Workspace workspace_;
   std::shared_ptr<BlockPool> pool_;
+  std::vector<Adapter> adapters_;
   std::vector<Conversation> conversations_;
 };
 

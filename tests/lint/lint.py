@@ -34,7 +34,7 @@ MAY_INCLUDE = {
 # too, but for what kernels share with whoever calls them. A room with rooms of its own has a line too.
 ROOMS = {
     "store": ["prompts", "snapshots", "backends", "chunks"],
-    "weights": ["packed_files", "", "files", "packing", "types"],
+    "weights": ["packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],

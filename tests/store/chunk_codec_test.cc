@@ -13,7 +13,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/store/chunks/sha256.h"
+#include "skald/base/numbers/sha256.h"
 #include "tests/support/test_data.h"
 
 namespace skald::testing {

@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <string>
 
+#include "skald/base/numbers/sha256.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
-#include "skald/store/chunks/sha256.h"
 
 namespace skald::testing {
 

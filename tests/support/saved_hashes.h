@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Results of kernels and models as hashes, saved in tests/golden/result_hashes.txt, so that machines which never meet
-// can be compared: x86 and Arm, this version and the last. Where numbers change on purpose, run kernels_tests and
-// model_tests, one after the other, with SKALD_SAVE_HASHES=1: what differs is then saved instead of reported.
+// can be compared: x86 and Arm, this version and the last. Where numbers change on purpose, run kernels_tests,
+// model_tests and adapters_tests, one after the other, with SKALD_SAVE_HASHES=1: what differs is then saved instead of
+// reported.
 
 #ifndef SKALD_TESTS_SUPPORT_SAVED_HASHES_H_
 #define SKALD_TESTS_SUPPORT_SAVED_HASHES_H_

@@ -53,8 +53,9 @@ void ForEachSmallModel(void (*law)(const SmallModel& small)) {
 }
 
 RandomModel::RandomModel(const SmallModel& small, uint64_t seed, DType weights)
-    : small_(small),
-      model_(std::make_unique<AnyModel>(small.name, *RandomWeights(small.spec, seed, weights), Functions())) {}
+    : RandomModel(small, *RandomWeights(small.spec, seed, weights)) {}
+RandomModel::RandomModel(const SmallModel& small, ModelWeights weights)
+    : small_(small), model_(std::make_unique<AnyModel>(small.name, std::move(weights), Functions())) {}
 RandomModel::RandomModel(RandomModel&& other) noexcept
     : small_(other.small_), model_(std::make_unique<AnyModel>(std::move(*other.model_))) {}
 RandomModel::~RandomModel() = default;

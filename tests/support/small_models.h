@@ -63,6 +63,8 @@ void ForEachSmallModel(void (*law)(const SmallModel& small));
 class RandomModel {
  public:
   RandomModel(const SmallModel& small, uint64_t seed, DType weights = DType::kBF16);
+  // With these weights, which are not random.
+  RandomModel(const SmallModel& small, ModelWeights weights);
   RandomModel(RandomModel&& other) noexcept;
   ~RandomModel();
 

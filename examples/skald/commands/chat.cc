@@ -145,7 +145,7 @@ class Conversation {
       return Fail(ErrorCode::kFailedPrecondition,
                   options_.model.string() + ": the model has changed since the chat began");
     }
-    auto owner = IdentifyOwner(options_);
+    auto owner = IdentifyOwner(options_, session_.adapter());
     if (!owner) return Failure(owner.error());
     owner_ = std::move(*owner);
     return {};

@@ -19,6 +19,9 @@
 #include "skald/model/load_any.h"
 #include "skald/weights/packed_files/packed_source.h"
 #include "skald/weights/packed_files/packed_writer.h"
+#ifdef SKALD_HAS_STORE
+#include "skald/model/load_adapter.h"
+#endif
 
 namespace skald::program {
 namespace {
@@ -85,12 +88,28 @@ Result<std::shared_ptr<BlockPool>> LanguageModel::CreatePool(const RuntimeConfig
   return CreateBlockPool(LayoutOf(model_.spec()), runtime);
 }
 
+Result<KVCache> LanguageModel::CreateCache(const std::shared_ptr<BlockPool>& pool) const {
+  return CreateKVCache(pool, adapter_.digest);
+}
+
+Result<void> LanguageModel::UseAdapter(const std::filesystem::path& path) {
+#ifdef SKALD_HAS_STORE
+  auto adapter = LoadAdapter(path, model_.spec());
+  if (!adapter) return Failure(adapter.error());
+  adapter_ = std::move(*adapter);
+  return {};
+#else
+  return Fail(ErrorCode::kUnsupported,
+              path.string() + ": this program was built without OpenSSL, so it has no adapters");
+#endif
+}
+
 Result<std::span<const float>> LanguageModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                       Workspace& workspace) const {
-  return model_.Forward(cache, tokens, workspace);
+  return model_.Forward(cache, tokens, workspace, options());
 }
 Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace) const {
-  return model_.Forward(batch, workspace);
+  return model_.Forward(batch, workspace, options());
 }
 
 ModelCost LanguageModel::Cost() const { return CostOf(model_.weights()); }

@@ -21,8 +21,10 @@
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/model/any_model.h"
+#include "skald/model/forward_options.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/adapters/adapter.h"
 #include "skald/weights/load_options.h"
 
 namespace skald::program {
@@ -42,8 +44,14 @@ class LanguageModel {
  public:
   explicit LanguageModel(AnyModel model) : model_(std::move(model)) {}
 
+  // From now on conversations are for the adapter at `path`. Errors: see LoadAdapter; kUnsupported in a program without
+  // skald::store.
+  Result<void> UseAdapter(const std::filesystem::path& path);
+
   // Memory for conversations; see CreateBlockPool.
   Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const;
+  // An empty conversation; see CreateKVCache.
+  Result<KVCache> CreateCache(const std::shared_ptr<BlockPool>& pool) const;
   // See AnyModel::Forward.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const;
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
@@ -51,7 +59,10 @@ class LanguageModel {
   ModelCost Cost() const;
 
  private:
+  ForwardOptions options() const { return {.adapters = {&adapter_}}; }
+
   AnyModel model_;
+  Adapter adapter_;  // with a digest of zeros: none
 };
 
 // Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.

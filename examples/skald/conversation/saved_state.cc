@@ -31,8 +31,8 @@ namespace {
 // Version of what the program adds to a snapshot.
 constexpr uint32_t kChatVersion = 2;
 
-Result<Identity> IdentityOf(const Options& options) {
-  Identity identity;
+Result<Identity> IdentityOf(const Options& options, const Sha256Digest& adapter) {
+  Identity identity = {.adapter = adapter};
   identity.weight_type = options.weight_type.value_or(DType::kBF16);
   const auto weights = CachedDigestOfWeights(options.model);
   if (!weights) return Failure(weights.error());
@@ -78,8 +78,8 @@ class StoredPromptMemory : public PromptMemory {
 
 }  // namespace
 
-Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options) {
-  auto identity = IdentityOf(options);
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options, const Sha256Digest& adapter) {
+  auto identity = IdentityOf(options, adapter);
   if (!identity) return Failure(identity.error());
   return std::make_shared<const StateOwner>(std::move(*identity));
 }
@@ -128,7 +128,8 @@ Result<SavedChat> LoadChat(const std::filesystem::path& file, const StateOwner& 
   return chat;
 }
 
-Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const std::shared_ptr<BlockPool>& pool) {
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const Sha256Digest& adapter,
+                                                       const std::shared_ptr<BlockPool>& pool) {
   const std::filesystem::path& folder = *options.prompt_cache;
   std::error_code ignored;  // what cannot be asked cannot be opened either
   if (std::filesystem::exists(folder, ignored) && !std::filesystem::is_directory(folder, ignored)) {
@@ -136,7 +137,7 @@ Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, c
   }
   auto store = DirectoryStore::Open(folder);
   if (!store) return Failure(store.error());
-  const auto identity = IdentityOf(options);
+  const auto identity = IdentityOf(options, adapter);
   if (!identity) return Failure(identity.error());
   auto memory = std::make_unique<StoredPromptMemory>(std::move(*store));
   if (auto opened = memory->Open(*identity, pool); !opened) return Failure(opened.error());
@@ -154,13 +155,14 @@ Failure NotBuiltIn() {
 
 struct StateOwner {};
 
-Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options&) { return NotBuiltIn(); }
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options&, const Sha256Digest&) { return NotBuiltIn(); }
 Result<void> CheckFolder(const std::filesystem::path&) { return NotBuiltIn(); }
 Result<void> SaveChat(const std::filesystem::path&, const StateOwner&, const SavedChat&) { return NotBuiltIn(); }
 Result<SavedChat> LoadChat(const std::filesystem::path&, const StateOwner&, const std::shared_ptr<BlockPool>&) {
   return NotBuiltIn();
 }
-Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const std::shared_ptr<BlockPool>&) {
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options&, const Sha256Digest&,
+                                                       const std::shared_ptr<BlockPool>&) {
   return NotBuiltIn();
 }
 

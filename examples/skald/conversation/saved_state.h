@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "options.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
@@ -25,8 +26,9 @@ namespace skald::program {
 // later another model may lie there.
 struct StateOwner;
 
-// Reads all of the weights, unless their digest is known from before. Error: what cannot be read.
-Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options);
+// Reads all of the weights, unless their digest is known from before. `adapter` is the digest of the one that
+// conversations are for. Error: what cannot be read.
+Result<std::shared_ptr<const StateOwner>> IdentifyOwner(const Options& options, const Sha256Digest& adapter);
 
 // A chat as it is written down.
 struct SavedChat {
@@ -66,7 +68,8 @@ class PromptMemory {
 
 // Opens the folder `options.prompt_cache`, which is made if it is not there. Errors: kInvalidArgument for what is no
 // folder, kUnsupported in a program without skald::store; any other is one that a run can do without it for.
-Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const std::shared_ptr<BlockPool>& pool);
+Result<std::unique_ptr<PromptMemory>> OpenPromptMemory(const Options& options, const Sha256Digest& adapter,
+                                                       const std::shared_ptr<BlockPool>& pool);
 
 }  // namespace skald::program
 

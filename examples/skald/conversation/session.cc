@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "skald/cache/create.h"
 #include "skald/model/forward_options.h"
 #include "terminal/interrupt.h"
 #include "terminal/messages.h"
@@ -24,7 +23,7 @@ Result<Session> Session::Create(const LanguageModel& model, const RuntimeConfig&
   if (!pool) return Failure(pool.error());
   auto workspace = CreateWorkspace(options);
   if (!workspace) return Failure(workspace.error());
-  auto cache = CreateKVCache(*pool);
+  auto cache = model.CreateCache(*pool);
   if (!cache) return Failure(cache.error());
   return Session(model, std::move(*pool), std::move(*cache), std::move(*workspace));
 }

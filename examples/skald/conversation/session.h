@@ -17,6 +17,7 @@
 
 #include "conversation/language_model.h"
 #include "conversation/saved_state.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
@@ -64,6 +65,8 @@ class Session {
     pending_ = std::move(pending);
   }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
+  // The digest of the adapter that the conversation is for, or zeros.
+  const Sha256Digest& adapter() const { return cache_.adapter(); }
 
   // Fails with kOutOfRange when a prompt of that many tokens does not fit.
   Result<void> CheckRoom(size_t tokens) const;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/form/layout.h"
@@ -53,19 +54,21 @@ inline Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const CacheLayout& la
   });
 }
 
-// Returns an empty conversation whose blocks come from `pool`.
-inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool) {
+// Returns an empty conversation whose blocks come from `pool`, for the adapter of that digest (Adapter::digest), or for
+// none.
+inline Result<KVCache> CreateKVCache(std::shared_ptr<BlockPool> pool, const Sha256Digest& adapter = {}) {
   return NoThrow("CreateKVCache", [&]() -> Result<KVCache> {
     if (pool == nullptr) return Fail(ErrorCode::kInvalidArgument, "CreateKVCache: the pool is null");
-    return KVCache(CacheContents{TableLease(std::move(pool))});
+    return KVCache(CacheContents{.lease = TableLease(std::move(pool)), .adapter = adapter});
   });
 }
 
 // Returns an empty conversation with a pool of its own.
-inline Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeConfig& runtime = {}) {
+inline Result<KVCache> CreateKVCache(const CacheLayout& layout, const RuntimeConfig& runtime = {},
+                                     const Sha256Digest& adapter = {}) {
   auto pool = CreateBlockPool(layout, runtime);
   if (!pool) return Failure(std::move(pool.error()));
-  return CreateKVCache(std::move(*pool));
+  return CreateKVCache(std::move(*pool), adapter);
 }
 
 }  // namespace skald

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
@@ -46,6 +47,7 @@ struct CacheContents {
   // Ascending by length; their blocks may be those of `lease`.
   std::vector<TableLease> checkpoints = {};
   uint32_t exact_tokens = kMaxTokens;  // see KVCache::exact_tokens
+  Sha256Digest adapter = {};           // see KVCache::adapter
 };
 
 class KVCache {
@@ -67,6 +69,9 @@ class KVCache {
   // others with memories of tokens now gone, or state was restored from a lossy form.
   uint32_t exact_tokens() const { return std::min(size(), exact_tokens_); }
 
+  // The digest of the adapter that computes this conversation from its first token on; all zeros: the model alone does.
+  const Sha256Digest& adapter() const { return adapter_; }
+
   // The same past as a Fork would have, taken apart; and a cache put together. `contents` must be consistent: every
   // group of every table stands at its table's tokens.
   Result<CacheContents> Contents() const {
@@ -76,7 +81,8 @@ class KVCache {
       : lease_(std::move(contents.lease)),
         tokens_(std::move(contents.tokens)),
         checkpoints_(std::move(contents.checkpoints)),
-        exact_tokens_(contents.exact_tokens) {}
+        exact_tokens_(contents.exact_tokens),
+        adapter_(contents.adapter) {}
 
   // Where the blocks come from; null of a cache that was moved from.
   const std::shared_ptr<BlockPool>& pool() const { return lease_.pool(); }
@@ -95,7 +101,7 @@ class KVCache {
     return IfValid("KVCache::Fork", [&]() -> Result<KVCache> { return KVCache(Copy()); });
   }
 
-  // Forgets everything. Blocks and checkpoints go back to the pool.
+  // Forgets everything but its adapter. Blocks and checkpoints go back to the pool.
   void Clear() noexcept {
     lease_.Clear();
     tokens_.clear();
@@ -221,7 +227,7 @@ class KVCache {
   }
 
   CacheContents Copy() const {
-    CacheContents copy{lease_.Share(), tokens_, {}, exact_tokens_};
+    CacheContents copy{lease_.Share(), tokens_, {}, exact_tokens_, adapter_};
     copy.checkpoints.reserve(checkpoints_.size());
     for (const TableLease& checkpoint : checkpoints_) copy.checkpoints.push_back(checkpoint.Share());
     return copy;
@@ -349,6 +355,7 @@ class KVCache {
   // Forks kept aside for rewinding, ascending by length.
   std::vector<TableLease> checkpoints_;
   uint32_t exact_tokens_ = kMaxTokens;
+  Sha256Digest adapter_;
 };
 
 }  // namespace skald

@@ -25,8 +25,8 @@ Result<std::shared_ptr<BlockPool>> CreateLedgerPool(const RuntimeConfig& runtime
 }
 
 template <ModelConfig C>
-Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}) {
-  return NoThrow("CreateKVCache", [&] { return CreateKVCache(LayoutOf<C>(), runtime); });
+Result<KVCache> CreateKVCache(const RuntimeConfig& runtime = {}, const Sha256Digest& adapter = {}) {
+  return NoThrow("CreateKVCache", [&] { return CreateKVCache(LayoutOf<C>(), runtime, adapter); });
 }
 
 }  // namespace skald

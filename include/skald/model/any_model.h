@@ -20,6 +20,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
@@ -41,6 +42,7 @@
 #include "skald/model/outputs.h"
 #include "skald/model/rotation.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/adapters/adapter.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -75,7 +77,8 @@ class AnyModel {
   // batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
   // the sequence and leaves every cache as it was, resume points included; only what an executor or an observer throws
   // comes too late for those that gave way to the batch's tokens. Errors: those of Step::Plan and Step::Reserve;
-  // kInvalidArgument (token id out of range, cache of another layout), kResourceExhausted (no memory for the
+  // kInvalidArgument (token id out of range, cache of another layout, or for an adapter that
+  // ForwardOptions::adapters lacks or that is for another model), kResourceExhausted (no memory for the
   // activations), kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is
   // using, a pool without bytes, an executor or observer that threw).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
@@ -83,9 +86,12 @@ class AnyModel {
       auto step = Step::Plan(batch, options.pass_tokens);
       if (!step) return Failure(step.error());
       if (auto valid = Check(batch); !valid) return Failure(valid.error());
+      const auto adapters = AdaptersOf(step->plan(), options.adapters);
+      if (!adapters) return Failure(adapters.error());
       std::vector<std::span<const int32_t>> tokens;
       for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
-      ForwardPass pass(weights_, tables_, step->plan(), std::move(tokens), step->pools(), workspace, options.observer);
+      ForwardPass pass(weights_, tables_, step->plan(), std::move(tokens), step->pools(), workspace, options.observer,
+                       *adapters);
       Outputs outputs = OutputsIn(workspace.outputs, step->plan());
       if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
       pass.Run();
@@ -110,7 +116,7 @@ class AnyModel {
   // options.pass_tokens tokens.
   // After a failure the blocks that it writes are unspecified; the planner should not commit the step. Errors: those of
   // CheckStepPlan; kInvalidArgument (a pool of another layout, passes that are too large, tokens that the plan does not
-  // fit, token id out of range), kResourceExhausted and kFailedPrecondition as Forward.
+  // fit, token id out of range, adapters as in Forward), kResourceExhausted and kFailedPrecondition as Forward.
   Result<Outputs> Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool, Workspace& workspace,
                           const ForwardOptions& options = {}) const {
     return Compute("Execute", workspace, [&]() -> Result<Outputs> {
@@ -124,8 +130,10 @@ class AnyModel {
       }
       auto runs = SplitTokens(plan, tokens);
       if (!runs) return Failure(runs.error());
+      const auto adapters = AdaptersOf(plan, options.adapters);
+      if (!adapters) return Failure(adapters.error());
       BlockPool* const pools[] = {&pool};
-      ForwardPass pass(weights_, tables_, plan, std::move(*runs), pools, workspace, options.observer);
+      ForwardPass pass(weights_, tables_, plan, std::move(*runs), pools, workspace, options.observer, *adapters);
       Outputs outputs = OutputsIn(workspace.outputs, plan);
       pass.Run();
       return outputs;
@@ -183,6 +191,7 @@ class AnyModel {
         tables_.block_matrices.emplace_back(blocks->targets, blocks->count * blocks->cols);
       }
     }
+    tables_.numbers = MatrixNumbers(tables_.matrices);
   }
 
   // Runs a call that computes, where model and workspace can.
@@ -235,6 +244,36 @@ class AnyModel {
                                                    std::to_string(vocab_size - 1));
     }
     return {};
+  }
+
+  // Returns the adapter of each sequence, null where it has none; nothing at all where no sequence has one.
+  Result<std::vector<const Adapter*>> AdaptersOf(const StepPlan& plan, std::span<const Adapter* const> adapters) const {
+    const auto has_one = [](const SequencePlan& sequence) { return sequence.adapter != Sha256Digest{}; };
+    if (std::ranges::none_of(plan.sequences, has_one)) return std::vector<const Adapter*>();
+    std::vector<const Adapter*> found(plan.sequences.size());
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (!has_one(plan.sequences[i])) continue;
+      const auto adapter = std::ranges::find_if(
+          adapters, [&](const Adapter* one) { return one != nullptr && one->digest == plan.sequences[i].adapter; });
+      if (adapter == adapters.end()) {
+        return OfSequence(
+            i, Fail(ErrorCode::kInvalidArgument, Concat({"it is for the adapter ", ShortHex(plan.sequences[i].adapter),
+                                                         ", which is not among ForwardOptions::adapters"})));
+      }
+      if (auto fits = CheckAdapter(**adapter); !fits) return OfSequence(i, fits);
+      found[i] = *adapter;
+    }
+    return found;
+  }
+
+  Result<void> CheckAdapter(const Adapter& adapter) const {
+    if (adapter.model != tables_.layout.model()) {
+      return Fail(ErrorCode::kInvalidArgument, Concat({"the adapter ", ShortHex(adapter.digest),
+                                                       " is for another model than ", name_, "; load it for that"}));
+    }
+    if (FindType(tables_.kernels, kAdapterType) != nullptr) return {};
+    return Fail(ErrorCode::kFailedPrecondition, Concat({"adapters are multiplied as ", NameOf(kAdapterType),
+                                                        ", which is not among the WeightTypes of the model's Config"}));
   }
 
   // Those of each sequence of a plan that was checked.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "skald/cache/steps/step_plan.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
+#include "skald/layers/run/adapted_rows.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/operations.h"
 #include "skald/layers/run/weight_kernels.h"
@@ -54,6 +56,7 @@ struct ModelTables {
   std::vector<std::optional<LayerSlot>> slots;  // of every layer, in the same order: where it has or reads its state
   // The matrices of all layers, by which activations are multiplied.
   std::vector<const Matrix*> matrices;
+  MatrixNumbers numbers;  // of these
   // Block-diagonal ones, and the columns of the activations.
   std::vector<std::pair<const std::vector<Matrix>*, size_t>> block_matrices;
 
@@ -67,10 +70,11 @@ struct ModelTables {
 class ForwardPass {
  public:
   // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, what its numbers
-  // of pools stand for; blocks need not be there yet. All that is referred to must outlive this object.
+  // of pools stand for; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where no
+  // sequence has one. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
-              const Observer& observer)
+              const Observer& observer, std::span<const Adapter* const> adapters)
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
@@ -81,7 +85,8 @@ class ForwardPass {
         observer_(observer),
         act_(workspace.activations),
         outputs_(workspace.outputs),
-        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels),
+        adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
+        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get()),
         head_(weights, ops_),
         per_layer_(weights, ops_),
         wanted_(LargestPass(plan)),
@@ -99,6 +104,7 @@ class ForwardPass {
     float* hidden = outputs_.hidden.data();
     for (const Pass& pass : plan_.passes) {
       wanted_.BeginPass(pass, plan_, tokens_);
+      if (adapted_ != nullptr) adapted_->BeginPass(wanted_.rows.sequences);
       blocks_.BeginPass(pass);
       states_.BeginPass(pass);
       RunBlocks(wanted_.rows);
@@ -115,6 +121,13 @@ class ForwardPass {
     std::vector<BlockPool*> of_sequences;
     for (const SequencePlan& sequence : plan.sequences) of_sequences.push_back(pools[sequence.pool]);
     return of_sequences;
+  }
+
+  static std::unique_ptr<AdaptedRows> MakeAdaptedRows(const ModelTables& tables,
+                                                      std::span<const Adapter* const> adapters, const StepPlan& plan,
+                                                      AdapterScratch& scratch) {
+    if (adapters.empty()) return nullptr;
+    return std::make_unique<AdaptedRows>(tables.numbers, adapters, LargestPass(plan), scratch);
   }
 
   size_t CountWanted(Want want) const {
@@ -144,6 +157,8 @@ class ForwardPass {
     }
     for (const Matrix* matrix : tables_.matrices) ReserveMatMul(*matrix, rows, act_.matmul);
     for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
+    if (adapted_ == nullptr) return;
+    adapted_->Reserve([&](const Matrix& matrix) { ReserveMatMul(matrix, rows, act_.matmul); });
   }
 
   void ReserveOutputs() {
@@ -242,6 +257,7 @@ class ForwardPass {
   const Observer& observer_;
   Activations& act_;
   OutputBuffers& outputs_;
+  const std::unique_ptr<AdaptedRows> adapted_;  // null where no sequence has an adapter
   Operations ops_;
   OutputHead head_;
   PerLayerInputs per_layer_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ForwardOptions: how one call computes, and who watches.
+// ForwardOptions: how one call computes, who watches, and where adapters are.
 
 #ifndef SKALD_MODEL_FORWARD_OPTIONS_H_
 #define SKALD_MODEL_FORWARD_OPTIONS_H_
@@ -9,6 +9,9 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
+
+#include "skald/weights/adapters/adapter.h"
 
 namespace skald {
 
@@ -39,6 +42,9 @@ struct ForwardOptions {
   // nothing; a changed row changes what follows from it in its own sequence. What caches then keep is no longer what
   // their tokens alone would give: the caller's business, if they are saved or shared.
   Observer observer = {};
+  // The adapters that the batch's caches are for (KVCache::adapter), among any others: alive until the call returns.
+  // Each cache says by which of them, if any, its rows are computed.
+  std::vector<const Adapter*> adapters = {};
 };
 
 }  // namespace skald

@@ -36,6 +36,7 @@ struct Activations {
   AlignedBuffer<float> projected;     // the same, of one of its two parts
   Scratch scratch;
   MatMulScratch matmul;
+  AdapterScratch adapters;
   // Of each group of the cache's layout, [rows, rotary_dim / 2].
   std::vector<AlignedBuffer<float>> cos, sin;
 };

@@ -29,7 +29,6 @@
 #include "skald/weights/load_options.h"
 #include "skald/weights/packing/pack.h"
 #include "skald/weights/packing/recurrent_transforms.h"
-#include "skald/weights/packing/rope_rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/tensor_finder.h"
 #include "skald/weights/types/matrix.h"
@@ -178,11 +177,7 @@ class LoadPlan {
     std::vector<std::vector<std::byte>> moved(step.parts.size());  // what cannot be used as it lies
     for (size_t i = 0; i < step.parts.size(); ++i) {
       const TensorView& tensor = *step.parts[i].view;
-      if (step.parts[i].gather) {
-        moved[i] = step.parts[i].gather();
-      } else if (tensor.rope_pairs_adjacent) {
-        moved[i] = WithRopePairsApart(tensor.bytes, static_cast<size_t>(tensor.shape[0]), step.head_dims[i]);
-      }
+      moved[i] = MovedRows(step.parts[i], step.head_dims[i]);
       const std::byte* const bytes = moved[i].empty() ? tensor.bytes.data() : moved[i].data();
       sources.push_back(
           {bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});

@@ -27,6 +27,7 @@
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/packing/gather_rows.h"
+#include "skald/weights/packing/rope_rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/gguf_blocks.h"
 
@@ -37,6 +38,14 @@ struct TensorRows {
   const TensorView* view = nullptr;  // null for a tensor that is missing or wrong
   std::function<std::vector<std::byte>()> gather = {};
 };
+
+// Returns the bytes of a part's rows in the order that layers have them, where that is not how they lie; else nothing.
+// `head_dim` is that of the part.
+inline std::vector<std::byte> MovedRows(const TensorRows& rows, size_t head_dim) {
+  if (rows.gather) return rows.gather();
+  if (!rows.view->rope_pairs_adjacent) return {};
+  return WithRopePairsApart(rows.view->bytes, static_cast<size_t>(rows.view->shape[0]), head_dim);
+}
 
 // Keeps the first complaint. The checkpoint and the names must outlive it, and it the views that it returns.
 class TensorFinder {

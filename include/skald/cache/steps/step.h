@@ -178,6 +178,7 @@ class Step {
     plan_.sequences.push_back({.pool = static_cast<uint32_t>(pool - pools_.begin()),
                                .first_position = cache.size(),
                                .num_tokens = static_cast<uint32_t>(wants.size()),
+                               .adapter = cache.adapter(),
                                .wants = {wants.begin(), wants.end()}});
     if (pool == pools_.end()) pools_.push_back(cache.pool().get());
   }

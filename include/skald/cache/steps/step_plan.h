@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "skald/base/numbers/digest.h"
 #include "skald/cache/blocks/block_table.h"
 
 namespace skald {
@@ -57,6 +58,7 @@ struct SequencePlan {
   uint32_t pool = 0;  // which of the step's pools has its blocks (Step::pools)
   uint32_t first_position = 0;
   uint32_t num_tokens = 0;
+  Sha256Digest adapter = {};     // KVCache::adapter
   std::vector<Want> wants = {};  // [num_tokens]
   // For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
   // may name one block for two places: it is written again once what it held is out of the window. For each recurrent

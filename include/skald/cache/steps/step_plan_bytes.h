@@ -3,7 +3,7 @@
 // StepPlan as bytes, for another process that has a pool of the same layout. Little-endian:
 //
 //   u32 magic, u32 version, u64 model, u32 block_tokens, u64 sequences,
-//     for each: u32 pool, u32 first_position, u32 num_tokens, wants (u8 each), u64 groups,
+//     for each: u32 pool, u32 first_position, u32 num_tokens, adapter (32 bytes), wants (u8 each), u64 groups,
 //       for each: u32 first_token, blocks (u32 each);
 //     saves, copies, clears, moves (each field u32, in the order of their structs);
 //   u64 passes, for each: slices (u32 sequence, begin, end).
@@ -23,6 +23,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/byte_codec.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/table_bytes.h"
@@ -33,7 +34,7 @@ namespace skald {
 
 namespace internal {
 
-inline constexpr ByteFormat kPlanFormat = {.magic = 0x50534B53, .version = 1, .name = "step plan"};  // "SKSP"
+inline constexpr ByteFormat kPlanFormat = {.magic = 0x50534B53, .version = 2, .name = "step plan"};  // "SKSP"
 
 // The structs are written as they lie in memory.
 template <class... T>
@@ -44,6 +45,7 @@ inline void PutSequence(ByteWriter& writer, const SequencePlan& sequence) {
   writer.Put(sequence.pool);
   writer.Put(sequence.first_position);
   writer.Put(sequence.num_tokens);
+  writer.Put(sequence.adapter);
   writer.PutList(std::span(sequence.wants));
   PutGroups(writer, sequence.groups);
   writer.PutList(std::span(sequence.saves));
@@ -57,6 +59,7 @@ inline SequencePlan GetSequence(ByteReader& reader) {
   sequence.pool = reader.Get<uint32_t>();
   sequence.first_position = reader.Get<uint32_t>();
   sequence.num_tokens = reader.Get<uint32_t>();
+  sequence.adapter = reader.Get<Sha256Digest>();
   sequence.wants = reader.GetList<Want>();
   sequence.groups = GetGroups(reader);
   sequence.saves = reader.GetList<StateSave>();
@@ -67,7 +70,7 @@ inline SequencePlan GetSequence(ByteReader& reader) {
 }
 
 inline StepPlan GetPlan(ByteReader& reader) {
-  constexpr size_t kLeastSequence = 3 * sizeof(uint32_t) + 6 * sizeof(uint64_t);
+  constexpr size_t kLeastSequence = 3 * sizeof(uint32_t) + sizeof(Sha256Digest) + 6 * sizeof(uint64_t);
   StepPlan plan;
   plan.model = reader.Get<uint64_t>();
   plan.block_tokens = reader.Get<uint32_t>();

@@ -22,6 +22,8 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/kernels/kernels.h"
+#include "skald/layers/run/adapted_rows.h"
+#include "skald/layers/run/rows.h"  // IWYU pragma: export
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/weights/types/matrix.h"
@@ -35,12 +37,6 @@ decltype(auto) VisitCacheType(DType type, Function&& function) {
   if (type == DType::kI8) return function.template operator()<int8_t>();
   return function.template operator()<bf16>();
 }
-
-// Rows of floats, [rows, cols] with `stride` floats from one row to the next.
-struct Rows {
-  float* data;
-  size_t stride;
-};
 
 // Returns the floats for partial sums that a multiplication by `weights` needs.
 inline size_t PartialSumsSize(const Matrix& weights, size_t rows) {
@@ -63,14 +59,18 @@ inline void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, s
 class Operations {
  public:
   // `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
-  Operations(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels)
-      : executor_(executor), scratch_(scratch), kernels_(kernels) {}
+  // `adapted` are the rows that have adapters, or null where none has.
+  Operations(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
+             const AdaptedRows* adapted = nullptr)
+      : executor_(executor), scratch_(scratch), kernels_(kernels), adapted_(adapted) {}
 
   const ExecutorRef& executor() const { return executor_; }
 
-  // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty.
+  // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty. Rows with an
+  // adapter get what it adds; their output must not be their input.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
     Multiply(weights, PrepareRows(weights, input, rows), rows, bias, {.output = output});
+    if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
   }
 
   // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
@@ -80,7 +80,7 @@ class Operations {
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
     if constexpr (!OwnActivation<Function>) {
-      if (down.cols % kLanes == 0) {
+      if (down.cols % kLanes == 0 && adapted_ == nullptr) {
         return FusedFeedForward(gate, gate_up, gate_up_bias, down, down_bias, input, rows, gated, output);
       }
     }
@@ -400,6 +400,7 @@ class Operations {
   const ExecutorRef& executor_;
   MatMulScratch& scratch_;
   const std::span<const WeightKernels> kernels_;
+  const AdaptedRows* const adapted_;
 };
 
 }  // namespace skald

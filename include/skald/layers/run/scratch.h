@@ -26,6 +26,13 @@ struct MatMulScratch {
   AlignedBuffer<float> partial_sums;
 };
 
+// What adapters need beside that, for the rows of one of them.
+struct AdapterScratch {
+  AlignedBuffer<float> gathered;  // [rows, cols], the inputs
+  AlignedBuffer<float> between;   // [rows, rank]
+  AlignedBuffer<float> added;     // [rows, rows of the matrix]
+};
+
 // Numbered pieces of memory; a layer uses each number for one thing.
 class Scratch {
  public:

@@ -30,7 +30,10 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 // What a type of layers must say besides what every component does:
 //   ListParameters(weights, model_dim, list)   adds each of them to the list, in a fixed order
 //   ScratchFloats(rows, model_dim)   how many floats of memory Run uses: run.scratch[0], [1] and so on
-//   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing
+//   Run(weights, run)          computes run.output from run.input, both [rows, model_dim], and allocates nothing; what
+//   it
+//                              multiplies by a matrix of its own are all rows, so that adapters can add to it, or the
+//                              matrix is listed as that of an expert (Part::expert)
 // and, if it keeps state,
 //   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
 // or, if it may read the state of an earlier layer instead,

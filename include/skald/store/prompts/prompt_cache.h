@@ -59,7 +59,8 @@ struct PromptCacheStats {
 // Safe for concurrent calls. Stores must outlive it.
 class PromptCache {
  public:
-  // `identity` is of the model; its salt is that of callers who name none. Where the pool is full, prompts make room
+  // `identity` is of the model, and of the adapter that the conversations are for; its salt is that of callers who name
+  // none. Where the pool is full, prompts make room
   // for conversations; of several prompt caches on one pool, the one that was made first gives its prompts first.
   // Errors: kInvalidArgument for a null pool or a lossy codec; kResourceExhausted.
   static Result<std::unique_ptr<PromptCache>> Create(std::shared_ptr<BlockPool> pool, const Identity& identity,
@@ -106,14 +107,15 @@ class PromptCache {
   }
 
   // Keeps what `cache` holds, and the logits of its last token if given. Errors: kFailedPrecondition for a cache of
-  // another pool, or with tokens that edits left inexact; kResourceExhausted for a prompt larger than max_bytes; that
-  // of the first store that fails, after the others got it.
+  // another pool or adapter, or with tokens that edits left inexact; kResourceExhausted for a prompt larger than
+  // max_bytes; that of the first store that fails, after the others got it.
   Result<void> Insert(const KVCache& cache, std::span<const float> logits = {},
                       const std::optional<std::string>& salt = {}) {
     return NoThrow("PromptCache::Insert", [&]() -> Result<void> {
       if (cache.pool() != pool_) {
         return Fail(ErrorCode::kFailedPrecondition, "PromptCache::Insert: the cache is of another pool");
       }
+      if (auto same = internal::CheckAdapter(cache, identity_); !same) return same;
       if (cache.exact_tokens() < cache.size()) {
         return Fail(ErrorCode::kFailedPrecondition, "PromptCache::Insert: after an edit only the first " +
                                                         std::to_string(cache.exact_tokens()) +
@@ -172,7 +174,7 @@ class PromptCache {
 
   Result<PromptPrefix> FindInMemory(const TokenChain& chain) {
     const std::lock_guard lock(mutex_);
-    return entries_.Find(chain, pool_);
+    return entries_.Find(chain, pool_, identity_.adapter);
   }
 
   // Replaces `prefix` by what a store knows better, if any does, and keeps that in memory. Stores that fail are passed

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
@@ -122,8 +123,10 @@ class PromptEntries {
     return false;
   }
 
-  // Returns the longest beginning of chain.tokens() that some entry can go on from; it may be empty, a cache of `pool`.
-  Result<PromptPrefix> Find(const TokenChain& chain, const std::shared_ptr<BlockPool>& pool) {
+  // Returns the longest beginning of chain.tokens() that some entry can go on from; it may be empty, a cache of `pool`
+  // for `adapter`.
+  Result<PromptPrefix> Find(const TokenChain& chain, const std::shared_ptr<BlockPool>& pool,
+                            const Sha256Digest& adapter) {
     const std::span<const int32_t> tokens = chain.tokens();
     Best best;
     for (size_t border = tokens.size() / kChunkTokens + 1; border-- > 0;) {
@@ -133,7 +136,7 @@ class PromptEntries {
       const auto [begin, end] = by_border_.equal_range(ChunkKey{*link});
       for (auto found = begin; found != end; ++found) Consider(found->second, tokens, best);
     }
-    auto cache = best.reused == 0 ? CreateKVCache(pool) : best.entry->cache.Fork();
+    auto cache = best.reused == 0 ? CreateKVCache(pool, adapter) : best.entry->cache.Fork();
     if (!cache) return Failure(cache.error());
     PromptPrefix prefix{std::move(*cache), best.matched, {}};
     if (best.reused == 0) return prefix;

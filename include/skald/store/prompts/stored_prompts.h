@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_codec.h"
 #include "skald/store/chunks/chunk_repair.h"
 #include "skald/store/chunks/chunk_store.h"
-#include "skald/store/chunks/sha256.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "skald/store/snapshots/token_chain.h"

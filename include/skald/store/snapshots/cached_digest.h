@@ -22,9 +22,9 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_key.h"
-#include "skald/store/chunks/sha256.h"
 #include "skald/store/snapshots/identity.h"
 
 namespace skald {

@@ -25,16 +25,17 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_frame.h"
-#include "skald/store/chunks/chunk_key.h"
-#include "skald/store/chunks/sha256.h"
 
 namespace skald {
 
 struct Identity {
-  // Digests of contents; all zeros where there is none (no adapter, token ids without a tokenizer).
+  // Digests of contents; all zeros where there is none (no adapter, token ids without a tokenizer). That of the adapter
+  // must be the cache's (KVCache::adapter).
   Sha256Digest weights{};
   // What the weights were loaded as (LoadOptions::dtype): it changes every number.
   DType weight_type = DType::kBF16;
@@ -73,11 +74,10 @@ struct IdentityDigests {
 
  private:
   Result<void> Compare(const IdentityDigests& expected) const {
-    const auto hex = [](const Sha256Digest& digest) { return ChunkKey{digest}.ToHex().substr(0, 16); };
     const auto differs = [&](const char* what, const Sha256Digest& found, const Sha256Digest& wanted) {
       return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what +
-                                                      ": its digest is " + hex(found) + "..., expected " + hex(wanted) +
-                                                      "...");
+                                                      ": its digest is " + ShortHex(found) + ", expected " +
+                                                      ShortHex(wanted));
     };
     if (weights != expected.weights) return differs("other weights", weights, expected.weights);
     if (weight_type != expected.weight_type) {

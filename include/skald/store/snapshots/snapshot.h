@@ -146,8 +146,9 @@ Result<Snapshot> ReadSnapshot(Reader reader, const Identity& identity, std::shar
 
 // Writes what the store does not have yet, the manifest last, and returns the manifest's key, by which to load. What
 // the store has is looked at, and written again where its length or header is not that of the chunk. Errors: the
-// store's; kFailedPrecondition for a cache that was moved from or whose pool has no bytes; kResourceExhausted, also
-// where a store with a limit had to drop some of the snapshot's chunks to take the others.
+// store's; kFailedPrecondition for a cache that was moved from, that is for another adapter than the identity says, or
+// whose pool has no bytes; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's
+// chunks to take the others.
 inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                                      ChunkStoreRef store, const SnapshotOptions& options = {}) {
   return NoThrow("SaveSnapshot", [&]() -> Result<ChunkKey> {

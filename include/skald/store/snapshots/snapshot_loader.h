@@ -46,7 +46,8 @@ class SnapshotLoader {
   // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Checkpoints
   // for which there is no room are left out, the oldest first.
   Result<KVCache> Load(const Manifest& manifest) {
-    CacheContents contents{TableLease(pool_), manifest.tokens, {}, ExactTokens(manifest)};
+    CacheContents contents{
+        TableLease(pool_), manifest.tokens, {}, ExactTokens(manifest), manifest.kind.identity.adapter};
     auto lease = LoadTable(manifest.table);
     if (!lease) return Failure(lease.error());
     contents.lease = std::move(*lease);
@@ -73,7 +74,11 @@ class SnapshotLoader {
       if (!loaded) return Failure(loaded.error());
     }
     const auto end = manifest.tokens.begin() + tokens;
-    return KVCache({lease.Share(std::move(table)), {manifest.tokens.begin(), end}, {}, ExactTokens(manifest)});
+    return KVCache({lease.Share(std::move(table)),
+                    {manifest.tokens.begin(), end},
+                    {},
+                    ExactTokens(manifest),
+                    manifest.kind.identity.adapter});
   }
 
  private:

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/table_lease.h"
@@ -25,7 +26,6 @@
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
-#include "skald/store/chunks/sha256.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/token_chain.h"
 

@@ -14,7 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/run_on.h"
@@ -52,6 +54,14 @@ inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& iden
   auto digests = IdentityDigests::Of(identity);
   if (!digests) return Failure(digests.error());
   return StateKind{*digests, pool.fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
+}
+
+// State goes by the name of the adapter that it was computed with.
+inline Result<void> CheckAdapter(const KVCache& cache, const Identity& identity) {
+  if (cache.adapter() == identity.adapter) return {};
+  return Fail(ErrorCode::kFailedPrecondition,
+              Concat({"the cache is for the adapter ", ShortHex(cache.adapter()), ", but Identity::adapter is ",
+                      ShortHex(identity.adapter), " (zeros: none)"}));
 }
 
 inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
@@ -170,6 +180,7 @@ Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, co
                               const SnapshotOptions& options, bool manifest_last, Target& target) {
   const auto contents = cache.Contents();
   if (!contents) return Failure(contents.error());
+  if (auto same = CheckAdapter(cache, identity); !same) return Failure(same.error());
   const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
   if (!kind) return Failure(kind.error());
   const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);

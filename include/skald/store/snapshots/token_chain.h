@@ -16,10 +16,10 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
-#include "skald/store/chunks/sha256.h"
 #include "skald/store/snapshots/identity.h"
 
 namespace skald {

@@ -38,6 +38,12 @@ class Checkpoint {
     return NoThrow(path.native(), [&path] { return OpenFolderOrFile(path); });
   }
 
+  // The tensors that somebody else keeps mapped, and names; `path` stands in errors.
+  Checkpoint(std::filesystem::path path, std::vector<TensorView> tensors)
+      : path_(std::move(path)), tensors_(std::move(tensors)) {
+    SortByName();
+  }
+
   // Returns the tensor of this name, or null.
   const TensorView* Find(std::string_view name) const {
     const auto found = std::lower_bound(tensors_.begin(), tensors_.end(), name, NameLess);

@@ -2,12 +2,11 @@
 //
 // Sha256: hashes bytes that come in pieces, with OpenSSL's libcrypto (FIPS 180-4). The one header that needs it.
 
-#ifndef SKALD_STORE_CHUNKS_SHA256_H_
-#define SKALD_STORE_CHUNKS_SHA256_H_
+#ifndef SKALD_BASE_NUMBERS_SHA256_H_
+#define SKALD_BASE_NUMBERS_SHA256_H_
 
 #include <openssl/evp.h>
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -15,11 +14,10 @@
 #include <utility>
 
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 
 namespace skald {
-
-using Sha256Digest = std::array<std::byte, 32>;
 
 // One hash in the making. Move-only; used by one thread at a time. The pieces' borders leave no trace: whoever hashes
 // several things of variable length hashes their lengths too.
@@ -66,4 +64,4 @@ class Sha256 {
 
 }  // namespace skald
 
-#endif  // SKALD_STORE_CHUNKS_SHA256_H_
+#endif  // SKALD_BASE_NUMBERS_SHA256_H_

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// AdaptedRows: which rows of a pass have an adapter, and what adapters add to their products. Rows of one adapter are
+// multiplied together, as those of one expert are; no row depends on what others have.
+
+#ifndef SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
+#define SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hwy/base.h"
+#include "skald/base/threads/parallel.h"
+#include "skald/kernels/kernels.h"
+#include "skald/layers/run/rows.h"
+#include "skald/layers/run/scratch.h"
+#include "skald/weights/adapters/adapter.h"
+#include "skald/weights/types/matrix.h"
+
+namespace skald {
+
+// The matrices of a model's layers, found by where they are.
+class MatrixNumbers {
+ public:
+  MatrixNumbers() = default;
+
+  // `matrices`, in the order of their parameters, must stay where they are.
+  explicit MatrixNumbers(std::span<const Matrix* const> matrices) {
+    for (size_t i = 0; i < matrices.size(); ++i) numbers_.emplace_back(matrices[i], i);
+    std::ranges::sort(numbers_, std::less<>(), &Entry::first);
+  }
+
+  // Returns a number that no matrix has for one that is not among them.
+  size_t Of(const Matrix& matrix) const {
+    const auto found = std::ranges::lower_bound(numbers_, &matrix, std::less<>(), &Entry::first);
+    return found != numbers_.end() && found->first == &matrix ? found->second : numbers_.size();
+  }
+
+ private:
+  using Entry = std::pair<const Matrix*, size_t>;
+  std::vector<Entry> numbers_;  // ascending by address
+};
+
+class AdaptedRows {
+ public:
+  // `of_sequences[s]` is the adapter of sequence s, or null; passes have at most `most_rows` rows. All that is referred
+  // to must outlive this object. Throws std::bad_alloc, as Reserve does.
+  AdaptedRows(const MatrixNumbers& numbers, std::span<const Adapter* const> of_sequences, size_t most_rows,
+              AdapterScratch& scratch)
+      : numbers_(numbers), most_rows_(most_rows), scratch_(scratch) {
+    for (const Adapter* const adapter : of_sequences) groups_of_sequences_.push_back(GroupOf(adapter));
+  }
+  AdaptedRows(const AdaptedRows&) = delete;
+  AdaptedRows& operator=(const AdaptedRows&) = delete;
+
+  // Calls reserve(matrix) for every matrix that MatMul will be called with, and makes room for what lies between them.
+  template <class ReserveMatMul>
+  void Reserve(ReserveMatMul reserve) {
+    for (const Group& group : groups_) {
+      for (const LowRank& low : group.adapter->low_ranks) {
+        reserve(low.a);
+        reserve(low.b);
+        skald::Reserve(scratch_.gathered, most_rows_ * low.a.cols);
+        skald::Reserve(scratch_.between, most_rows_ * low.a.rows);
+        skald::Reserve(scratch_.added, most_rows_ * low.b.rows);
+      }
+    }
+  }
+
+  // `sequences` are those that the rows of the next pass belong to, [rows].
+  void BeginPass(std::span<const uint32_t> sequences) {
+    pass_rows_ = sequences.size();
+    for (Group& group : groups_) group.rows.clear();
+    for (size_t row = 0; row < sequences.size(); ++row) {
+      const size_t group = groups_of_sequences_[sequences[row]];
+      if (group != kNone) groups_[group].rows.push_back(static_cast<uint32_t>(row));
+    }
+  }
+
+  // output += b * (a * input) for the rows whose adapter changes `weights`, a matrix that all `rows` rows of the pass
+  // are multiplied by. (What a layer multiplies a choice of rows by has no adapter: see Part::expert.)
+  template <class Operations>
+  void AddTo(Operations& ops, const Matrix& weights, Rows input, size_t rows, Rows output) const {
+    const size_t matrix = numbers_.Of(weights);
+    for (const Group& group : groups_) {
+      const LowRank* const low = group.rows.empty() ? nullptr : group.adapter->Find(matrix);
+      if (low == nullptr) continue;
+      HWY_DASSERT(rows == pass_rows_);
+      if (rows != pass_rows_) return;  // never reads beyond them
+      const Rows between = {scratch_.between.data(), low->a.rows}, added = {scratch_.added.data(), low->b.rows};
+      ops.MatMul(low->a, Gather(ops, group, input, low->a.cols), group.rows.size(), {}, between);
+      ops.MatMul(low->b, between, group.rows.size(), {}, added);
+      ParallelFor(ops.executor(), group.rows.size(), added.stride, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) {
+          float* const to = output.data + group.rows[i] * output.stride;
+          const float* const from = added.data + i * added.stride;
+          for (size_t k = 0; k < added.stride; ++k) to[k] += from[k];
+        }
+      });
+    }
+  }
+
+ private:
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+
+  struct Group {
+    const Adapter* adapter;
+    std::vector<uint32_t> rows;  // of the pass, ascending
+  };
+
+  size_t GroupOf(const Adapter* adapter) {
+    if (adapter == nullptr) return kNone;
+    const auto found = std::ranges::find(groups_, adapter, &Group::adapter);
+    if (found != groups_.end()) return static_cast<size_t>(found - groups_.begin());
+    groups_.push_back({adapter, {}});
+    groups_.back().rows.reserve(most_rows_);
+    return groups_.size() - 1;
+  }
+
+  // The rows of a group, one behind the other.
+  template <class Operations>
+  Rows Gather(Operations& ops, const Group& group, Rows input, size_t cols) const {
+    const std::vector<uint32_t>& rows = group.rows;
+    if (rows.back() - rows.front() + 1 == rows.size()) return {input.data + rows.front() * input.stride, input.stride};
+    const Rows gathered = {scratch_.gathered.data(), cols};
+    ParallelFor(ops.executor(), rows.size(), cols, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        std::copy_n(input.data + rows[i] * input.stride, cols, gathered.data + i * cols);
+      }
+    });
+    return gathered;
+  }
+
+  const MatrixNumbers& numbers_;
+  const size_t most_rows_;
+  AdapterScratch& scratch_;
+  std::vector<Group> groups_;                // one for each adapter
+  std::vector<size_t> groups_of_sequences_;  // [sequences]
+  size_t pass_rows_ = 0;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
