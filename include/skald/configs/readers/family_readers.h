@@ -16,6 +16,7 @@
 #include "skald/configs/readers/families/lfm2.h"
 #include "skald/configs/readers/families/nemotron_h.h"
 #include "skald/configs/readers/families/qwen3_next.h"
+#include "skald/configs/readers/families/rwkv7.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -39,6 +40,7 @@ inline constexpr FamilyReader kFamilyReaders[] = {
     {FalconH1Family::kModelType, "", ReadFalconH1, nullptr},
     {Gemma4Family::kModelType, "gemma4", ReadGemma4, ReadGemma4Gguf},
     {GptOssFamily::kModelType, "gpt-oss", ReadGptOss, ReadGptOssGguf},
+    {Rwkv7Family::kModelType, "rwkv7", ReadRwkv7, ReadRwkv7Gguf},
 };
 
 }  // namespace skald::internal
