@@ -152,6 +152,7 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"feed_forward_norm.", "ffn_norm."},
                                           {"feed_forward_norm.", "post_attention_norm."},  // of Qwen 3.5 and gpt-oss
                                           {"feed_forward_norm.", "attn_norm_2."},          // of RWKV-7
+                                          {"feed_forward_norm.weight", "ffn_norm"},        // of Falcon-H1
                                           {"embedding_norm.", "token_embd_norm."},
                                           {"post_attention_layernorm.", "post_attention_norm."},
                                           {"pre_feedforward_layernorm.", "ffn_norm."},
@@ -241,7 +242,11 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"mlp.gate_proj.", "ffn_gate."},
                                           {"mlp.gate_proj.", "ffn_up."},  // where it is joined to the other
                                           {"mlp.up_proj.", "ffn_up."},
-                                          {"mlp.down_proj.", "ffn_down."}};
+                                          {"mlp.down_proj.", "ffn_down."},
+                                          // beside experts, of Granite
+                                          {"mlp.gate_proj.", "ffn_gate_shexp."},
+                                          {"mlp.up_proj.", "ffn_up_shexp."},
+                                          {"mlp.down_proj.", "ffn_down_shexp."}};
 
 // How a family names the tensors of its language models. Multimodal checkpoints put them under a prefix of their own,
 // which changed over time, beside a vision part that Skald does not read.
