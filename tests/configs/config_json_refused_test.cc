@@ -41,7 +41,7 @@ TEST_CASE("a file without a family, or of one that Skald does not know, is refus
       {R"({"model_type": "rwkv"})", ErrorCode::kUnsupported,
        "model_type is \"rwkv\"; what Skald supports is llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, olmo2, "
        "smollm3, phi3, gemma, gemma2, gemma3_text, recurrent_gemma, mamba, mamba2, granitemoehybrid, lfm2, "
-       "lfm2_moe, qwen3_next, qwen3_5_text, qwen3_5_moe_text, nemotron_h, falcon_h1, gemma4_text, gpt_oss"},
+       "lfm2_moe, qwen3_next, qwen3_5_text, qwen3_5_moe_text, nemotron_h, falcon_h1, gemma4_text, gpt_oss, rwkv7"},
       {R"({"model_type": "gemma3"})", ErrorCode::kNotFound, "text_config is missing"},
       {R"({"model_type": "gemma3", "text_config": []})", ErrorCode::kDataLoss, "text_config must be an object"},
       {R"({"model_type": "gemma3", "text_config": {"model_type": "gemma5_text"}})", ErrorCode::kUnsupported,

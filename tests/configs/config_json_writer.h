@@ -161,6 +161,7 @@ inline nlohmann::json Granite4Json(const ShortForm& a) {
       {"num_key_value_heads", a.kv_heads},
       {"head_dim", a.head_dim},
       {"position_embedding_type", rotates ? "rope" : "nope"},
+      {"rope_theta", a.rope.base},
       {"rms_norm_eps", a.norm_epsilon},
       {"attention_multiplier", static_cast<float>(1.0 / std::sqrt(a.query_pre_scale))},
       {"embedding_multiplier", a.embedding_multiplier},

@@ -181,17 +181,22 @@ std::vector<Change> Mamba2Changes(const json& config) {
 }
 
 std::vector<Change> GraniteChanges(const json& config) {
-  return {
+  std::vector<Change> changes = {
       {"num_key_value_heads", config["num_key_value_heads"].get<int>() * 5},
       {"rms_norm_eps", 2e-6},
       {"attention_multiplier", 0.5, "query_pre_attn_scalar"},
       {"embedding_multiplier", 3.0},
       {"residual_multiplier", 0.5},
-      {"logits_scaling", 3.0},
-      {"mamba_d_state", config["mamba_d_state"].get<int>() + 1, "state_size"},
-      {"mamba_d_conv", 3, "conv_kernel"},
+      {"logits_scaling", 7.0},
       {"shared_intermediate_size", config["shared_intermediate_size"].get<int>() + 8, "intermediate_size"},
   };
+  if (config["position_embedding_type"] == "rope") {
+    changes.push_back({"rope_theta", 12345.0});
+  } else {
+    changes.push_back({"mamba_d_state", config["mamba_d_state"].get<int>() + 1, "state_size"});
+    changes.push_back({"mamba_d_conv", 3, "conv_kernel"});
+  }
+  return changes;
 }
 
 std::vector<Change> ChangesOf(const json& config) {

@@ -77,6 +77,12 @@ TEST_CASE("published Configs have as many parameters as their checkpoints") {
 TEST_CASE("published Configs of hybrids have as many parameters as their checkpoints") {
   CHECK(ParameterCount<LFM2_8B_A1B>() == 8'339'930'560);
   CHECK(ParameterCount<FalconH1_0_5B>() == 521'411'104);
+  CHECK(ParameterCount<Granite4_H_350M>() == 340'332'224);
+  CHECK(ParameterCount<Granite4_1B>() == 1'631'750'144);
+  CHECK(ParameterCount<Rwkv7_0_1B>() == 191'034'624);  // as the paper says of each
+  CHECK(ParameterCount<Rwkv7_0_4B>() == 450'767'872);
+  CHECK(ParameterCount<Rwkv7_1_5B>() == 1'527'404'544);
+  CHECK(ParameterCount<Rwkv7_2_9B>() == 2'947'735'040);
   CHECK(ParameterCount<NemotronNano_9B_V2>() == 8'888'227'328);
   CHECK(ParameterCount<Nemotron3Nano_30B_A3B>() == 31'577'940'288);
   CHECK(ParameterCount<Qwen3Next_80B_A3B>() == 79'674'391'296);

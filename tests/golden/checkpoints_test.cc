@@ -75,6 +75,21 @@ RecordedState ReadState(const ReferenceTensors& reference, const GatedDeltaNet& 
   recorded.conv.erase(recorded.conv.begin(), recorded.conv.begin() + channels);
   return recorded;
 }
+// The states of RWKV-7 are [heads][values, keys], and rows of the input.
+RecordedState ReadState(const ReferenceTensors& reference, const RwkvTimeMix& mix, size_t layer, size_t row) {
+  const std::string prefix = "state.layers." + std::to_string(layer) + ".";
+  const auto dim = static_cast<size_t>(mix.head_dim);
+  RecordedState recorded = {{}, reference.Floats(prefix + "att_shift", row)};
+  const std::vector<float> state = reference.Floats(prefix + "wkv", row);
+  for (auto head = state.begin(); head != state.end(); head += static_cast<ptrdiff_t>(dim * dim)) {
+    const std::vector<float> turned = Transposed({head, head + static_cast<ptrdiff_t>(dim * dim)}, dim, dim);
+    recorded.state.insert(recorded.state.end(), turned.begin(), turned.end());
+  }
+  return recorded;
+}
+RecordedState ReadState(const ReferenceTensors& reference, const RwkvChannelMix&, size_t layer, size_t row) {
+  return {{}, reference.Floats("state.layers." + std::to_string(layer) + ".ffn_shift", row)};
+}
 RecordedState ReadState(const ReferenceTensors& reference, const Mamba& mamba, size_t layer, size_t row) {
   return ReadScan(reference, layer, row, 1, mamba.state_dim, mamba.inner_dim, mamba.conv_width);
 }
@@ -100,6 +115,8 @@ void CheckStates(const AnyModel& model, const ReferenceTensors& reference, size_
     if (const auto* lru = layer.As<RgLru>()) recorded = ReadState(reference, *lru, block.number, row);
     if (const auto* conv = layer.As<ShortConv>()) recorded = ReadState(reference, *conv, block.number, row);
     if (const auto* net = layer.As<GatedDeltaNet>()) recorded = ReadState(reference, *net, block.number, row);
+    if (const auto* mix = layer.As<RwkvTimeMix>()) recorded = ReadState(reference, *mix, block.number, row);
+    if (const auto* mix = layer.As<RwkvChannelMix>()) recorded = ReadState(reference, *mix, block.number, row);
     if (const auto* mamba = layer.As<Mamba>()) recorded = ReadState(reference, *mamba, block.number, row);
     if (const auto* mamba = layer.As<Mamba2>()) recorded = ReadState(reference, *mamba, block.number, row);
     if (recorded.conv.empty()) continue;  // attention
@@ -247,6 +264,7 @@ TEST_CASE("Nemotron-H agrees with Hugging Face, with small time steps too") {
 }
 TEST_CASE("Nemotron-H with experts agrees with Hugging Face") { CheckAny("nemotron_h_moe"); }
 TEST_CASE("Falcon-H1 with attention and state space side by side agrees with Hugging Face") { CheckAny("falcon_h1"); }
+TEST_CASE("RWKV-7 agrees with its authors' code") { CheckAny("rwkv7"); }
 TEST_CASE("Gemma agrees with Hugging Face") { CheckFolder<GoldenGemma>("gemma"); }
 TEST_CASE("Gemma 2 with softcaps agrees with Hugging Face") { CheckFolder<GoldenGemma2>("gemma2"); }
 TEST_CASE("Gemma 3 with two RoPE bases agrees with Hugging Face") { CheckFolder<GoldenGemma3>("gemma3"); }

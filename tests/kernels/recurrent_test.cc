@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrences (RG-LRU, selective scan of Mamba, state space of Mamba-2) against their scalar references.
+// The recurrences (RG-LRU, selective scan of Mamba, state space of Mamba-2, delta net, time mix of RWKV-7) against
+// their scalar references.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/recurrent.h"
+#include "tests/reference/time_mix.h"
 #include "tests/support/kernel_data.h"
 #include "tests/support/recurrent_runs.h"
 #include "tests/support/saved_hashes.h"
@@ -287,6 +289,80 @@ struct DeltaNetCase {
   std::vector<float> input, rates, bias, decay;
 };
 
+struct TimeMixCase {
+  static constexpr std::string_view kName = "time mix";
+  static constexpr size_t kVariants = 4;
+
+  TimeMixCase(size_t rows, size_t variant)
+      : heads(std::vector<size_t>{2, 1, 3, 2}[variant]),
+        head_dim(std::vector<size_t>{18, 40, 64, 130}[variant]),
+        width(heads * head_dim),
+        blends(variant != 1),
+        input(RandomFloats(1, rows * 6 * width)),
+        first_values(RandomFloats(2, rows * (width + 3))),
+        blend(RandomFloats(3, rows * width, 3.0f)),
+        scales(RandomFloats(4, 5 * width)) {}
+
+  size_t StateFloats() const { return width * head_dim; }
+  size_t OutputWidth() const { return width; }
+  size_t UnitsPerRun() const { return heads; }
+
+  void Run(const RecurrentRun* runs, size_t unit_begin, size_t unit_end, float* output) const {
+    Kernels<>::TimeMix({.input = input.data(),
+                        .first_values = blends ? first_values.data() : nullptr,
+                        .first_stride = width + 3,
+                        .blend = blends ? blend.data() : nullptr,
+                        .key_scale = scales.data(),
+                        .rate_scale = scales.data() + width,
+                        .bonus = scales.data() + 2 * width,
+                        .norm_weight = scales.data() + 3 * width,
+                        .norm_bias = scales.data() + 4 * width,
+                        .norm_epsilon = kNormEpsilon,
+                        .output = output,
+                        .heads = heads,
+                        .head_dim = head_dim,
+                        .runs = runs,
+                        .state_offset = RecurrentRuns::kStateOffset,
+                        .unit_begin = unit_begin,
+                        .unit_end = unit_end});
+  }
+
+  template <class Real>
+  void Step(size_t row, bool, Real* state, Real* output) const {
+    for (size_t head = 0; head < heads; ++head) {
+      const size_t begin = head * head_dim;
+      const float* of_row = input.data() + row * 6 * width + begin;
+      const float* of_head = scales.data() + begin;
+      const reference::TimeMixTerms terms = {
+          .receptance = of_row,
+          .decay = of_row + width,
+          .key = of_row + 2 * width,
+          .value = of_row + 3 * width,
+          .rate = of_row + 4 * width,
+          .gate = of_row + 5 * width,
+          .first = blends ? first_values.data() + row * (width + 3) + begin : nullptr,
+          .blend = blends ? blend.data() + row * width + begin : nullptr,
+          .key_scale = of_head,
+          .rate_scale = of_head + width,
+          .bonus = of_head + 2 * width,
+          .norm_weight = of_head + 3 * width,
+          .norm_bias = of_head + 4 * width,
+          .epsilon = kNormEpsilon,
+          .size = head_dim};
+      if constexpr (std::is_same_v<Real, float>) {
+        reference::TimeMix(terms, state + begin * head_dim, output + begin);
+      } else {
+        reference::TimeMixInDouble(terms, state + begin * head_dim, output + begin);
+      }
+    }
+  }
+
+  static constexpr float kNormEpsilon = 64e-5f;
+  size_t heads, head_dim, width;
+  bool blends;
+  std::vector<float> input, first_values, blend, scales;
+};
+
 // What rounding may change in these cases: sums of at most 256 terms of magnitude 1 or so.
 constexpr double kTolerance = 5e-5;
 
@@ -331,7 +407,7 @@ double Distance(const std::vector<float>& a, const std::vector<float>& b) {
 constexpr size_t kRows = 1 + 3 + 17 + 1 + 17;  // of RecurrentRuns
 
 TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase, DeltaNetCase) {
+                   StateSpaceCase, DeltaNetCase, TimeMixCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -344,7 +420,7 @@ TEST_CASE_TEMPLATE("a recurrence equals its reference and writes nothing else", 
 }
 
 TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCase, SelectiveScanCase, StateSpaceCase,
-                   DeltaNetCase) {
+                   DeltaNetCase, TimeMixCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -363,7 +439,7 @@ TEST_CASE_TEMPLATE("a recurrence computed in pieces is the same", Case, RgLruCas
 }
 
 TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, RgLruCase, SelectiveScanCase,
-                   StateSpaceCase, DeltaNetCase) {
+                   StateSpaceCase, DeltaNetCase, TimeMixCase) {
   for (size_t variant = 0; variant < Case::kVariants; ++variant) {
     CAPTURE(variant);
     const Case c(kRows, variant);
@@ -388,8 +464,8 @@ TEST_CASE_TEMPLATE("a recurrence goes token by token through its state", Case, R
   }
 }
 
-TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase,
-                   DeltaNetCase) {
+TEST_CASE_TEMPLATE("a recurrence has the saved bits", Case, RgLruCase, SelectiveScanCase, StateSpaceCase, DeltaNetCase,
+                   TimeMixCase) {
   const Outcome outcome = RunAtOnce(Case(kRows, 0));
   CHECK(SavedDifference({Case::kName, "outputs"}, outcome.output) == "");
   CHECK(SavedDifference({Case::kName, "states"}, outcome.blocks) == "");

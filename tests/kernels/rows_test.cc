@@ -319,6 +319,16 @@ TEST_CASE("rows are multiplied element by element, those of the range and no mor
   CheckMultiply(FactorFunction::kNone, [](float x) { return x; });
   CheckMultiply(FactorFunction::kSigmoid, reference::Sigmoid);
   CheckMultiply(FactorFunction::kSilu, reference::Silu);
+  CheckMultiply(FactorFunction::kTanh, reference::Tanh);
+}
+
+TEST_CASE("a function is applied to exactly its range") {
+  for (const size_t end : {5, 6, 21, 37, 80}) {
+    std::vector<float> actual = RandomFloats(16, 80, 4.0f), expected = actual;
+    for (size_t i = 5; i < end; ++i) expected[i] = reference::Tanh(expected[i]);
+    Kernels<>::Apply({.function = FactorFunction::kTanh, .values = actual.data(), .begin = 5, .end = end});
+    CHECK(Difference(actual, expected, 1e-6) == "");
+  }
 }
 
 TEST_CASE("addition covers exactly its range") {

@@ -64,6 +64,23 @@ inline std::string WithPairsAdjacent(const std::string& bytes, size_t rows, size
   return moved;
 }
 
+// The floats in `bytes`, each as `function` of it.
+template <class Function>
+std::string MappedFloats(std::string bytes, Function function) {
+  for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
+    float value;
+    std::memcpy(&value, &bytes[at], sizeof(value));
+    value = function(value);
+    std::memcpy(&bytes[at], &value, sizeof(value));
+  }
+  return bytes;
+}
+
+// Logarithms of decays as what time steps are multiplied by.
+inline std::string WithDecays(std::string bytes) {
+  return MappedFloats(std::move(bytes), [](float x) { return static_cast<float>(-std::exp(double{x})); });
+}
+
 // The part of the feed-forward layer of an expert that a tensor is, as in "blk.0.ffn_gate_exps.weight"; empty for
 // others.
 inline std::string StackedName(const std::string& name) {

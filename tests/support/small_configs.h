@@ -18,6 +18,7 @@
 #include "skald/configs/families/recurrent/lfm2.h"
 #include "skald/configs/families/recurrent/nemotron_h.h"
 #include "skald/configs/families/recurrent/qwen3_next.h"
+#include "skald/configs/families/recurrent/rwkv7.h"
 #include "skald/configs/form/model_config.h"
 #include "tests/support/own_types.h"
 #include "tests/support/small_models.h"
@@ -260,10 +261,27 @@ struct SideBySide {
   }
 };
 
+// Time and channel mixes, values carried from layer to layer, normalised embeddings.
+struct TimeMixes {
+  static constexpr std::string_view kName = "time-mixes";
+  using Layers = Rwkv7Family::Layers;
+  static constexpr ModelSpec Spec() {
+    return Rwkv7Spec({.model_dim = 54,
+                      .vocab_size = 90,
+                      .layers = 3,
+                      .feed_forward_dim = 70,
+                      .head_dim = 18,
+                      .decay_rank = 9,
+                      .rate_rank = 7,
+                      .value_rank = 5,
+                      .gate_rank = 12});
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
-      DeltaNets, SingleBlocks, SideBySide, Sinks, SharedKeys, OwnTypes
+      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

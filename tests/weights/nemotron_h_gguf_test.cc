@@ -2,9 +2,7 @@
 //
 // Nemotron-H as llama.cpp's converter writes it: the same weights to the bit, and the same model, as from safetensors.
 
-#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,16 +51,6 @@ std::string Converted(std::string name) {
   return name;
 }
 
-std::string Decays(std::string bytes) {
-  for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
-    float value;
-    std::memcpy(&value, &bytes[at], sizeof(value));
-    value = static_cast<float>(-std::exp(double{value}));
-    std::memcpy(&bytes[at], &value, sizeof(value));
-  }
-  return bytes;
-}
-
 std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
   constexpr uint64_t kGroups = 2;
   std::vector<NewGgufTensor> converted;
@@ -72,7 +60,7 @@ std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
     if (ends("conv1d.weight")) shape = {shape[0], shape[2]};
     if (ends("mixer.A_log") || ends("mixer.D")) shape = {shape[0], 1};
     if (ends("mixer.norm.weight")) shape = {kGroups, shape[0] / kGroups};
-    AddConverted({Converted(tensor.name), 0, shape, ends("mixer.A_log") ? Decays(tensor.bytes) : tensor.bytes},
+    AddConverted({Converted(tensor.name), 0, shape, ends("mixer.A_log") ? WithDecays(tensor.bytes) : tensor.bytes},
                  converted);
   }
   return converted;

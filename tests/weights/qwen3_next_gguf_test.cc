@@ -3,10 +3,8 @@
 // Qwen3-Next and Qwen 3.5 as llama.cpp's converter writes them: Qwen3-Next the same weights to the bit as from
 // safetensors; Qwen 3.5, whose value heads the converter reorders, the same answers.
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -69,17 +67,6 @@ std::string Converted(std::string name) {
   return name;
 }
 
-template <class Function>
-std::string Mapped(std::string bytes, Function function) {
-  for (size_t at = 0; at < bytes.size(); at += sizeof(float)) {
-    float value;
-    std::memcpy(&value, &bytes[at], sizeof(value));
-    value = function(value);
-    std::memcpy(&bytes[at], &value, sizeof(value));
-  }
-  return bytes;
-}
-
 // The rows of a tensor [rows, row_bytes] by the pieces they are made of: [begin, begin + count) rows each.
 std::string Rows(const std::string& bytes, size_t row_bytes, size_t begin, size_t count) {
   return bytes.substr(begin * row_bytes, count * row_bytes);
@@ -133,10 +120,9 @@ std::vector<NewGgufTensor> ConvertedTensors(const std::string& folder) {
       continue;
     }
     std::string bytes = folder == "qwen3_next" ? tensor.bytes : Reordered(tensor);
-    if (tensor.name.ends_with("A_log"))
-      bytes = Mapped(bytes, [](float x) { return static_cast<float>(-std::exp(double{x})); });
+    if (tensor.name.ends_with("A_log")) bytes = WithDecays(bytes);
     if (tensor.name.ends_with("norm.weight") && !tensor.name.ends_with("linear_attn.norm.weight")) {
-      bytes = Mapped(bytes, [](float x) { return 1.0f + x; });
+      bytes = MappedFloats(bytes, [](float x) { return 1.0f + x; });
     }
     std::vector<uint64_t> shape = tensor.shape;
     if (tensor.name.ends_with("conv1d.weight")) shape = {shape[0], shape[2]};

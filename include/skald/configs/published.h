@@ -21,12 +21,14 @@
 #include "skald/configs/families/mixtures/mixtral.h"
 #include "skald/configs/families/mixtures/qwen3_moe.h"
 #include "skald/configs/families/recurrent/falcon_h1.h"
+#include "skald/configs/families/recurrent/granite4.h"
 #include "skald/configs/families/recurrent/lfm2.h"
 #include "skald/configs/families/recurrent/mamba.h"
 #include "skald/configs/families/recurrent/mamba2.h"
 #include "skald/configs/families/recurrent/nemotron_h.h"
 #include "skald/configs/families/recurrent/qwen3_next.h"
 #include "skald/configs/families/recurrent/recurrent_gemma.h"
+#include "skald/configs/families/recurrent/rwkv7.h"
 #include "skald/configs/form/config_list.h"
 
 namespace skald {
@@ -43,6 +45,8 @@ using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama
                                     GptOss_20B, GptOss_120B,                                                        //
                                     RecurrentGemma_2B, RecurrentGemma_9B, FalconH1_0_5B,                            //
                                     NemotronNano_9B_V2, Nemotron3Nano_30B_A3B,                                      //
+                                    Granite4_H_350M, Granite4_1B,                                                   //
+                                    Rwkv7_0_1B, Rwkv7_0_4B, Rwkv7_1_5B, Rwkv7_2_9B,                                 //
                                     LFM2_350M, LFM2_700M, LFM2_1_2B, LFM2_8B_A1B,                                   //
                                     Mamba_130M, Mamba_370M, Mamba_790M, Mamba_1_4B, Mamba_2_8B,                     //
                                     Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>;

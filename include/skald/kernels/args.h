@@ -25,7 +25,7 @@ namespace skald {
 // changing it changes bits.
 inline constexpr size_t kAttentionSpan = 128;
 
-// Largest head dimension that the attention kernel's on-stack buffers hold.
+// Largest head dimension that the on-stack buffers of attention and of RWKV-7's time mix hold.
 inline constexpr size_t kMaxHeadDim = 512;
 
 // Copies rows of floats to what a following matmul by weights of type T reads, padded with zeros.
@@ -118,8 +118,8 @@ struct AddArgs {
   size_t begin, end;
 };
 
-// What is made of a factor before it multiplies.
-enum class FactorFunction : uint8_t { kNone, kSigmoid, kSilu };
+// What is made of a factor before it multiplies, or of rows by themselves.
+enum class FactorFunction : uint8_t { kNone, kSigmoid, kSilu, kTanh };
 
 // values[r, i] *= function(factors[r, i]).
 struct MultiplyArgs {
@@ -130,6 +130,13 @@ struct MultiplyArgs {
   FactorFunction function;
   size_t cols;
   size_t row_begin, row_end;
+};
+
+// values = function(values), elementwise.
+struct ApplyArgs {
+  FactorFunction function;
+  float* values;  // [size]
+  size_t begin, end;
 };
 
 // output[r, i] = Gate(gate_up[r, i]) * gate_up[r, cols + i], or what a gate of both says.
@@ -341,6 +348,46 @@ struct DeltaNetArgs {
   float* output;                // [rows, value_heads * value_dim], tightly packed
   size_t key_heads, value_heads, key_dim, value_dim;
   bool tiled;  // value head i shares key head i % key_heads; else value_heads / key_heads neighbours share one
+  const RecurrentRun* runs;
+  size_t state_offset;
+  size_t unit_begin, unit_end;
+};
+
+// Token shift of RWKV: each row mixed with the one before it in its sequence, in several ways.
+//   output[t, m, c] = input[t, c] + (input[t - 1, c] - input[t, c]) mix[m, c], the addition fused.
+// The row before a run is the state, [channels] floats at state_offset of its input block, or zero.
+struct TokenShiftArgs {
+  const float* input;  // [rows, channels]
+  size_t input_stride;
+  const float* mix;  // [mixes, channels]
+  float* output;     // [rows, mixes, channels], tightly packed
+  size_t channels, mixes;
+  const RecurrentRun* runs;  // [num_runs], covering the rows in order
+  size_t num_runs;
+  size_t state_offset;
+  size_t row_begin, row_end;
+};
+
+// What one head of RWKV-7 does with its state (Peng et al. 2025, arXiv:2503.14456, section 4.1), and with what it reads
+// from it. With d = exp(-e^(-1/2) sigmoid(w)), a = sigmoid(rate), kk = k key_scale divided by its length, and
+// l = k (1 + (a - 1) rate_scale), and where there are first values v + (first - v) sigmoid(blend) instead of v:
+//   u[p] = sum over n of kk[n] h[n, p];   h[n, p] = d[n] h[n, p] + (l[n] v[p] - (kk[n] a[n]) u[p]);
+//   y[p] = sum over n of r[n] h[n, p];
+//   output = (LayerNorm(y) + (sum over n of r[n] l[n] bonus[n]) v) gate.
+// State: [heads, head_dim, head_dim] floats at state_offset. A unit is one head of one run: unit = run * heads + head.
+struct TimeMixArgs {
+  const float* input;         // [rows, 6 * heads * head_dim], tightly packed: r, w, k, v, rate, gate
+  const float* first_values;  // [rows, heads * head_dim] with `first_stride`, or null
+  size_t first_stride;
+  const float* blend;        // [rows, heads * head_dim], tightly packed; null without first values
+  const float* key_scale;    // [heads * head_dim]
+  const float* rate_scale;   // [heads * head_dim]
+  const float* bonus;        // [heads * head_dim]
+  const float* norm_weight;  // [heads * head_dim], of LayerNorm, each head by itself
+  const float* norm_bias;    // [heads * head_dim]
+  float norm_epsilon;
+  float* output;           // [rows, heads * head_dim], tightly packed
+  size_t heads, head_dim;  // head_dim is at most kMaxHeadDim
   const RecurrentRun* runs;
   size_t state_offset;
   size_t unit_begin, unit_end;

@@ -96,6 +96,13 @@ void Kernels<kTargets>::Multiply(const MultiplyArgs& args) {
 }
 
 template <int64_t kTargets>
+void Kernels<kTargets>::Apply(const ApplyArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(ApplyTable, Apply);
+  HWY_DYNAMIC_DISPATCH_T(ApplyTable)(args);
+}
+
+template <int64_t kTargets>
 void Kernels<kTargets>::Gate(const GateArgs& args) {
   SKALD_SHARE_ALL
   HWY_EXPORT_T(GateTable, Gate);
@@ -186,6 +193,20 @@ void Kernels<kTargets>::DeltaNet(const DeltaNetArgs& args) {
   SKALD_SHARE_ALL
   HWY_EXPORT_T(DeltaNetTable, DeltaNet);
   HWY_DYNAMIC_DISPATCH_T(DeltaNetTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::TokenShift(const TokenShiftArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(TokenShiftTable, TokenShift);
+  HWY_DYNAMIC_DISPATCH_T(TokenShiftTable)(args);
+}
+
+template <int64_t kTargets>
+void Kernels<kTargets>::TimeMix(const TimeMixArgs& args) {
+  SKALD_SHARE_ALL
+  HWY_EXPORT_T(TimeMixTable, TimeMix);
+  HWY_DYNAMIC_DISPATCH_T(TimeMixTable)(args);
 }
 
 }  // namespace skald

@@ -25,6 +25,8 @@
 #include "skald/kernels/recurrent/rg_lru-inl.h"
 #include "skald/kernels/recurrent/selective_scan-inl.h"
 #include "skald/kernels/recurrent/state_space-inl.h"
+#include "skald/kernels/recurrent/time_mix-inl.h"
+#include "skald/kernels/recurrent/token_shift-inl.h"
 #include "skald/kernels/rows/activation-inl.h"
 #include "skald/kernels/rows/elementwise-inl.h"
 #include "skald/kernels/rows/embed-inl.h"

@@ -53,6 +53,8 @@ struct Kernels {
 
   static void Multiply(const MultiplyArgs& args);
 
+  static void Apply(const ApplyArgs& args);
+
   static void Gate(const GateArgs& args);
 
   static void Activate(const ActivateArgs& args);
@@ -79,6 +81,10 @@ struct Kernels {
   static void StateSpace(const StateSpaceArgs& args);
 
   static void DeltaNet(const DeltaNetArgs& args);
+
+  static void TokenShift(const TokenShiftArgs& args);
+
+  static void TimeMix(const TimeMixArgs& args);
 };
 
 }  // namespace skald

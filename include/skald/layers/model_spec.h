@@ -6,6 +6,7 @@
 #ifndef SKALD_LAYERS_MODEL_SPEC_H_
 #define SKALD_LAYERS_MODEL_SPEC_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,7 @@ struct ModelSpec {
   float embedding_multiplier = 1.0f;  // of embeddings, besides embedding_scale
   float logits_scaling = 1.0f;        // logits are divided by it, before the softcap
   int per_layer_dim = 0;  // width of what embeddings give each layer besides (per_layer_inputs.h); 0: nothing
+  std::optional<NormSpec> embedding_norm = {};  // of embeddings on the way in
 
   friend constexpr bool operator==(const ModelSpec&, const ModelSpec&) = default;
 
@@ -96,6 +98,7 @@ struct ModelSpec {
     VisitUnless(1.0f, "embedding_multiplier", embedding_multiplier, visit);
     VisitUnless(1.0f, "logits_scaling", logits_scaling, visit);
     VisitUnless(0, "per_layer_dim", per_layer_dim, visit);
+    if (embedding_norm) visit("embedding_norm", *embedding_norm);
   }
 };
 
@@ -150,6 +153,28 @@ constexpr bool IsKeptBefore(const ModelSpec& spec, size_t before, const SharedSt
   return false;
 }
 
+// Returns why `layer`, of block number `b`, cannot be in the model, or null. `carried` is how wide the rows are that
+// layers in front of it have given, and becomes so for those behind it.
+constexpr const char* WhyImpossibleIn(const ModelSpec& spec, size_t b, const LayerSpec& layer, int& carried) {
+  if (const char* why = layer.WhyImpossible()) return why;
+  const std::optional<SharedState> shared = layer.StateOfOther();
+  if (shared && !IsKeptBefore(spec, b, *shared)) {
+    return "A layer shares keys and values with one that is not in front of it, or keeps others.";
+  }
+  if (layer.PerLayerDim() != 0 && layer.PerLayerDim() != spec.per_layer_dim) {
+    return "A layer reads per-layer inputs of another width than the embeddings give.";
+  }
+  if (layer.InputDim() != 0 && layer.InputDim() != spec.model_dim) {
+    return "A layer keeps rows of its input, and was made for a model of another width.";
+  }
+  const std::optional<CarriedRows> rows = layer.Carried();
+  if (rows && rows->gives) carried = rows->width;
+  if (rows && rows->width != carried) {
+    return "A layer reads rows that no layer in front of it gives, or gives in another width.";
+  }
+  return nullptr;
+}
+
 }  // namespace internal
 
 // Returns why no model can be as `spec` says, in a sentence, or null. The sentence calls sizes as Configs do.
@@ -162,6 +187,10 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
   if (!is_multiplier(spec.logits_scaling)) return "kLogitsScaling must be positive: logits are divided by it.";
   if (const char* why = spec.final_norm.WhyImpossible()) return why;
   if (spec.per_layer_dim < 0) return "The width of per-layer inputs must not be negative.";
+  if (spec.embedding_norm) {
+    if (const char* why = spec.embedding_norm->WhyImpossible()) return why;
+  }
+  int carried = 0;
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const Block& block = spec.blocks[b];
     if (block.layers.empty()) return "A block must have at least one layer.";
@@ -171,17 +200,21 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
       if (const char* why = (*norm)->WhyImpossible()) return why;
     }
     for (const LayerSpec& layer : block.layers) {
-      if (const char* why = layer.WhyImpossible()) return why;
-      const std::optional<SharedState> shared = layer.StateOfOther();
-      if (shared && !internal::IsKeptBefore(spec, b, *shared)) {
-        return "A layer shares keys and values with one that is not in front of it, or keeps others.";
-      }
-      if (layer.PerLayerDim() != 0 && layer.PerLayerDim() != spec.per_layer_dim) {
-        return "A layer reads per-layer inputs of another width than the embeddings give.";
-      }
+      if (const char* why = internal::WhyImpossibleIn(spec, b, layer, carried)) return why;
     }
   }
   return nullptr;
+}
+
+// Returns how wide the rows are, at most, that layers give to those behind them; 0: none do.
+inline size_t CarriedDim(const ModelSpec& spec) {
+  int widest = 0;
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (const auto rows = layer.Carried()) widest = std::max(widest, rows->width);
+    }
+  }
+  return static_cast<size_t>(widest);
 }
 
 // Returns what a cache must hold. Its layers are those layers of the spec that keep state, in order.

@@ -51,6 +51,7 @@ struct ModelWeights {
   Matrix embedding;            // [vocab_size, model_dim]
   std::optional<Matrix> head;  // [vocab_size, model_dim]; absent when the embedding is the output head
   NormWeights final_norm;
+  NormWeights embedding_norm;  // empty without one
   // Of models with per-layer inputs; else empty.
   Matrix per_layer_embedding;   // [vocab_size, layers * per_layer_dim]
   Matrix per_layer_projection;  // [layers * per_layer_dim, model_dim]
@@ -70,6 +71,7 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
     list.AllowCopy("lm_head.weight", "embed_tokens.weight");
   }
   spec.final_norm.ListParameters(weights.final_norm, "norm", model, list);
+  if (spec.embedding_norm) spec.embedding_norm->ListParameters(weights.embedding_norm, "embedding_norm", model, list);
   if (spec.per_layer_dim > 0) {
     const auto width = static_cast<size_t>(spec.per_layer_dim), all = NumLayers(spec) * width;
     list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", vocab}});

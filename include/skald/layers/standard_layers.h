@@ -17,6 +17,8 @@
 #include "skald/layers/kinds/normed_feed_forward.h"
 #include "skald/layers/kinds/per_layer_input.h"
 #include "skald/layers/kinds/rg_lru.h"
+#include "skald/layers/kinds/rwkv/channel_mix.h"
+#include "skald/layers/kinds/rwkv/time_mix.h"
 #include "skald/layers/kinds/short_conv.h"
 #include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -31,8 +33,9 @@ struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 
-using StandardLayers = LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2,
-                                  ShortConv, GatedDeltaNet, PerLayerInput, NormedFeedForward>;
+using StandardLayers =
+    LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2, ShortConv,
+               GatedDeltaNet, PerLayerInput, NormedFeedForward, RwkvTimeMix, RwkvChannelMix>;
 
 // A list of types of norms.
 template <Norm... N>

@@ -89,6 +89,7 @@ class ForwardPass {
         ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get()),
         head_(weights, ops_),
         per_layer_(weights, ops_),
+        carried_dim_(CarriedDim(spec_)),
         wanted_(LargestPass(plan)),
         blocks_(plan, pools_),
         states_(plan, pools_) {
@@ -144,6 +145,7 @@ class ForwardPass {
     Reserve(act_.normed, rows * model_dim());
     Reserve(act_.block_output, rows * model_dim());
     per_layer_.Reserve(rows, act_);
+    Reserve(act_.carried, rows * carried_dim_);
     const size_t groups = tables_.layout.groups().size();
     if (act_.cos.size() < groups) act_.cos.resize(groups);
     if (act_.sin.size() < groups) act_.sin.resize(groups);
@@ -174,6 +176,9 @@ class ForwardPass {
   void RunBlocks(const PassRows& rows) {
     ComputeAngles(rows);
     ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
+    if (spec_.embedding_norm) {
+      spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
+    }
     per_layer_.Compute(rows, Stream(act_.hidden), act_);
     size_t layer = 0;
     for (size_t b = 0; b < spec_.blocks.size(); ++b) {
@@ -218,7 +223,8 @@ class ForwardPass {
                     .output = output,
                     .cache = {},
                     .state = {},
-                    .per_layer = {}};
+                    .per_layer = {},
+                    .carried = {act_.carried.data(), carried_dim_}};
     if (!slot) return run;
     const LayerSlot at = *slot;
     const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
@@ -261,6 +267,7 @@ class ForwardPass {
   Operations ops_;
   OutputHead head_;
   PerLayerInputs per_layer_;
+  const size_t carried_dim_;
   WantedRows wanted_;
   StepBlocks blocks_;
   StepStates states_;

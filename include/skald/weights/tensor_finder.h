@@ -181,7 +181,8 @@ class TensorFinder {
     TensorView view;
   };
 
-  // GGUF files leave out axes of one element where they are not the first, and divide a vector into its groups.
+  // GGUF files leave out axes of one element where they are not the first, and divide a vector into its groups, or
+  // join them.
   bool IsOfShape(const TensorView& tensor, std::span<const uint64_t> shape) const {
     if (std::ranges::equal(tensor.shape, shape)) return true;
     if (checkpoint_.gguf() == nullptr) return false;
@@ -191,9 +192,13 @@ class TensorFinder {
       return result;
     };
     const std::vector<uint64_t> found = long_axes(tensor.shape), expected = long_axes(shape);
-    if (found == expected) return true;
-    return expected.size() == 1 && found.size() == 2 && found[0] != 0 && expected[0] % found[0] == 0 &&
-           expected[0] / found[0] == found[1];
+    return found == expected || IsInGroups(found, expected) || IsInGroups(expected, found);
+  }
+
+  // Whether the first shape is that of a matrix whose rows, one after the other, are the vector of the second.
+  static bool IsInGroups(const std::vector<uint64_t>& matrix, const std::vector<uint64_t>& vector) {
+    if (matrix.size() != 2 || vector.size() != 1 || matrix[0] == 0 || vector[0] % matrix[0] != 0) return false;
+    return vector[0] / matrix[0] == matrix[1];
   }
 
   static bool IsOfType(const TensorView& tensor, Types types) {

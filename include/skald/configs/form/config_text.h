@@ -351,6 +351,7 @@ void AddLongForm(const ModelSpec& spec, auto& expressions, Members& members) {
   facts.AddUnless(Literal(1.0f), "embedding_multiplier", Literal(spec.embedding_multiplier));
   facts.AddUnless(Literal(1.0f), "logits_scaling", Literal(spec.logits_scaling));
   facts.AddUnless(Literal(0), "per_layer_dim", Literal(spec.per_layer_dim));
+  if (spec.embedding_norm) facts.Add("embedding_norm", expressions.Of(*spec.embedding_norm));
   members.AddLine("skald::ModelSpec spec = " + facts.InBraces() + ";", 4);
   for (const Block& block : spec.blocks) AddBlock(block, expressions, members);
   members.AddLine("return spec;", 4);

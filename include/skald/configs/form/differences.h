@@ -27,6 +27,8 @@
 #include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/kinds/rg_lru.h"
+#include "skald/layers/kinds/rwkv/channel_mix.h"
+#include "skald/layers/kinds/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -140,7 +142,7 @@ inline std::string SlidingRope(const ModelSpec& spec) {
 // What a layer is in "layer_types"; nothing for feed-forward layers.
 inline std::optional<std::string> MixerName(const LayerSpec& layer) {
   if (layer.As<GatedFeedForward>() != nullptr || layer.As<FeedForward>() != nullptr) return std::nullopt;
-  if (layer.As<MixtureOfExperts>() != nullptr) return std::nullopt;
+  if (layer.As<MixtureOfExperts>() != nullptr || layer.As<RwkvChannelMix>() != nullptr) return std::nullopt;
   if (const auto* attention = layer.As<Attention>()) {
     return attention->window > 0       ? "sliding_attention"
            : attention->rotary_dim > 0 ? "full_attention"
@@ -206,6 +208,12 @@ inline constexpr ModelFact kModelFacts[] = {
     {"linear_key_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::key_dim>},
     {"linear_value_head_dim", Member<GatedDeltaNet, &GatedDeltaNet::value_dim>},
     {"linear_conv_kernel_dim", Member<GatedDeltaNet, &GatedDeltaNet::conv_width>},
+    {"intermediate_size", Member<RwkvChannelMix, &RwkvChannelMix::width>},
+    {"head_dim", Member<RwkvTimeMix, &RwkvTimeMix::head_dim>},
+    {"decay_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::decay_rank>},
+    {"a_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::rate_rank>},
+    {"v_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::value_rank>},
+    {"gate_low_rank_dim", Member<RwkvTimeMix, &RwkvTimeMix::gate_rank>},
     {"vocab_size", [](const ModelSpec& s) { return Text(s.vocab_size); }},
     {"num_hidden_layers", [](const ModelSpec& s) { return std::to_string(LayerCount(s)); }},
     {"num_attention_heads", Member<Attention, &Attention::heads>},
@@ -295,6 +303,7 @@ inline constexpr ModelFact kModelFacts[] = {
     {"kUnitOffsetNorms", FinalNorm<RmsNorm, &RmsNorm::unit_offset>},
     {"weight of kNorm", FinalNorm<LayerNorm, &LayerNorm::weight>},
     {"bias of kNorm", FinalNorm<LayerNorm, &LayerNorm::bias>},
+    {"norm of embeddings", [](const ModelSpec& s) { return Text(s.embedding_norm.has_value()); }},
     {"kScaleEmbeddings", [](const ModelSpec& s) { return Text(s.embedding_scale != EmbeddingScale::kNone); }},
     {"kRoundEmbeddingScale",
      [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},

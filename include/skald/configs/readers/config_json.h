@@ -26,9 +26,9 @@
 #include "skald/configs/families/dense/gemma3.h"
 #include "skald/configs/families/recurrent/granite4.h"
 #include "skald/configs/form/short_form.h"
-#include "skald/configs/readers/config_json_granite.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/config_json_transformer.h"
+#include "skald/configs/readers/families/granite4.h"
 #include "skald/configs/readers/family_readers.h"
 #include "skald/configs/readers/python_json.h"
 

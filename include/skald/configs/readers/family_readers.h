@@ -13,9 +13,11 @@
 #include "skald/configs/readers/families/falcon_h1.h"
 #include "skald/configs/readers/families/gemma4.h"
 #include "skald/configs/readers/families/gpt_oss.h"
+#include "skald/configs/readers/families/granite4.h"
 #include "skald/configs/readers/families/lfm2.h"
 #include "skald/configs/readers/families/nemotron_h.h"
 #include "skald/configs/readers/families/qwen3_next.h"
+#include "skald/configs/readers/families/rwkv7.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -29,6 +31,9 @@ struct FamilyReader {
 };
 
 inline constexpr FamilyReader kFamilyReaders[] = {
+    {Granite4Family::kModelType, "granitehybrid", nullptr, ReadGranite4Gguf},
+    {Granite4Family::kModelType, "granite", nullptr, ReadGranite4Gguf},
+    {Granite4Family::kModelType, "granitemoe", nullptr, ReadGranite4Gguf},
     {Lfm2Family::kModelType, "lfm2", ReadLfm2, ReadLfm2Gguf},
     {Lfm2MoeFamily::kModelType, "lfm2moe", ReadLfm2Moe, ReadLfm2MoeGguf},
     {Qwen3NextFamily::kModelType, "qwen3next", ReadQwen3Next, ReadQwen3NextGguf},
@@ -36,9 +41,10 @@ inline constexpr FamilyReader kFamilyReaders[] = {
     {Qwen3_5MoeFamily::kModelType, "qwen35moe", ReadQwen3_5Moe, ReadQwen3_5MoeGguf},
     {NemotronHFamily::kModelType, "nemotron_h", ReadNemotronH, ReadNemotronHGguf},
     {NemotronHFamily::kModelType, "nemotron_h_moe", nullptr, ReadNemotronHMoeGguf},
-    {FalconH1Family::kModelType, "", ReadFalconH1, nullptr},
+    {FalconH1Family::kModelType, "falcon-h1", ReadFalconH1, ReadFalconH1Gguf},
     {Gemma4Family::kModelType, "gemma4", ReadGemma4, ReadGemma4Gguf},
     {GptOssFamily::kModelType, "gpt-oss", ReadGptOss, ReadGptOssGguf},
+    {Rwkv7Family::kModelType, "rwkv7", ReadRwkv7, ReadRwkv7Gguf},
 };
 
 }  // namespace skald::internal

@@ -18,6 +18,7 @@ struct GgufTensorFacts {
   int vocab_size = 0;                                              // rows of the embedding
   bool has_head = false;                                           // an output head of its own
   std::vector<float> rope_divisors{};                              // of each RoPE frequency; empty: none
+  bool has_ssm_norm = false;                                       // a norm of what Mamba-2 gives
   int value_projections = 0;                                       // layers that have one
   std::vector<float> long_rope_divisors{}, short_rope_divisors{};  // two such lists, to be chosen from
 };

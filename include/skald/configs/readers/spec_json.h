@@ -204,6 +204,7 @@ Result<std::string> SpecToJson(const ModelSpec& spec) {
                            {"embedding_multiplier", spec.embedding_multiplier},
                            {"logits_scaling", spec.logits_scaling},
                            {"per_layer_dim", spec.per_layer_dim},
+                           {"embedding_norm", internal::ToJson(spec.embedding_norm)},
                            {"blocks", nlohmann::json::array()}};
     for (const Block& block : spec.blocks) {
       nlohmann::json layers = nlohmann::json::array();
@@ -243,6 +244,7 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
     reader.ReadIfThere(json, "embedding_multiplier", spec.embedding_multiplier);
     reader.ReadIfThere(json, "logits_scaling", spec.logits_scaling);
     reader.ReadIfThere(json, "per_layer_dim", spec.per_layer_dim);
+    reader.ReadIfThere(json, "embedding_norm", spec.embedding_norm);
     const auto blocks = json.is_object() ? json.find("blocks") : json.end();
     if (blocks == json.end() || !blocks->is_array()) {
       reader.Complain("blocks");

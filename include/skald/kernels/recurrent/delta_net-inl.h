@@ -51,26 +51,46 @@ HWY_INLINE DeltaRow DeltaRowAt(const DeltaNetArgs& args, size_t row, size_t head
           .value_dim = args.value_dim};
 }
 
+// sum[p] = the sum over ascending n of key[n] state[n], from +0, of kPanels panels of `count` channels each.
+template <size_t kPanels>
+HWY_INLINE void Recall(const float* keys, const float* state, size_t key_dim, size_t stride, size_t count, Lanes* sum) {
+  HWY_UNROLL(16)
+  for (size_t p = 0; p < kPanels; ++p) sum[p] = ZeroLanes();
+  for (size_t n = 0; n < key_dim; ++n, state += stride) {
+    const FloatVec key = Splat(keys[n]);
+    HWY_UNROLL(16)
+    for (size_t p = 0; p < kPanels; ++p) sum[p] = MulAdd(key, LoadLanes(state + p * kLanes, count), sum[p]);
+  }
+}
+
+// Calls advance.operator()<panels>(channel, count) for all channels: as many panels at once as registers allow, then
+// one after the other.
+template <class Advance>
+HWY_INLINE void ForPanels(size_t channels, Advance advance) {
+  size_t channel = 0;
+  if constexpr (kRowPanels > 1) {
+    for (; channel + kRowPanels * kLanes <= channels; channel += kRowPanels * kLanes) {
+      advance.template operator()<kRowPanels>(channel, kLanes);
+    }
+  }
+  for (; channel < channels; channel += kLanes) {
+    advance.template operator()<1>(channel, HWY_MIN(kLanes, channels - channel));
+  }
+}
+
 // Advances kPanels panels of `count` channels each (kLanes, or fewer in a single panel) by one row. Over ascending n,
 // sum = k[n] h[n] + sum from +0; then u = (v - a sum) beta, and over ascending n again h[n] = a h[n] + (k[n] u) and
 // output = q[n] h[n] + output from +0. Additions are fused, and so is the subtraction.
 template <size_t kPanels>
 HWY_INLINE void AdvanceDelta(const DeltaRow& row, size_t channel, size_t count, FloatVec a, FloatVec beta) {
   Lanes sum[kPanels], u[kPanels];
-  HWY_UNROLL(16)
-  for (size_t p = 0; p < kPanels; ++p) sum[p] = ZeroLanes();
-  const float* old_state = row.old_state + channel;
-  for (size_t n = 0; n < row.key_dim; ++n, old_state += row.value_dim) {
-    const FloatVec key = Splat(row.key[n]);
-    HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) sum[p] = MulAdd(key, LoadLanes(old_state + p * kLanes, count), sum[p]);
-  }
+  Recall<kPanels>(row.key, row.old_state + channel, row.key_dim, row.value_dim, count, sum);
   HWY_UNROLL(16)
   for (size_t p = 0; p < kPanels; ++p) {
     u[p] = Mul(MulAdd(hn::Neg(a), sum[p], LoadLanes(row.value + channel + p * kLanes, count)), beta);
     sum[p] = ZeroLanes();
   }
-  old_state = row.old_state + channel;
+  const float* old_state = row.old_state + channel;
   float* state = row.state + channel;
   for (size_t n = 0; n < row.key_dim; ++n, old_state += row.value_dim, state += row.value_dim) {
     const FloatVec key = Splat(row.key[n]), query = Splat(row.query[n]);
@@ -93,15 +113,8 @@ HWY_INLINE void AdvanceDeltaHead(const DeltaNetArgs& args, size_t row_index, siz
   const FloatVec beta = Sigmoid(Splat(rates[0]));
   const FloatVec time_step = Softplus(hn::Add(Splat(rates[args.value_heads]), Splat(args.time_step_bias[head])));
   const FloatVec a = Exp(hn::Mul(time_step, Splat(args.decay[head])));
-  size_t channel = 0;
-  if constexpr (kRowPanels > 1) {
-    for (; channel + kRowPanels * kLanes <= args.value_dim; channel += kRowPanels * kLanes) {
-      AdvanceDelta<kRowPanels>(row, channel, kLanes, a, beta);
-    }
-  }
-  for (; channel < args.value_dim; channel += kLanes) {
-    AdvanceDelta<1>(row, channel, HWY_MIN(kLanes, args.value_dim - channel), a, beta);
-  }
+  ForPanels(args.value_dim,
+            [&]<size_t kPanels>(size_t channel, size_t count) { AdvanceDelta<kPanels>(row, channel, count, a, beta); });
 }
 
 inline void DeltaNet(const DeltaNetArgs& args) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addition of one vector to another, products of rows, and the soft cap on logits.
+// Addition of one vector to another, products of rows, functions of them, and the soft cap on logits.
 
 #if defined(SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ROWS_ELEMENTWISE_INL_TOGGLE
@@ -51,16 +51,35 @@ struct IdentityFunction {
 struct SigmoidFunction {
   HWY_INLINE FloatVec operator()(FloatVec x) const { return Sigmoid(x); }
 };
+struct TanhFunction {
+  HWY_INLINE FloatVec operator()(FloatVec x) const { return Tanh(x); }
+};
+
+// Calls `function` with the function of one element that `name` stands for.
+template <class Function>
+HWY_INLINE void VisitFactorFunction(FactorFunction name, Function function) {
+  switch (name) {
+    case FactorFunction::kNone:
+      return function(IdentityFunction());
+    case FactorFunction::kSigmoid:
+      return function(SigmoidFunction());
+    case FactorFunction::kSilu:
+      return function(SiluFunction());
+    case FactorFunction::kTanh:
+      return function(TanhFunction());
+  }
+}
 
 inline void MultiplyBy(const MultiplyArgs& args) {
-  switch (args.function) {
-    case FactorFunction::kNone:
-      return MultiplyRows(args, IdentityFunction());
-    case FactorFunction::kSigmoid:
-      return MultiplyRows(args, SigmoidFunction());
-    case FactorFunction::kSilu:
-      return MultiplyRows(args, SiluFunction());
-  }
+  VisitFactorFunction(args.function, [&](auto function) { MultiplyRows(args, function); });
+}
+
+inline void Apply(const ApplyArgs& args) {
+  VisitFactorFunction(args.function, [&](auto function) {
+    for (size_t i = args.begin; i < args.end; i += hn::Lanes(FloatTag())) {
+      StoreUpTo(function(LoadUpTo(args.values + i, args.end - i)), args.values + i, args.end - i);
+    }
+  });
 }
 
 inline void Softcap(const SoftcapArgs& args) {

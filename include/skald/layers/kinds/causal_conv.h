@@ -8,8 +8,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstring>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -59,28 +57,7 @@ struct CausalConv {
                   .row_begin = 0,
                   .row_end = 0},
                  run.state.rows());
-    for (const RecurrentRun& part : run.state.runs) {
-      for (const StateOutput& saved : std::span(part.outputs, part.num_outputs)) Keep(part, saved, input, offset);
-    }
-  }
-
- private:
-  // Writes the inputs that the next run will look back on.
-  void Keep(const RecurrentRun& run, const StateOutput& saved, Rows input, size_t offset) const {
-    const size_t rows = saved.row_end - run.row_begin;
-    float* const target = reinterpret_cast<float*>(saved.block + offset);
-    // Ascending, so that a block may be its own source: each row is read before it is overwritten.
-    for (size_t i = 0; i + 1 < taps; ++i) {
-      const size_t age = taps - 1 - i;  // 1: the last input
-      if (age <= rows) {
-        std::memcpy(target + i * channels, input.data + (saved.row_end - age) * input.stride, channels * sizeof(float));
-      } else if (run.input == nullptr) {
-        std::memset(target + i * channels, 0, channels * sizeof(float));
-      } else {
-        const float* const source = reinterpret_cast<const float*>(run.input + offset);
-        std::memmove(target + i * channels, source + (i + rows) * channels, channels * sizeof(float));
-      }
-    }
+    KeepLastRows(run.state.runs, offset, input, taps - 1, channels);
   }
 };
 

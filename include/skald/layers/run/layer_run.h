@@ -64,6 +64,31 @@ void ForEachRow(const LayerState& state, std::span<float> memory, Step step) {
   }
 }
 
+// Keeps the last `count` rows of `input`, of `cols` floats each, wherever the runs keep state: `offset` bytes into each
+// block, the oldest first. Rows from before a run are taken over from its state, those before the first token are
+// zeros.
+inline void KeepLastRows(std::span<const RecurrentRun> runs, size_t offset, Rows input, size_t count, size_t cols) {
+  const auto keep = [&](const RecurrentRun& run, const StateOutput& saved) {
+    const size_t rows = saved.row_end - run.row_begin;
+    float* const target = reinterpret_cast<float*>(saved.block + offset);
+    // Ascending, so that a block may be its own source: each row is read before it is overwritten.
+    for (size_t i = 0; i < count; ++i) {
+      const size_t age = count - i;  // 1: the last row
+      if (age <= rows) {
+        std::memcpy(target + i * cols, input.data + (saved.row_end - age) * input.stride, cols * sizeof(float));
+      } else if (run.input == nullptr) {
+        std::memset(target + i * cols, 0, cols * sizeof(float));
+      } else {
+        const float* const source = reinterpret_cast<const float*>(run.input + offset);
+        std::memmove(target + i * cols, source + (i + rows) * cols, cols * sizeof(float));
+      }
+    }
+  };
+  for (const RecurrentRun& run : runs) {
+    for (const StateOutput& saved : std::span(run.outputs, run.num_outputs)) keep(run, saved);
+  }
+}
+
 struct LayerRun {
   Operations& ops;
   Scratch& scratch;
@@ -74,6 +99,7 @@ struct LayerRun {
   LayerCache cache;  // of layers that keep keys and values
   LayerState state;  // of layers that keep a fixed number of floats
   Rows per_layer;    // [rows, per_layer_dim], of models whose embeddings give each layer something
+  Rows carried;      // [rows, width of what is carried], of models whose layers give something to those behind them
 };
 
 }  // namespace skald

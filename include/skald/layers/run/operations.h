@@ -224,6 +224,13 @@ class Operations {
     });
   }
 
+  // values = function(values).
+  void Apply(FactorFunction function, float* values, size_t size) {
+    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
+      Kernels<>::Apply({.function = function, .values = values, .begin = begin, .end = end});
+    });
+  }
+
   // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
   void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output) {
     ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {
@@ -295,6 +302,10 @@ class Operations {
     ForRows(args, rows, args.taps * args.channels, [](const ConvArgs& part) { Kernels<>::Conv(part); });
   }
 
+  void TokenShift(const TokenShiftArgs& args, size_t rows) {
+    ForRows(args, rows, args.mixes * args.channels, [](const TokenShiftArgs& part) { Kernels<>::TokenShift(part); });
+  }
+
   // Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
   void RgLru(RgLruArgs args, size_t units, size_t work) {
     ForUnits(args, units, work, [](const RgLruArgs& part) { Kernels<>::RgLru(part); });
@@ -307,6 +318,9 @@ class Operations {
   }
   void DeltaNet(DeltaNetArgs args, size_t units, size_t work) {
     ForUnits(args, units, work, [](const DeltaNetArgs& part) { Kernels<>::DeltaNet(part); });
+  }
+  void TimeMix(TimeMixArgs args, size_t units, size_t work) {
+    ForUnits(args, units, work, [](const TimeMixArgs& part) { Kernels<>::TimeMix(part); });
   }
 
  private:

@@ -40,6 +40,10 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 //   StateOfOther()             of which one
 // and, if it reads what embeddings give each layer,
 //   PerLayerDim()              how wide that is (ModelSpec::per_layer_dim)
+// and, if it gives rows to layers behind it or reads those of one in front, in run.carried,
+//   Carried()                  which of the two, and how wide they are
+// and, if its state holds rows of its input,
+//   InputDim()                 how wide those are: the model_dim of all models that it can be in
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -62,6 +66,21 @@ concept MayShareState = Layer<L> && requires(const L& layer) {
   { layer.StateOfOther() } -> std::same_as<std::optional<SharedState>>;
 };
 
+// Rows that one layer of a pass gives, and layers behind it read: of the same tokens, so they are no state.
+struct CarriedRows {
+  int width;
+  bool gives;  // writes them, for the first time or anew; else reads them
+};
+template <class L>
+concept CarriesRows = Layer<L> && requires(const L& layer) {
+  { layer.Carried() } -> std::same_as<std::optional<CarriedRows>>;
+};
+
+template <class L>
+concept KeepsItsInput = Layer<L> && requires(const L& layer) {
+  { layer.InputDim() } -> std::same_as<int>;
+};
+
 template <class L>
 concept ReadsPerLayerInputs = Layer<L> && requires(const L& layer) {
   { layer.PerLayerDim() } -> std::same_as<int>;
@@ -78,6 +97,8 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual std::optional<CacheGroup> State() const = 0;
   constexpr virtual std::optional<SharedState> StateOfOther() const = 0;
   constexpr virtual int PerLayerDim() const = 0;
+  constexpr virtual std::optional<CarriedRows> Carried() const = 0;
+  constexpr virtual int InputDim() const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
@@ -103,6 +124,18 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
   constexpr int PerLayerDim() const override {
     if constexpr (ReadsPerLayerInputs<L>)
       return component.PerLayerDim();
+    else
+      return 0;
+  }
+  constexpr std::optional<CarriedRows> Carried() const override {
+    if constexpr (CarriesRows<L>)
+      return component.Carried();
+    else
+      return std::nullopt;
+  }
+  constexpr int InputDim() const override {
+    if constexpr (KeepsItsInput<L>)
+      return component.InputDim();
     else
       return 0;
   }
@@ -133,6 +166,12 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   // The width of what embeddings give the layer; 0 for most.
   constexpr int PerLayerDim() const { return held_->PerLayerDim(); }
+
+  // What it gives to layers behind it, or reads; nothing for most.
+  constexpr std::optional<CarriedRows> Carried() const { return held_->Carried(); }
+
+  // The model_dim that it needs; 0 for most, which go with any.
+  constexpr int InputDim() const { return held_->InputDim(); }
 
   // Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }

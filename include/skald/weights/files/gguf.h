@@ -240,7 +240,7 @@ class GgufFile {
     const auto architecture = values.find("general.architecture");
     // Not compared as JSON: that would make JSON of the literal, which needs memory, where nothing may be thrown.
     const auto* const name = architecture == values.end() ? nullptr : architecture->get_ptr<const std::string*>();
-    constexpr std::string_view kLlamaLineage[] = {"llama", "smollm3"};
+    constexpr std::string_view kLlamaLineage[] = {"llama", "smollm3", "granite", "granitemoe", "granitehybrid"};
     is_llama_ = name != nullptr && std::ranges::find(kLlamaLineage, std::string_view(*name)) != std::end(kLlamaLineage);
   }
 

@@ -146,9 +146,14 @@ inline constexpr Renaming kMambaNames[] = {{"input_layernorm.", "norm."},
                                            {"mlp.", "mixer."}};
 inline constexpr Renaming kFalconH1Names[] = {
     {"feed_forward_norm.", "pre_ff_layernorm."}, {"mixer.", "mamba."}, {"mlp.", "feed_forward."}};
+inline constexpr Renaming kRwkv7Names[] = {
+    {"embedding_norm.", "layers.0.pre_norm."}, {"input_layernorm.", "attn_norm."}, {"feed_forward_norm.", "ffn_norm."}};
 inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"feed_forward_norm.", "ffn_norm."},
                                           {"feed_forward_norm.", "post_attention_norm."},  // of Qwen 3.5 and gpt-oss
+                                          {"feed_forward_norm.", "attn_norm_2."},          // of RWKV-7
+                                          {"feed_forward_norm.weight", "ffn_norm"},        // of Falcon-H1
+                                          {"embedding_norm.", "token_embd_norm."},
                                           {"post_attention_layernorm.", "post_attention_norm."},
                                           {"pre_feedforward_layernorm.", "ffn_norm."},
                                           {"post_feedforward_layernorm.", "post_ffw_norm."},
@@ -194,6 +199,34 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"pre_feedforward_layernorm_2.", "pre_ffw_norm_2."},
                                           {"post_feedforward_layernorm_1.", "post_ffw_norm_1."},
                                           {"post_feedforward_layernorm_2.", "post_ffw_norm_2."},
+                                          {"attn.x_r", "time_mix_lerp_fused.weight"},
+                                          {"attn.x_w", "time_mix_lerp_fused.weight"},
+                                          {"attn.x_k", "time_mix_lerp_fused.weight"},
+                                          {"attn.x_v", "time_mix_lerp_fused.weight"},
+                                          {"attn.x_a", "time_mix_lerp_fused.weight"},
+                                          {"attn.x_g", "time_mix_lerp_fused.weight"},
+                                          {"attn.r_proj.", "time_mix_receptance."},
+                                          {"attn.k_proj.", "time_mix_key."},
+                                          {"attn.v_proj.", "time_mix_value."},
+                                          {"attn.o_proj.", "time_mix_output."},
+                                          {"attn.w_lora.lora.2.bias", "time_mix_w0.weight"},
+                                          {"attn.w_lora.lora.0.", "time_mix_w1."},
+                                          {"attn.w_lora.lora.2.", "time_mix_w2."},
+                                          {"attn.a_lora.lora.2.bias", "time_mix_a0.weight"},
+                                          {"attn.a_lora.lora.0.", "time_mix_a1."},
+                                          {"attn.a_lora.lora.2.", "time_mix_a2."},
+                                          {"attn.v_lora.lora.2.bias", "time_mix_v0.weight"},
+                                          {"attn.v_lora.lora.0.", "time_mix_v1."},
+                                          {"attn.v_lora.lora.2.", "time_mix_v2."},
+                                          {"attn.g_lora.lora.0.", "time_mix_g1."},
+                                          {"attn.g_lora.lora.2.", "time_mix_g2."},
+                                          {"attn.k_k", "time_mix_k_k.weight"},
+                                          {"attn.k_a", "time_mix_k_a.weight"},
+                                          {"attn.r_k", "time_mix_r_k.weight"},
+                                          {"attn.g_norm.", "time_mix_ln."},
+                                          {"ffn.x_k", "channel_mix_lerp_k.weight"},
+                                          {"ffn.key.", "channel_mix_key."},
+                                          {"ffn.value.", "channel_mix_value."},
                                           {"mlp.gate.per_expert_scale", "ffn_down_exps.scale"},
                                           {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
                                           {"mlp.gate.", "ffn_gate_inp."},
@@ -209,7 +242,11 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"mlp.gate_proj.", "ffn_gate."},
                                           {"mlp.gate_proj.", "ffn_up."},  // where it is joined to the other
                                           {"mlp.up_proj.", "ffn_up."},
-                                          {"mlp.down_proj.", "ffn_down."}};
+                                          {"mlp.down_proj.", "ffn_down."},
+                                          // beside experts, of Granite
+                                          {"mlp.gate_proj.", "ffn_gate_shexp."},
+                                          {"mlp.up_proj.", "ffn_up_shexp."},
+                                          {"mlp.down_proj.", "ffn_down_shexp."}};
 
 // How a family names the tensors of its language models. Multimodal checkpoints put them under a prefix of their own,
 // which changed over time, beside a vision part that Skald does not read.
@@ -277,6 +314,8 @@ inline constexpr std::array kTensorNames = {
     TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "embedding_norm.", .renamings = kLfm2Names},
     // Falcon-H1.
     TensorNames{.body = "model.", .head = "lm_head.", .final_norm = "final_layernorm.", .renamings = kFalconH1Names},
+    // RWKV-7 as flash-linear-attention writes it.
+    TensorNames{.body = "model.", .head = "lm_head.", .embedding = "embeddings.weight", .renamings = kRwkv7Names},
     // Mamba and Mamba-2 as transformers writes them, and with the embedding as their authors named it.
     TensorNames{.body = "backbone.",
                 .head = "lm_head.",

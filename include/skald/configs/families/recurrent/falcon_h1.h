@@ -92,7 +92,8 @@ struct FalconH1Family {
   using Layers = LayerTypes<Attention, GatedFeedForward, Mamba2>;
 };
 
-// https://huggingface.co/tiiuae/Falcon-H1-0.5B-Instruct
+// https://huggingface.co/tiiuae/Falcon-H1-0.5B-Instruct; GGUF files, whose weights have the multipliers in them, are of
+// another Config.
 struct FalconH1_0_5B : FalconH1Family {
   static constexpr std::string_view kName = "falcon-h1-0.5b";
   static constexpr ModelSpec Spec() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads what config.json says of Falcon-H1 models. Source: models/falcon_h1/configuration_falcon_h1.py and
-// modeling_falcon_h1.py, versions 4.52 to 5 of https://github.com/huggingface/transformers.
+// Reads what config.json and the metadata of GGUF files say of Falcon-H1 models. Source:
+// models/falcon_h1/configuration_falcon_h1.py and modeling_falcon_h1.py, versions 4.52 to 5 of
+// https://github.com/huggingface/transformers.
 
 #ifndef SKALD_CONFIGS_READERS_FAMILIES_FALCON_H1_H_
 #define SKALD_CONFIGS_READERS_FAMILIES_FALCON_H1_H_
@@ -19,6 +20,8 @@
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/config_json_rope.h"
+#include "skald/configs/readers/gguf_layers.h"
+#include "skald/configs/readers/gguf_rope.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -90,6 +93,24 @@ inline DescribedModel ReadFalconH1(const JsonFields& fields) {
   ShortForm ropes = {.head_dim = sizes.head_dim, .rope = {.base = 100000.0}};
   ReadRopes(fields, /*may_be_partial=*/false, ropes);
   sizes.rope = ropes.rope;
+  return {FalconH1Family::kModelType, FalconH1Spec(sizes)};
+}
+
+// GGUF files hold weights that all multipliers have gone into.
+inline DescribedModel ReadFalconH1Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  FalconH1Sizes sizes = {.model_dim = fields.Size("embedding_length"),
+                         .vocab_size = facts.vocab_size,
+                         .layers = fields.Integer("block_count", 1, kMaxLayers),
+                         .feed_forward_dim = fields.Size("feed_forward_length"),
+                         .heads = fields.Size("attention.head_count"),
+                         .kv_heads = fields.Size("attention.head_count_kv"),
+                         .head_dim = fields.Size("attention.key_length")};
+  fields.Expect("attention.value_length", sizes.head_dim);
+  sizes.mamba = ReadGgufMamba2(fields);
+  sizes.mamba.has_norm = facts.has_ssm_norm;
+  sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
+  sizes.tied_embeddings = !facts.has_head;
+  sizes.rope = ReadGgufRope(fields, facts, static_cast<size_t>(sizes.head_dim));
   return {FalconH1Family::kModelType, FalconH1Spec(sizes)};
 }
 

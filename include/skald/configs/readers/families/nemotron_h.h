@@ -21,6 +21,7 @@
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/experts.h"
+#include "skald/configs/readers/gguf_layers.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -131,41 +132,18 @@ inline std::string ReadNemotronHGgufPattern(const JsonFields& fields, char feed_
   return pattern;
 }
 
-// Returns the number that an array has for each layer, apart from zeros.
-inline int ReadNemotronHNumber(const JsonFields& fields, const char* name) {
-  constexpr int64_t kMaxSize = 1 << 24;
-  int64_t number = 0;
-  const nlohmann::json* const numbers = fields.Find(name);
-  for (size_t i = 0; numbers != nullptr && numbers->is_array() && i < numbers->size(); ++i) {
-    const nlohmann::json& one = (*numbers)[i];
-    const int64_t value = one.is_number_integer() ? one.get<int64_t>() : -1;
-    if (value < 0 || value > kMaxSize || (number != 0 && value != 0 && number != value)) {
-      fields.WrongValue(name, one, "whole numbers, the same but for those that are 0");
-      break;
-    }
-    if (value != 0) number = value;
-  }
-  return static_cast<int>(number);
-}
-
 inline DescribedModel ReadNemotronHGgufWith(const JsonFields& fields, const GgufTensorFacts& facts,
                                             const MixtureOfExperts& experts) {
   const std::string pattern = ReadNemotronHGgufPattern(fields, experts.experts > 0 ? 'E' : '-');
   NemotronHSizes sizes = {.model_dim = fields.Size("embedding_length"), .vocab_size = facts.vocab_size};
   sizes.pattern = pattern;
   sizes.heads = fields.Size("attention.head_count");
-  sizes.kv_heads = ReadNemotronHNumber(fields, "attention.head_count_kv");
+  sizes.kv_heads = ReadLayersNumber(fields, "attention.head_count_kv");
   sizes.head_dim = fields.Size("attention.key_length");
   fields.Expect("attention.value_length", sizes.head_dim);
-  sizes.feed_forward_dim = ReadNemotronHNumber(fields, "feed_forward_length");
+  sizes.feed_forward_dim = ReadLayersNumber(fields, "feed_forward_length");
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
-  sizes.mamba.heads = fields.Size("ssm.time_step_rank");
-  sizes.mamba.state_dim = fields.Size("ssm.state_size");
-  sizes.mamba.groups = fields.Size("ssm.group_count");
-  sizes.mamba.conv_width = fields.Size("ssm.conv_kernel");
-  const int width = fields.Size("ssm.inner_size");
-  sizes.mamba.head_dim = width / sizes.mamba.heads;
-  if (width % sizes.mamba.heads != 0) fields.WrongValue("ssm.inner_size", width, "a multiple of ssm.time_step_rank");
+  sizes.mamba = ReadGgufMamba2(fields);
   sizes.experts = experts;
   sizes.tied_embeddings = !facts.has_head;
   return {NemotronHFamily::kModelType, NemotronHSpec(sizes)};

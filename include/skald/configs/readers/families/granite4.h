@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads the config.json of Granite 4. What its configuration class could say but no published checkpoint does is
-// refused.
+// Reads what config.json and the metadata of GGUF files say of Granite 4. What its configuration class could say but no
+// published checkpoint does is refused.
 //
 // Source: configuration_granitemoehybrid.py, versions 4.57 to 5 of https://github.com/huggingface/transformers.
 
-#ifndef SKALD_CONFIGS_READERS_CONFIG_JSON_GRANITE_H_
-#define SKALD_CONFIGS_READERS_CONFIG_JSON_GRANITE_H_
+#ifndef SKALD_CONFIGS_READERS_FAMILIES_GRANITE4_H_
+#define SKALD_CONFIGS_READERS_FAMILIES_GRANITE4_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -23,6 +23,8 @@
 #include "skald/configs/readers/config_json_recurrent.h"
 #include "skald/configs/readers/config_json_rope.h"
 #include "skald/configs/readers/experts.h"
+#include "skald/configs/readers/gguf_layers.h"
+#include "skald/configs/readers/gguf_rope.h"
 #include "skald/configs/readers/model_fields.h"
 
 namespace skald::internal {
@@ -70,9 +72,14 @@ inline Mamba2 ReadGraniteMamba(const JsonFields& fields, int model_dim) {
   return layer;
 }
 
+// What scores are divided by the root of, given what they are multiplied by.
+inline double GraniteQueryPreScale(double multiplier) {
+  const double of_scores = double{static_cast<float>(multiplier)};
+  return 1.0 / (of_scores * of_scores);
+}
+
 inline void ReadGraniteMultipliers(const JsonFields& fields, ShortForm& a) {
-  const double of_scores = double{static_cast<float>(fields.Positive("attention_multiplier", 1.0))};
-  a.query_pre_scale = 1.0 / (of_scores * of_scores);
+  a.query_pre_scale = GraniteQueryPreScale(fields.Positive("attention_multiplier", 1.0));
   a.embedding_multiplier = static_cast<float>(fields.Positive("embedding_multiplier", 1.0));
   a.residual_multiplier = static_cast<float>(fields.Positive("residual_multiplier", 1.0));
   a.logits_scaling = static_cast<float>(fields.Positive("logits_scaling", 1.0));
@@ -107,6 +114,63 @@ inline ShortForm ReadGranite4(const JsonFields& fields) {
   return a;
 }
 
+// Layers have key and value heads where they attend, with RoPE where "rope.scaling.finetuned" says so.
+inline std::vector<LayerKind> ReadGraniteGgufLayers(const JsonFields& fields) {
+  const char* const name = "attention.head_count_kv";
+  const bool rotates = fields.Flag("rope.scaling.finetuned", true);
+  const LayerKind attention = rotates ? LayerKind::kFullAttention : LayerKind::kNopeAttention;
+  std::vector<LayerKind> layers(static_cast<size_t>(fields.Integer("block_count", 1, kMaxLayers)), attention);
+  const nlohmann::json* const heads = fields.Find(name);
+  if (heads == nullptr || !heads->is_array()) return layers;
+  if (heads->size() != layers.size()) {
+    fields.WrongValue(name, *heads, "a number, or an array of block_count");
+    return layers;
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if ((*heads)[i] == nlohmann::json(0)) layers[i] = LayerKind::kMamba2;
+  }
+  return layers;
+}
+
+inline void ReadGraniteGgufFeedForward(const JsonFields& fields, ShortForm& a) {
+  constexpr const char* kShared = "expert_shared_feed_forward_length";
+  a.feed_forward_dim = fields.Size("feed_forward_length");
+  if (fields.Integer("expert_count", 0, kMaxExperts, 0) == 0) return;
+  a.feed_forward = ReadExperts(fields, "expert_count", "expert_used_count", "feed_forward_length");
+  a.shared_feed_forward = fields.Find(kShared) != nullptr;
+  a.feed_forward_dim = a.shared_feed_forward ? fields.Size(kShared) : 0;
+}
+
+// Reads the architectures "granitehybrid", and "granite" and "granitemoe", whose layers are all attention and which
+// Granite 3 has too.
+inline DescribedModel ReadGranite4Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  ShortForm a = ShortFormOf<Granite4Family>();
+  a.model_dim = fields.Size("embedding_length");
+  a.vocab_size = facts.vocab_size;
+  a.layers = ReadGraniteGgufLayers(fields);
+  a.heads = fields.Size("attention.head_count");
+  const nlohmann::json* const kv_heads = fields.Find("attention.head_count_kv");
+  const bool is_list = kv_heads != nullptr && kv_heads->is_array();
+  a.kv_heads =
+      is_list ? ReadLayersNumber(fields, "attention.head_count_kv") : fields.Size("attention.head_count_kv", a.heads);
+  a.head_dim = fields.Size("attention.key_length", std::max(1, a.model_dim / a.heads));
+  fields.Expect("attention.value_length", a.head_dim);
+  a.rotary_dim = fields.Size("rope.dimension_count", a.head_dim);
+  a.rope = ReadGgufRope(fields, facts, static_cast<size_t>(a.rotary_dim));
+  if (std::ranges::count(a.layers, LayerKind::kMamba2) > 0) a.mamba2 = ReadGgufMamba2(fields);
+  a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
+  a.query_pre_scale = a.head_dim;
+  if (fields.Find("attention.scale") != nullptr) {
+    a.query_pre_scale = GraniteQueryPreScale(fields.Positive("attention.scale"));
+  }
+  a.embedding_multiplier = static_cast<float>(fields.Positive("embedding_scale", 1.0));
+  a.residual_multiplier = static_cast<float>(fields.Positive("residual_scale", 1.0));
+  a.logits_scaling = static_cast<float>(fields.Positive("logit_scale", 1.0));
+  a.tied_embeddings = !facts.has_head;
+  ReadGraniteGgufFeedForward(fields, a);
+  return {Granite4Family::kModelType, Expand(a)};
+}
+
 }  // namespace skald::internal
 
-#endif  // SKALD_CONFIGS_READERS_CONFIG_JSON_GRANITE_H_
+#endif  // SKALD_CONFIGS_READERS_FAMILIES_GRANITE4_H_

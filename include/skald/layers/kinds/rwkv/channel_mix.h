@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Channel mix of RWKV-7, Peng et al. 2025 (arXiv:2503.14456, section 4.2): a feed-forward layer of the input mixed with
+// the row before it, value(max(key(x), 0)^2).
+
+#ifndef SKALD_LAYERS_KINDS_RWKV_CHANNEL_MIX_H_
+#define SKALD_LAYERS_KINDS_RWKV_CHANNEL_MIX_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/numbers/activation.h"
+#include "skald/cache/form/layout.h"
+#include "skald/layers/kinds/rwkv/token_shift.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct RwkvChannelMix {
+  static constexpr std::string_view kName = "RWKV-7 channel mix";
+
+  int channels = 0;  // the model's width
+  int width = 0;     // between key and value
+
+  friend constexpr bool operator==(const RwkvChannelMix&, const RwkvChannelMix&) = default;
+
+  template <class Self, class Visitor>
+  static constexpr void VisitFields(Self& self, Visitor&& visit) {
+    visit("channels", self.channels);
+    visit("width", self.width);
+  }
+
+  constexpr const char* WhyImpossible() const {
+    return channels > 0 && width > 0 ? nullptr : "The channels and the width of a channel mix must be positive.";
+  }
+
+  constexpr int InputDim() const { return channels; }
+  constexpr CacheGroup State() const { return {.state_floats = static_cast<uint32_t>(shift().state_floats())}; }
+
+  struct Weights {
+    std::vector<float> mix;  // [channels]
+    Matrix key;              // [width, channels]
+    Matrix value;            // [channels, width]
+  };
+
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+    const auto hidden = static_cast<size_t>(width);
+    list.AddVector(weights.mix, {{"ffn.x_k", model_dim}}, TokenShift::kRandom);
+    list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}});
+    list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}});
+  }
+
+  // The mixed rows; what lies between key and value.
+  std::array<size_t, 2> ScratchFloats(size_t rows, size_t model_dim) const {
+    return {rows * model_dim, rows * static_cast<size_t>(width)};
+  }
+
+  void Run(const Weights& weights, const LayerRun& run) const {
+    const size_t rows = run.state.rows(), hidden = static_cast<size_t>(width);
+    float* const mixed = run.scratch[0];
+    float* const between = run.scratch[1];
+    shift().Run(weights.mix, run, run.state.offset, mixed);
+    run.ops.MatMul(weights.key, {mixed, run.model_dim}, rows, {}, {between, hidden});
+    run.ops.Activate(Activation::kReluSquared, between, rows * hidden);
+    run.ops.MatMul(weights.value, {between, hidden}, rows, {}, run.output);
+  }
+
+ private:
+  constexpr TokenShift shift() const { return {.channels = static_cast<size_t>(channels), .mixes = 1}; }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_RWKV_CHANNEL_MIX_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Token shift, a part of RWKV's layers: each row is mixed with the one before it, channel by channel. That row is
+// state: [channels] floats.
+
+#ifndef SKALD_LAYERS_KINDS_RWKV_TOKEN_SHIFT_H_
+#define SKALD_LAYERS_KINDS_RWKV_TOKEN_SHIFT_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "skald/layers/run/layer_run.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+struct TokenShift {
+  size_t channels, mixes;
+
+  // How much of the row before goes into a mix.
+  static constexpr RandomRange kRandom = {.center = 0.5f, .spread = 0.5f};
+
+  constexpr size_t state_floats() const { return channels; }
+
+  // output [rows, mixes, channels] = mixes of the layer's input by `mix` [mixes, channels]; the last row is kept at
+  // `offset` bytes of each block.
+  void Run(const std::vector<float>& mix, const LayerRun& run, size_t offset, float* output) const {
+    run.ops.TokenShift({.input = run.input.data,
+                        .input_stride = run.input.stride,
+                        .mix = mix.data(),
+                        .output = output,
+                        .channels = channels,
+                        .mixes = mixes,
+                        .runs = run.state.runs.data(),
+                        .num_runs = run.state.runs.size(),
+                        .state_offset = offset,
+                        .row_begin = 0,
+                        .row_end = 0},
+                       run.state.rows());
+    KeepLastRows(run.state.runs, offset, run.input, 1, channels);
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_RWKV_TOKEN_SHIFT_H_
