@@ -197,7 +197,7 @@ TEST_CASE("A value that is missing or cannot be right is named") {
   CHECK(error_of("general.architecture", "mamba") ==
         "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, qwen3moe, olmo2, "
         "smollm3, phi3, gemma, gemma2, gemma3, lfm2, lfm2moe, qwen3next, qwen35, qwen35moe, nemotron_h, "
-        "nemotron_h_moe, gemma4, gpt-oss");
+        "nemotron_h_moe, gemma4, gpt-oss, deepseek2");
   CHECK(error_of("llama.block_count", nullptr) == "metadata: llama.block_count is missing or null");
   CHECK(error_of("llama.block_count", uint64_t{1} << 63) ==
         "metadata: llama.block_count must be a whole number from 1 to 4096, but is 9223372036854775808");
