@@ -135,7 +135,7 @@ GgufValues Metadata(const DeepSeekV3Sizes& sizes, bool newer, uint32_t predictin
   u32("expert_feed_forward_length", sizes.experts.width);
   u32("expert_group_count", sizes.experts.groups);
   u32("expert_group_used_count", sizes.experts.chosen_groups);
-  u32("expert_gating_func", 2);
+  if (newer || attention.rope.scaling != RopeScaling::kNone) u32("expert_gating_func", 2);
   values.F32("deepseek2.expert_weights_scale", sizes.experts.weight_scale);
   values.Bool("deepseek2.expert_weights_norm", true);
   values.F32("deepseek2.attention.layer_norm_rms_epsilon", sizes.norm_epsilon);

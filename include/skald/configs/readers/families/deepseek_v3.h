@@ -137,11 +137,12 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
   attention.mscale = static_cast<float>(1.0 + fields.Positive(kMultiplier) * std::log(attention.rope.factor));
 }
 
-// Reads the experts. Of models with as many experts as DeepSeek-V3 older files leave out that they are in groups.
-inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, MixtureOfExperts& experts) {
+// Reads the experts. Of models with as many experts as DeepSeek-V3 older files leave out that they are in groups; of
+// GLM's that weights are sigmoids, which of others tells DeepSeek-V3 from earlier models.
+inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, MixtureOfExperts& experts) {
   constexpr int kSigmoid = 2;
   const bool in_groups = fields.Integer("expert_count", 1, kMaxExperts) == 256;
-  if (fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
+  if (!is_glm && fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
   fields.Expect("expert_gating_func", kSigmoid);
   const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
   experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
@@ -163,10 +164,10 @@ inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTens
   const int layers = blocks - fields.Integer("nextn_predict_layers", 0, blocks - 1, 0);
   sizes.dense = FirstLayersDense(layers, fields.Integer("leading_dense_block_count", 0, layers));
   ReadGgufLatentAttention(fields, facts, sizes.attention);
-  ReadGgufDeepSeekV3Experts(fields, sizes.experts);
+  const bool is_glm = sizes.attention.rope.scaling == RopeScaling::kNone;
+  ReadGgufDeepSeekV3Experts(fields, is_glm, sizes.experts);
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
   sizes.tied_embeddings = !facts.has_head;
-  const bool is_glm = sizes.attention.rope.scaling == RopeScaling::kNone;
   return {is_glm ? Glm4MoeLiteFamily::kModelType : DeepSeekV3Family::kModelType, DeepSeekV3Spec(sizes)};
 }
 
