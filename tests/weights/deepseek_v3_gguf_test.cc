@@ -3,6 +3,7 @@
 // DeepSeek-V3 and GLM-4.7-Flash as llama.cpp's converters write them: the same model, and the same weights to the bit,
 // as from safetensors. What predicts a further token is passed over.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -33,8 +34,11 @@ std::vector<Golden> Goldens() {
   return {{"deepseek_v3", GoldenDeepSeekV3Sizes()}, {"glm4_moe_lite", GoldenGlm4MoeLiteSizes()}};
 }
 
+// In an order in which experts follow one another by their numbers.
 std::vector<NewTensor> TensorsOf(const Golden& golden) {
-  return RawFile(GoldenPath(golden.folder + "/model.safetensors")).Tensors();
+  std::vector<NewTensor> tensors = RawFile(GoldenPath(golden.folder + "/model.safetensors")).Tensors();
+  std::ranges::stable_sort(tensors, {}, [](const NewTensor& tensor) { return tensor.name.size(); });
+  return tensors;
 }
 
 // What the converter calls a tensor; experts get the name by which they are stacked.
