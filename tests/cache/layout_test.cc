@@ -64,7 +64,19 @@ TEST_CASE("a block holds its layers' keys and values one after the other") {
   constexpr BlockGeometry codes = BlockGeometry::Of({.layers = 3, .kv_heads = 2, .head_dim = 40}, 64, DType::kI8);
   CHECK(codes.key_bytes == 2 * 64 * 64);
   CHECK(codes.ValueOffset(0) == codes.key_bytes + 2 * 64 * sizeof(float));  // keys, then their scales
-  CHECK(codes.ValueScaleOffset(2) + codes.scale_bytes == codes.block_bytes());
+  CHECK(codes.ValueScaleOffset(2) + codes.value_scale_bytes == codes.block_bytes());
+}
+
+TEST_CASE("of keys whose elements are values a block holds nothing but the keys") {
+  constexpr CacheGroup latents = {.layers = 3, .kv_heads = 1, .head_dim = 576, .rotary_dim = 64, .latent_dim = 512};
+  constexpr BlockGeometry block = BlockGeometry::Of(latents, 64, DType::kBF16);
+  CHECK(block.block_bytes() == 3 * 64 * 576 * sizeof(bf16));
+  constexpr BlockGeometry codes = BlockGeometry::Of(latents, 64, DType::kI8);
+  CHECK(codes.block_bytes() == 3 * 64 * (576 + sizeof(float)));
+  CacheLayout with, without;
+  with.AddLayer(latents);
+  without.AddLayer({.kv_heads = 1, .head_dim = 576, .rotary_dim = 64});
+  CHECK(with.Fingerprint() != without.Fingerprint());
 }
 
 }  // namespace layout_test

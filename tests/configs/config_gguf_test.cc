@@ -198,7 +198,7 @@ TEST_CASE("A value that is missing or cannot be right is named") {
         "metadata: general.architecture is \"mamba\"; what Skald supports is llama, qwen2, qwen3, qwen3moe, olmo2, "
         "smollm3, phi3, gemma, gemma2, gemma3, granitehybrid, granite, granitemoe, lfm2, lfm2moe, qwen3next, qwen35, "
         "qwen35moe, nemotron_h, "
-        "nemotron_h_moe, falcon-h1, gemma4, gpt-oss, rwkv7");
+        "nemotron_h_moe, falcon-h1, gemma4, gpt-oss, rwkv7, deepseek2");
   CHECK(error_of("llama.block_count", nullptr) == "metadata: llama.block_count is missing or null");
   CHECK(error_of("llama.block_count", uint64_t{1} << 63) ==
         "metadata: llama.block_count must be a whole number from 1 to 4096, but is 9223372036854775808");

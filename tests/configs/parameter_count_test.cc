@@ -35,11 +35,24 @@ int64_t WithVision() {
   return ParameterCount<C>() + kTower + kDim + kDim * C::kModelDim;
 }
 
+// What GLM-4.7-Flash has besides: a further layer, which predicts one more token, with an embedding, a head, three
+// norms and a matrix from two rows to one.
+constexpr int64_t kGlmPredicting = [] {
+  constexpr int64_t kDim = 2048, kHeads = 20, kQueryRank = 768, kLatent = 512, kRope = 64, kNope = 192, kValue = 256;
+  constexpr int64_t kQueries = kDim * kQueryRank + kQueryRank + kQueryRank * kHeads * (kRope + kNope);
+  constexpr int64_t kKeys = kDim * (kLatent + kRope) + kLatent + kLatent * kHeads * (kNope + kValue);
+  constexpr int64_t kExperts = (64 + 1) * 3 * kDim * 1536 + 64 * (kDim + 1);
+  constexpr int64_t kLayer = kQueries + kKeys + kHeads * kValue * kDim + kExperts + 2 * kDim;
+  return kLayer + 2 * 154880 * kDim + 2 * kDim * kDim + 3 * kDim;
+}();
+
 TEST_CASE("published Configs have as many parameters as their checkpoints") {
   CHECK(ParameterCount<TinyLlama_1_1B>() == 1'100'048'384);
   CHECK(ParameterCount<LFM2_350M>() == 354'483'968);
   CHECK(ParameterCount<LFM2_700M>() == 742'489'344);
   CHECK(ParameterCount<LFM2_1_2B>() == 1'170'340'608);
+  CHECK(ParameterCount<DeepSeekV3_671B>() == 671'026'419'200);
+  CHECK(ParameterCount<Glm4_7_Flash>() == 31'221'488'576 - kGlmPredicting);
   CHECK(ParameterCount<GptOss_20B>() == 20'914'757'184);
   CHECK(ParameterCount<GptOss_120B>() == 116'829'156'672);
   CHECK(ParameterCount<Llama2_7B>() == 6'738'415'616);

@@ -11,6 +11,7 @@
 #include "skald/model/load_any.h"
 #include "skald/model/model.h"
 #include "tests/support/golden_configs.h"
+#include "tests/support/golden_deepseek_v3.h"
 #include "tests/support/reference_tensors.h"
 #include "tests/support/test_data.h"
 
@@ -51,6 +52,7 @@ TEST_CASE("a model known by its config.json alone computes the bits that its Con
   CheckFamily<GoldenPhi3>("phi3");
   CheckFamily<GoldenGranite4>("granitemoehybrid_dense");
   CheckFamily<GoldenGranite4Moe>("granitemoehybrid");
+  CheckFamily<GoldenDeepSeekV3>("deepseek_v3");
   CheckFamily<GoldenGemma>("gemma");
   CheckFamily<GoldenGemma2>("gemma2");
   CheckFamily<GoldenGemma3>("gemma3");

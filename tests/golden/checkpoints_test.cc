@@ -265,6 +265,8 @@ TEST_CASE("Nemotron-H agrees with Hugging Face, with small time steps too") {
 TEST_CASE("Nemotron-H with experts agrees with Hugging Face") { CheckAny("nemotron_h_moe"); }
 TEST_CASE("Falcon-H1 with attention and state space side by side agrees with Hugging Face") { CheckAny("falcon_h1"); }
 TEST_CASE("RWKV-7 agrees with its authors' code") { CheckAny("rwkv7"); }
+TEST_CASE("DeepSeek-V3 with latent attention and YaRN agrees with Hugging Face") { CheckAny("deepseek_v3"); }
+TEST_CASE("GLM-4.7-Flash with latent attention agrees with Hugging Face") { CheckAny("glm4_moe_lite"); }
 TEST_CASE("Gemma agrees with Hugging Face") { CheckFolder<GoldenGemma>("gemma"); }
 TEST_CASE("Gemma 2 with softcaps agrees with Hugging Face") { CheckFolder<GoldenGemma2>("gemma2"); }
 TEST_CASE("Gemma 3 with two RoPE bases agrees with Hugging Face") { CheckFolder<GoldenGemma3>("gemma3"); }

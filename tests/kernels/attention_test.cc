@@ -17,6 +17,9 @@ namespace attention_test {
 
 struct Shape {
   size_t heads, kv_heads, head_dim;
+  size_t latent_dim = 0;  // of values that are elements of keys
+
+  size_t value_dim() const { return latent_dim == 0 ? head_dim : latent_dim; }
 };
 
 // Queries of some rows over one sequence of `tokens` keys and values. Output rows are separated by NaN.
@@ -33,6 +36,7 @@ struct AttentionTest {
         values(RandomFloats(seed + 2, tokens * shape.kv_heads * shape.head_dim)) {}
 
   size_t query_size() const { return shape.heads * shape.head_dim; }
+  size_t output_stride() const { return shape.heads * shape.value_dim() + kGap; }
   size_t num_units() const { return positions.size() * shape.heads; }
   size_t first_visible(size_t row) const {
     const size_t end = positions[row] + 1;
@@ -46,7 +50,7 @@ struct AttentionTest {
       begin = std::min(begin, first_visible(row));
       end = std::max<size_t>(end, positions[row] + 1);
     }
-    CachedSequence<T> cache(SpaciousGeometry<T>(shape.kv_heads, shape.head_dim, block_tokens), tokens,
+    CachedSequence<T> cache(SpaciousGeometry<T>(shape.kv_heads, shape.head_dim, block_tokens, shape.latent_dim), tokens,
                             begin / block_tokens, fill);
     cache.Store(keys, values, begin, end);
     return cache;
@@ -57,11 +61,11 @@ struct AttentionTest {
     const CachedSequence<T> cache = Cache(block_tokens);
     const KVBlocks table = cache.table();
     const std::vector<uint32_t> sequences(positions.size(), 0);
-    std::vector<float> output(positions.size() * (query_size() + kGap), kNaN);
+    std::vector<float> output(positions.size() * output_stride(), kNaN);
     AttentionArgs args = {.queries = queries.data(),
                           .query_stride = query_size(),
                           .output = output.data(),
-                          .output_stride = query_size() + kGap,
+                          .output_stride = output_stride(),
                           .positions = positions.data(),
                           .sequences = sequences.data(),
                           .tables = &table,
@@ -94,14 +98,15 @@ struct AttentionTest {
             .window = window,
             .scale = scale,
             .softcap = softcap,
-            .sink = sinks.empty() ? -kInfinity : sinks[head]};
+            .sink = sinks.empty() ? -kInfinity : sinks[head],
+            .latent_dim = shape.latent_dim};
   }
 
   std::vector<float> Reference() const {
-    std::vector<float> expected(positions.size() * (query_size() + kGap), kNaN);
+    std::vector<float> expected(positions.size() * output_stride(), kNaN);
     for (size_t row = 0; row < positions.size(); ++row) {
       for (size_t head = 0; head < shape.heads; ++head) {
-        reference::Attention<T>(Unit(row, head), expected.data() + row * (query_size() + kGap) + head * shape.head_dim);
+        reference::Attention<T>(Unit(row, head), expected.data() + row * output_stride() + head * shape.value_dim());
       }
     }
     return expected;
@@ -240,7 +245,7 @@ TEST_CASE_TEMPLATE("rows computed together have a soft cap", T, float, bf16, int
 }
 
 TEST_CASE_TEMPLATE("rows computed together may have large heads", T, float, bf16, int8_t) {
-  for (const size_t head_dim : {128, 256, 264, 512}) {
+  for (const size_t head_dim : {128, 256, 264, 512, 576}) {
     AttentionTest<T> test({3, 1, head_dim}, 150, PromptRows(150, 120));
     test.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
     test.fill = 0;
@@ -305,11 +310,32 @@ TEST_CASE_TEMPLATE("a batch mixes runs of several sequences", T, float, bf16, in
 }
 
 TEST_CASE_TEMPLATE("large heads equal the scalar reference", T, float, bf16, int8_t) {
-  for (const size_t head_dim : {128, 256, 512}) {
+  for (const size_t head_dim : {128, 256, 512, 576}) {
     AttentionTest<T> test({2, 1, head_dim}, 150, {149});
     test.scale = 1.0f / std::sqrt(static_cast<float>(head_dim));
     CHECK(Difference(test.Run(256), test.Reference(), test.tolerance()) == "");
   }
+}
+
+// The first shape has fewer elements than a panel before the values, and a panel of them that ends behind the keys.
+TEST_CASE_TEMPLATE("values may be elements of keys", T, float, bf16, int8_t) {
+  for (const Shape shape : {Shape{3, 1, 32, 24}, {4, 2, 36, 24}, {5, 1, 41, 33}, {18, 1, 96, 64}, {2, 1, 576, 512}}) {
+    CAPTURE(shape.head_dim);
+    AttentionTest<T> edges(shape, 300, kEdges), prompt(shape, 170, PromptRows(170, 117));
+    edges.scale = prompt.scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
+    CHECK(Difference(edges.Run(32), edges.Reference(), edges.tolerance()) == "");
+    for (const int fill : {0, 0xFF}) {
+      prompt.fill = fill;
+      CHECK(Difference(prompt.Run(64), prompt.Reference(), prompt.tolerance()) == "");
+    }
+  }
+  AttentionTest<T> windowed({20, 1, 44, 32}, 400, PromptRows(400, 230));
+  windowed.window = 100, windowed.fill = 0;
+  const std::vector<float> expected = windowed.Run(32);
+  CHECK(Difference(expected, windowed.Reference(), windowed.tolerance()) == "");
+  CHECK(BitDifference(windowed.Run(256), expected) == "");
+  windowed.keys[250 * 44 + 7] = kNaN;  // of an element that is no value
+  CHECK(Difference(windowed.Run(64), windowed.Reference(), windowed.tolerance()) == "");
 }
 
 TEST_CASE_TEMPLATE("scores far below the maximum count as nothing", T, float, bf16, int8_t) {

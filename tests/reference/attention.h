@@ -21,7 +21,8 @@
 
 namespace skald::reference {
 
-// One query head. Position p's key is at keys + p * stride, its value at values + p * stride.
+// One query head. Position p's key is at keys + p * stride, its value at values + p * stride; or its value is the last
+// latent_dim elements of its key.
 struct AttentionCase {
   const float* query;  // [head_dim]
   const float* keys;
@@ -33,7 +34,9 @@ struct AttentionCase {
   float scale;
   float softcap;  // 0: none
   float sink = -std::numeric_limits<float>::infinity();
+  size_t latent_dim = 0;  // 0: values are no elements of keys
 
+  size_t value_dim() const { return latent_dim == 0 ? head_dim : latent_dim; }
   size_t visible_begin() const { return window != 0 && position + 1 > window ? position + 1 - window : 0; }
   size_t visible_end() const { return position + 1; }
 };
@@ -69,6 +72,15 @@ Cached CachedAs(const float* values, size_t head_dim) {
   return cached;
 }
 
+// What a cache of T has of the value at a position, [value_dim()].
+template <class T>
+Cached CachedValue(const AttentionCase& c, size_t position) {
+  if (c.latent_dim == 0) return CachedAs<T>(c.values + position * c.stride, c.head_dim);
+  Cached key = CachedAs<T>(c.keys + position * c.stride, c.head_dim);
+  key.numbers.erase(key.numbers.begin(), key.numbers.end() - static_cast<ptrdiff_t>(c.latent_dim));
+  return key;
+}
+
 template <class T>
 float Score(const AttentionCase& c, size_t position) {
   const Cached key = CachedAs<T>(c.keys + position * c.stride, c.head_dim);
@@ -81,7 +93,7 @@ float Score(const AttentionCase& c, size_t position) {
 
 template <class T>
 void Attention(const AttentionCase& c, float* output) {
-  std::fill_n(output, c.head_dim, 0.0f);
+  std::fill_n(output, c.value_dim(), 0.0f);
   float max = c.sink;
   LaneSums sum;
   if (std::isfinite(c.sink)) sum.lane[0] = 1.0f;
@@ -98,19 +110,19 @@ void Attention(const AttentionCase& c, float* output) {
     for (float& lane : sum.lane) lane = lane * correction;
     std::vector<Cached> values(kAttentionSpan);
     for (size_t p = begin; p < end; ++p) {
-      const Cached& value = values[p - span] = CachedAs<T>(c.values + p * c.stride, c.head_dim);
+      const Cached& value = values[p - span] = CachedValue<T>(c, p);
       const float probability = Exp(weights[p - span] - max);
       sum.lane[p % kLanes] += probability;
       weights[p - span] = probability == 0.0f ? 0.0f : ToFloat(FromFloat<FactorOf<T>>(probability * value.scale));
     }
-    for (size_t d = 0; d < c.head_dim; ++d) {
+    for (size_t d = 0; d < c.value_dim(); ++d) {
       output[d] = AddProducts<T>(
           output[d] * correction, begin, end, [&](size_t p) { return weights[p - span]; },
           [&](size_t p) { return values[p - span].numbers[d]; });
     }
   }
   const float factor = 1.0f / sum.Tree();
-  for (size_t d = 0; d < c.head_dim; ++d) output[d] = output[d] * factor;
+  for (size_t d = 0; d < c.value_dim(); ++d) output[d] = output[d] * factor;
 }
 
 // The definition, with keys, values and query rounded to T as the cache rounds them.
@@ -128,10 +140,10 @@ std::vector<double> AttentionInDouble(const AttentionCase& c) {
   const double max = *std::max_element(scores.begin(), scores.end());
   double sum = std::exp(c.sink - max);
   for (double& score : scores) sum += score = std::exp(score - max);
-  std::vector<double> output(c.head_dim);
+  std::vector<double> output(c.value_dim());
   for (size_t i = 0; i < scores.size(); ++i) {
-    const Cached value = CachedAs<T>(c.values + (c.visible_begin() + i) * c.stride, c.head_dim);
-    for (size_t d = 0; d < c.head_dim; ++d) output[d] += scores[i] / sum * value.scale * double{value.numbers[d]};
+    const Cached value = CachedValue<T>(c, c.visible_begin() + i);
+    for (size_t d = 0; d < c.value_dim(); ++d) output[d] += scores[i] / sum * value.scale * double{value.numbers[d]};
   }
   return output;
 }

@@ -28,13 +28,14 @@ size_t ScaleBytes(size_t block_tokens) {
 
 // Returns a geometry with room for one more layer before, between and after this one's keys and values.
 template <class T>
-KVGeometry SpaciousGeometry(size_t kv_heads, size_t head_dim, size_t block_tokens) {
+KVGeometry SpaciousGeometry(size_t kv_heads, size_t head_dim, size_t block_tokens, size_t latent_dim = 0) {
   const size_t key_bytes = kv_heads * (sizeof(T) * PackedSize(block_tokens, head_dim) + ScaleBytes<T>(block_tokens));
   return {.kv_heads = kv_heads,
           .head_dim = head_dim,
           .block_tokens = block_tokens,
           .key_offset = 64,
-          .value_offset = 64 + key_bytes + 128};
+          .value_offset = 64 + key_bytes + 128,
+          .latent_dim = latent_dim};
 }
 
 template <class T>

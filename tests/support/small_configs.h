@@ -13,6 +13,7 @@
 #include "skald/configs/families/dense/gemma3.h"
 #include "skald/configs/families/dense/gemma4.h"
 #include "skald/configs/families/dense/llama.h"
+#include "skald/configs/families/mixtures/deepseek_v3.h"
 #include "skald/configs/families/mixtures/gpt_oss.h"
 #include "skald/configs/families/recurrent/falcon_h1.h"
 #include "skald/configs/families/recurrent/lfm2.h"
@@ -278,10 +279,26 @@ struct TimeMixes {
   }
 };
 
+// Latents instead of keys and values, beside experts in groups with one that all rows share, and a dense layer.
+struct Latents {
+  static constexpr std::string_view kName = "latents";
+  using Layers = DeepSeekV3Family::Layers;
+  static constexpr ModelSpec Spec() {
+    DeepSeekV3Sizes sizes = {.model_dim = 44, .vocab_size = 90, .feed_forward_dim = 50};
+    sizes.dense = FirstLayersDense(2, 1);
+    sizes.attention.heads = 3, sizes.attention.query_rank = 30, sizes.attention.latent_dim = 26;
+    sizes.attention.rope_dim = 10, sizes.attention.nope_dim = 14, sizes.attention.value_dim = 22;
+    sizes.attention.mscale = 1.2f;
+    sizes.experts.experts = 6, sizes.experts.chosen = 2, sizes.experts.width = 21, sizes.experts.shared_width = 21;
+    sizes.experts.groups = 3, sizes.experts.chosen_groups = 2, sizes.experts.weight_scale = 1.8f;
+    return DeepSeekV3Spec(sizes);
+  }
+};
+
 // A model of each kind of cache, norm and feed-forward layer, types of a user's own among them: those of SmallModels().
 #define SKALD_SMALL_MODELS                                                                                        \
   AllFeatures, Hybrid, SmallMamba2, AllBiases, Mixture, NewerAttention, HybridMixture, ShortConvs, SharedExperts, \
-      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, OwnTypes
+      DeltaNets, TimeMixes, SingleBlocks, SideBySide, Sinks, SharedKeys, Latents, OwnTypes
 
 // No optional feature, and one layer: its keys and values depend on nothing but their own token.
 struct OneLayer : LlamaFamily {

@@ -17,6 +17,7 @@
 #include "skald/configs/families/dense/qwen2.h"
 #include "skald/configs/families/dense/qwen3.h"
 #include "skald/configs/families/dense/smollm3.h"
+#include "skald/configs/families/mixtures/deepseek_v3.h"
 #include "skald/configs/families/mixtures/gpt_oss.h"
 #include "skald/configs/families/mixtures/mixtral.h"
 #include "skald/configs/families/mixtures/qwen3_moe.h"
@@ -42,7 +43,7 @@ using PublishedConfigs = ConfigList<Stories15M, TinyLlama_1_1B, Llama2_7B, Llama
                                     Gemma_2B, Gemma_7B, Gemma2_2B, Gemma2_9B, Gemma2_27B,                           //
                                     Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B,                      //
                                     Gemma4_E2B, Gemma4_E4B, Gemma4_26B_A4B, Gemma4_31B,                             //
-                                    GptOss_20B, GptOss_120B,                                                        //
+                                    GptOss_20B, GptOss_120B, DeepSeekV3_671B, Glm4_7_Flash,                         //
                                     RecurrentGemma_2B, RecurrentGemma_9B, FalconH1_0_5B,                            //
                                     NemotronNano_9B_V2, Nemotron3Nano_30B_A3B,                                      //
                                     Granite4_H_350M, Granite4_1B,                                                   //

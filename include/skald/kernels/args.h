@@ -26,7 +26,7 @@ namespace skald {
 inline constexpr size_t kAttentionSpan = 128;
 
 // Largest head dimension that the on-stack buffers of attention and of RWKV-7's time mix hold.
-inline constexpr size_t kMaxHeadDim = 512;
+inline constexpr size_t kMaxHeadDim = 576;
 
 // Copies rows of floats to what a following matmul by weights of type T reads, padded with zeros.
 template <class T>
@@ -182,6 +182,10 @@ struct KVGeometry {
   size_t block_tokens;  // a multiple of kTile
   size_t key_offset;    // bytes from the start of a block to this layer's keys, [kv_heads] matrices
   size_t value_offset;  // bytes from the start of a block to this layer's values, [kv_heads] matrices
+  // Not 0: values are the last so many elements of keys, behind an even number of others, and there are no others.
+  size_t latent_dim = 0;
+
+  constexpr size_t value_dim() const { return latent_dim == 0 ? head_dim : latent_dim; }
 };
 
 // The blocks of one sequence: block i holds positions [i * block_tokens, (i + 1) * block_tokens).
@@ -193,7 +197,7 @@ struct KVBlocks {
 // Writes the keys and values of rows, rounded to T, into their blocks; as codes where T is int8_t.
 struct StoreKVArgs {
   const float* keys;          // [rows, kv_heads * head_dim], already rotated
-  const float* values;        // [rows, kv_heads * head_dim]
+  const float* values;        // [rows, kv_heads * head_dim]; not read where they are elements of keys
   size_t stride;              // of both, in floats
   const uint32_t* positions;  // [rows]
   const uint32_t* sequences;  // [rows], index into `tables`
@@ -222,7 +226,7 @@ struct MoveKVArgs {
 struct AttentionArgs {
   const float* queries;  // [rows, heads * head_dim], already rotated
   size_t query_stride;
-  float* output;  // [rows, heads * head_dim]
+  float* output;  // [rows, heads * value_dim()]
   size_t output_stride;
   const uint32_t* positions;  // [rows]
   const uint32_t* sequences;  // [rows], index into `tables`

@@ -11,6 +11,7 @@
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_delta_net.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/kinds/latent_attention.h"
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -35,7 +36,7 @@ struct LayerTypes {
 
 using StandardLayers =
     LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2, ShortConv,
-               GatedDeltaNet, PerLayerInput, NormedFeedForward, RwkvTimeMix, RwkvChannelMix>;
+               GatedDeltaNet, PerLayerInput, NormedFeedForward, RwkvTimeMix, RwkvChannelMix, LatentAttention>;
 
 // A list of types of norms.
 template <Norm... N>

@@ -34,7 +34,8 @@ inline KVGeometry LayerGeometry(const BlockGeometry& block, size_t layer) {
           .head_dim = block.head_dim,
           .block_tokens = block.block_tokens,
           .key_offset = block.KeyOffset(layer),
-          .value_offset = block.ValueOffset(layer)};
+          .value_offset = block.ValueOffset(layer),
+          .latent_dim = block.latent_dim};
 }
 
 class StepBlocks {

@@ -28,7 +28,6 @@
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/packing/pack.h"
-#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/tensor_finder.h"
 #include "skald/weights/types/matrix.h"
@@ -67,7 +66,6 @@ class LoadPlan {
   // Fills every target. Call after Check succeeded.
   void Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
     for (const VectorStep& step : vectors_) ReadVector(step, progress);
-    for (const TransposedStep& step : transposed_) ReadTransposed(step, executor, progress);
     for (const MatrixStep& step : matrices_) ReadMatrix(step, executor, progress);
   }
 
@@ -79,10 +77,6 @@ class LoadPlan {
     std::vector<size_t> head_dims;  // of each part; see Part
     std::optional<DType> dtype;
     const WeightPacker* packer = nullptr;
-  };
-  struct TransposedStep {
-    std::vector<Matrix>* targets;
-    std::vector<const TensorView*> tensors;
   };
   struct VectorStep {
     std::vector<float>* target;
@@ -101,12 +95,14 @@ class LoadPlan {
   }
 
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer) {
-    TransposedStep step{parameter.targets, {}};
+    Matrix* target = parameter.targets->data();
     for (const Part& part : parameter.parts) {
-      const uint64_t shape[] = {parameter.count, parameter.cols, part.rows};
-      step.tensors.push_back(finder_.Require(finder_.names().NameOf(part.name, layer), shape));
+      for (size_t i = 0; i < parameter.count; ++i) {
+        Part block = part;
+        block.expert = {i, parameter.count};
+        Add(MatrixParameter{target++, parameter.cols, {std::move(block)}}, layer);
+      }
     }
-    transposed_.push_back(std::move(step));
   }
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
@@ -151,24 +147,6 @@ class LoadPlan {
       Report(tensor, tensor.bytes.size(), progress);
     }
     if (step.convert) step.convert(*step.target);
-  }
-
-  void ReadTransposed(const TransposedStep& step, ExecutorRef executor,
-                      const std::function<void(const LoadProgress&)>& progress) {
-    Matrix* target = step.targets->data();
-    const WeightPacker& packer = *FindType(packers_, of_floats_);
-    for (const TensorView* tensor : step.tensors) {
-      const auto count = static_cast<size_t>(tensor->shape[0]), cols = static_cast<size_t>(tensor->shape[1]),
-                 rows = static_cast<size_t>(tensor->shape[2]);
-      const size_t element_size = SizeOf(*tensor->dtype);
-      for (size_t i = 0; i < count; ++i) {
-        const std::vector<std::byte> bytes =
-            TransposedBytes(tensor->bytes.data() + i * rows * cols * element_size, cols, rows, element_size);
-        const PackSource source[] = {{bytes.data(), *tensor->dtype, rows}};
-        *target++ = PackMatrix(source, cols, packer, executor);
-      }
-      Report(*tensor, tensor->bytes.size(), progress);
-    }
   }
 
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
@@ -216,7 +194,6 @@ class LoadPlan {
   const DType of_floats_;
   const std::span<const WeightPacker> packers_;
   std::vector<MatrixStep> matrices_;
-  std::vector<TransposedStep> transposed_;
   std::vector<VectorStep> vectors_;
   uint64_t bytes_done_ = 0;
 };

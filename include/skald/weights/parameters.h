@@ -43,6 +43,7 @@ struct Part {
   size_t head_dim = 0;  // rows of each head, if RoPE turns them
   std::optional<ExpertIndex> expert = {};
   Interleaved interleaved = {};  // in tensors whose names say that they are so (Renaming)
+  bool transposed = false;       // lies as columns
 };
 
 // A tensor of floats with any number of axes.
@@ -74,8 +75,8 @@ struct MatrixParameter {
   }
 };
 
-// The matrices of `parts`, one after the other: each part is a tensor [count, cols, rows], `count` matrices [rows,
-// cols] transposed.
+// The matrices of `parts`, one after the other: each part is a tensor [count, rows, cols], `count` matrices [rows,
+// cols] or, transposed, [count, cols, rows].
 struct BlocksParameter {
   std::vector<Matrix>* targets;
   size_t count, cols;
@@ -123,7 +124,7 @@ class ParameterList {
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {}) {
     Add(MatrixParameter{&target, cols, std::move(parts), dtype});
   }
-  // Makes room for as many matrices.
+  // Makes room for as many matrices; they are multiplied together, by Operations::BlockMatMul.
   void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts) {
     targets.resize(parts.size() * count);
     Add(BlocksParameter{&targets, count, cols, std::move(parts)});

@@ -40,10 +40,10 @@ struct TensorRows {
 };
 
 // Returns the bytes of a part's rows in the order that layers have them, where that is not how they lie; else nothing.
-// `head_dim` is that of the part.
+// `head_dim` is that of the part; 0: nothing in it is rotated.
 inline std::vector<std::byte> MovedRows(const TensorRows& rows, size_t head_dim) {
   if (rows.gather) return rows.gather();
-  if (!rows.view->rope_pairs_adjacent) return {};
+  if (!rows.view->rope_pairs_adjacent || head_dim == 0) return {};
   return WithRopePairsApart(rows.view->bytes, static_cast<size_t>(rows.view->shape[0]), head_dim);
 }
 
@@ -85,11 +85,12 @@ class TensorFinder {
   }
 
   // Complains of tensors of the language model that nothing asked for: leaving out a bias or a layer would give wrong
-  // numbers without a word.
+  // numbers without a word. Layers that predict further tokens are no part of it.
   void CheckAllUsed() {
+    const std::set<std::string_view> predicting = PredictingLayers();
     for (const TensorView& tensor : checkpoint_.tensors()) {
       const bool is_ours = names_.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
-      if (!is_ours || used_.contains(tensor.name)) continue;
+      if (!is_ours || used_.contains(tensor.name) || predicting.contains(LayerOf(tensor.name))) continue;
       Complain(ErrorCode::kInvalidArgument,
                Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",
                        ShapeText(tensor.shape)}));
@@ -151,12 +152,14 @@ class TensorFinder {
   // expert's.
   TensorRows RequireRows(const Part& part, const Place& place, size_t cols) {
     const Holder holder = HolderOf(place, part.expert);
+    const RowLayout& layout = place.spelling.layout;
+    if (layout.mxfp4) return RequireMxfp4(holder, place, part.rows, cols);
+    const bool transposed = layout.transposed || part.transposed;
+    if (transposed && layout.interleaved) return RequireTurned(holder, place, part.rows, cols);
     std::vector<uint64_t> shape = {place.rows, cols};
-    if (place.spelling.layout.transposed) std::swap(shape[0], shape[1]);
-    if (place.spelling.layout.mxfp4) return RequireMxfp4(holder, place, part.rows, cols);
-    if (holder.stacked) shape.insert(shape.begin(), holder.stacked->count);
-    const Types types = place.spelling.layout.transposed ? Types::kFloats : Types::kFloatsOrGroups;
-    return Take(Require(holder.name, shape, types), holder, place, part.rows);
+    if (transposed) std::swap(shape[0], shape[1]);
+    const TensorView* const tensor = RequireStacked(holder, place, std::move(shape), !transposed);
+    return Take(tensor, holder, place, part.rows, transposed ? cols : 0);
   }
 
   // The same of an array, whose rows are its outermost axis.
@@ -165,8 +168,8 @@ class TensorFinder {
     std::vector<uint64_t> shape = part.shape;
     const size_t rows = shape.empty() ? 1 : static_cast<size_t>(shape.front());
     if (!shape.empty()) shape.front() = place.rows;
-    if (holder.stacked) shape.insert(shape.begin(), holder.stacked->count);
-    return Take(Require(holder.name, shape), holder, place, rows);
+    const TensorView* const tensor = RequireStacked(holder, place, std::move(shape), /*may_be_grouped=*/false);
+    return Take(tensor, holder, place, rows, 0);
   }
 
  private:
@@ -180,6 +183,25 @@ class TensorFinder {
     uint64_t rows;
     TensorView view;
   };
+
+  // The part of a tensor's name that is that of its layer.
+  std::string_view LayerOf(std::string_view tensor) const {
+    return tensor.substr(0, tensor.size() - names_.WithinLayer(tensor).size());
+  }
+
+  // Those that have something to predict a second token with, and nothing that was asked for (DeepSeek-V3,
+  // arXiv:2412.19437, section 2.2).
+  std::set<std::string_view> PredictingLayers() const {
+    std::set<std::string_view> layers;
+    for (const TensorView& tensor : checkpoint_.tensors()) {
+      const std::string_view name = names_.WithinLayer(tensor.name);
+      if (std::ranges::any_of(kPredictionParts, [&](std::string_view part) { return name.starts_with(part); })) {
+        layers.insert(LayerOf(tensor.name));
+      }
+    }
+    for (const std::string_view name : used_) layers.erase(LayerOf(name));
+    return layers;
+  }
 
   // GGUF files leave out axes of one element where they are not the first, and divide a vector into its groups, or
   // join them.
@@ -214,27 +236,64 @@ class TensorFinder {
     return holder;
   }
 
-  // Returns `count` rows of a tensor, or null for null.
-  TensorRows Take(const TensorView* tensor, const Holder& holder, const Place& place, size_t count) {
+  // Requires a tensor of matrices of `shape`, as many as `holder` says.
+  const TensorView* RequireStacked(const Holder& holder, const Place& place, std::vector<uint64_t> shape,
+                                   bool may_be_grouped) {
+    if (holder.stacked && place.spelling.layout.joined) {
+      shape.front() *= holder.stacked->count;
+    } else if (holder.stacked) {
+      shape.insert(shape.begin(), holder.stacked->count);
+    }
+    return Require(holder.name, shape, may_be_grouped ? Types::kFloatsOrGroups : Types::kFloats);
+  }
+
+  // The bytes of the matrix of a tensor that `holder` is about.
+  static std::span<const std::byte> BytesOf(const TensorView& tensor, const Holder& holder) {
+    const ExpertIndex expert = holder.stacked.value_or(ExpertIndex{0, 1});
+    const size_t bytes = tensor.bytes.size() / expert.count;
+    return tensor.bytes.subspan(expert.index * bytes, bytes);
+  }
+
+  // Adds a view of what `count` rows are made of, `bytes` of the tensor's.
+  TensorView& AddSlice(const TensorView& tensor, size_t count, std::span<const std::byte> bytes) {
+    bytes_total_ -= tensor.bytes.size() - bytes.size();
+    SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, tensor});
+    slice.view.shape = {&slice.rows, 1};
+    slice.view.bytes = bytes;
+    return slice.view;
+  }
+
+  // Returns `count` rows of a tensor, or null for null. Of a tensor that is transposed `cols` is their length, else 0.
+  TensorRows Take(const TensorView* tensor, const Holder& holder, const Place& place, size_t count, size_t cols) {
     const RowLayout& layout = place.spelling.layout;
     if (tensor == nullptr || !status_) return {tensor};
     const bool has_axis = tensor->shape.empty() || tensor->shape.front() == count;  // GGUF files may leave it out
-    if (!holder.stacked && count == place.rows && !layout.transposed && has_axis) return {tensor};
-    const size_t experts = holder.stacked ? holder.stacked->count : 1;
-    const size_t expert = holder.stacked ? holder.stacked->index : 0;
-    const size_t bytes = tensor->bytes.size() / experts, row_bytes = bytes / place.rows;
-    const std::span<const std::byte> rows = tensor->bytes.subspan(expert * bytes, bytes);
-    bytes_total_ -= tensor->bytes.size() - count * row_bytes;
-    SlicedTensor& slice = slices_.emplace_back(SlicedTensor{count, *tensor});
-    slice.view.shape = {&slice.rows, 1};
-    slice.view.bytes = rows.subspan(layout.by_turns ? 0 : place.begin * row_bytes, count * row_bytes);
+    if (!holder.stacked && count == place.rows && cols == 0 && has_axis) return {tensor};
+    const std::span<const std::byte> rows = BytesOf(*tensor, holder);
+    const size_t row_bytes = rows.size() / place.rows;
+    const size_t begin = layout.by_turns ? 0 : place.begin * row_bytes;
+    TensorView& view = AddSlice(*tensor, count, rows.subspan(begin, count * row_bytes));
+    view.rope_pairs_adjacent |= layout.pairs_adjacent;
     const RowOrder order = OrderOf(place, count);
-    if (layout.transposed) {
-      const auto cols = static_cast<size_t>(tensor->shape[tensor->shape.size() - 2]);
-      return {&slice.view, [=] { return GatherColumns(rows, cols, row_bytes / cols, order); }};
-    }
-    if (!layout.by_turns) return {&slice.view};
-    return {&slice.view, [=] { return GatherRows(rows, row_bytes, order); }};
+    if (cols != 0) return {&view, [=] { return GatherColumns(rows, cols, row_bytes / cols, order); }};
+    if (!layout.by_turns) return {&view};
+    return {&view, [=] { return GatherRows(rows, row_bytes, order); }};
+  }
+
+  // The same of `count` rows of `cols` elements that are the columns of `cols` rows of their tensor. Groups of weights
+  // do not outlive that, and become floats.
+  TensorRows RequireTurned(const Holder& holder, const Place& place, size_t count, size_t cols) {
+    const TensorView* const tensor = RequireStacked(holder, place, {place.rows, count}, /*may_be_grouped=*/true);
+    if (tensor == nullptr || !status_) return {tensor};
+    const std::span<const std::byte> all = BytesOf(*tensor, holder);
+    const size_t row_bytes = all.size() / place.rows;
+    const auto rows = all.subspan(place.begin * row_bytes, cols * row_bytes);
+    TensorView& view = AddSlice(*tensor, count, rows);
+    const GroupFormat* const format = std::exchange(view.format, nullptr);
+    const RowOrder order = {0, 1, count};
+    if (format == nullptr) return {&view, [=] { return GatherColumns(rows, cols, row_bytes / count, order); }};
+    view.dtype = DType::kF32;
+    return {&view, [=] { return GatherColumns(DecodedRows(rows, *format, cols), cols, sizeof(float), order); }};
   }
 
   // The same of rows of `cols` weights in MXFP4, which are codes and, in a tensor of its own, scales.

@@ -28,6 +28,7 @@ struct CacheGroup {
   uint32_t window = 0;      // tokens a position sees, itself included; 0 = all
   RopeSpec rope = {};       // how keys were rotated, for moving them to other positions
   uint32_t rotary_dim = 0;  // elements of a head that were rotated
+  uint32_t latent_dim = 0;  // not 0: values are the last so many elements of keys, and not kept beside them
   // Floats of one layer; 0 for keys and values.
   uint32_t state_floats = 0;
 
@@ -87,6 +88,7 @@ class CacheLayout {
     for (const CacheGroup& group : groups_) {
       print.Add(group.layers).Add(group.kv_heads).Add(group.head_dim).Add(group.window);
       print.Add(group.rotary_dim).Add(group.state_floats);
+      if (group.latent_dim != 0) print.Add(group.latent_dim);
       const RopeSpec& rope = group.rope;
       print.Add(rope.scaling).Add(rope.base).Add(rope.factor).Add(rope.low_frequency_factor);
       print.Add(rope.high_frequency_factor).Add(rope.original_context);
@@ -126,33 +128,39 @@ class CacheLayout {
 // Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
 // matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
 // attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
-// block_tokens]. Recurrence: [layers][state], floats whatever the type of keys and values:
-// rounding would add up over time.
+// block_tokens]. Where values are elements of keys there are keys alone. Recurrence: [layers][state], floats whatever
+// the type of keys and values: rounding would add up over time.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
-  size_t key_bytes, value_bytes;  // of one layer, all kv heads
-  size_t scale_bytes;             // of one layer's keys, and again of its values; 0 unless kI8
-  size_t state_bytes;             // of one layer
+  size_t latent_dim;                          // of values that are elements of keys; else 0
+  size_t key_bytes, value_bytes;              // of one layer, all kv heads
+  size_t key_scale_bytes, value_scale_bytes;  // of one layer; 0 unless kI8
+  size_t state_bytes;                         // of one layer
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
-    const size_t values = group.kv_heads * PackedSize(group.head_dim, block_tokens);
+    const size_t values = group.latent_dim != 0 ? 0 : group.kv_heads * PackedSize(group.head_dim, block_tokens);
+    const size_t scales = type == DType::kI8 ? group.kv_heads * block_tokens * sizeof(float) : 0;
     return {.layers = group.layers,
             .kv_heads = group.kv_heads,
             .head_dim = group.head_dim,
             .block_tokens = block_tokens,
+            .latent_dim = group.latent_dim,
             .key_bytes = keys * SizeOf(type),
             .value_bytes = values * SizeOf(type),
-            .scale_bytes = type == DType::kI8 ? group.kv_heads * block_tokens * sizeof(float) : 0,
+            .key_scale_bytes = scales,
+            .value_scale_bytes = group.latent_dim != 0 ? 0 : scales,
             .state_bytes = group.state_floats * sizeof(float)};
   }
 
-  constexpr size_t layer_bytes() const { return key_bytes + value_bytes + 2 * scale_bytes + state_bytes; }
+  constexpr size_t layer_bytes() const {
+    return key_bytes + value_bytes + key_scale_bytes + value_scale_bytes + state_bytes;
+  }
   constexpr size_t block_bytes() const { return layers * layer_bytes(); }
 
   constexpr size_t KeyOffset(size_t layer) const { return layer * layer_bytes(); }
   constexpr size_t KeyScaleOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
-  constexpr size_t ValueOffset(size_t layer) const { return KeyScaleOffset(layer) + scale_bytes; }
+  constexpr size_t ValueOffset(size_t layer) const { return KeyScaleOffset(layer) + key_scale_bytes; }
   constexpr size_t ValueScaleOffset(size_t layer) const { return ValueOffset(layer) + value_bytes; }
   constexpr size_t StateOffset(size_t layer) const { return layer * layer_bytes(); }
 };

@@ -23,7 +23,8 @@ namespace internal {
 // block consists of.
 template <class Run>
 void ForEachTileRun(const BlockGeometry& block, const BlockGeometry& tile, size_t element_bytes, size_t slot, Run run) {
-  const size_t padded_dim = RoundUp(block.head_dim, kTile), panels = RoundUp(block.head_dim, kLanes) / kLanes;
+  const size_t padded_dim = RoundUp(block.head_dim, kTile);
+  const size_t panels = block.value_bytes == 0 ? 0 : RoundUp(block.head_dim, kLanes) / kLanes;
   const size_t key_run = kTile * padded_dim * element_bytes, value_run = kLanes * kTile * element_bytes;
   const size_t block_panel = kLanes * block.block_tokens * element_bytes;
   for (size_t layer = 0; layer < block.layers; ++layer) {
@@ -36,11 +37,12 @@ void ForEachTileRun(const BlockGeometry& block, const BlockGeometry& tile, size_
       run(block.ValueOffset(layer) + panel * block_panel + slot * kLanes * element_bytes,
           tile.ValueOffset(layer) + panel * value_run, value_run);
     }
-    if (block.scale_bytes == 0) continue;
+    if (block.key_scale_bytes == 0) continue;
     for (size_t head = 0; head < block.kv_heads; ++head) {
       const size_t in_block = (head * block.block_tokens + slot) * sizeof(float), scale_run = kTile * sizeof(float);
       const size_t in_tile = head * scale_run;
       run(block.KeyScaleOffset(layer) + in_block, tile.KeyScaleOffset(layer) + in_tile, scale_run);
+      if (block.value_scale_bytes == 0) continue;
       run(block.ValueScaleOffset(layer) + in_block, tile.ValueScaleOffset(layer) + in_tile, scale_run);
     }
   }
@@ -49,7 +51,8 @@ void ForEachTileRun(const BlockGeometry& block, const BlockGeometry& tile, size_
 // `bytes` may lie anywhere: a snapshot's buffer has no elements, only bytes.
 template <class T>
 void ClearTileTokens(const BlockGeometry& tile, size_t begin, size_t end, std::byte* bytes) {
-  const size_t padded_dim = RoundUp(tile.head_dim, kTile), rows = RoundUp(tile.head_dim, kLanes);
+  const size_t padded_dim = RoundUp(tile.head_dim, kTile);
+  const size_t rows = tile.value_bytes == 0 ? 0 : RoundUp(tile.head_dim, kLanes);
   const auto clear = [](std::byte* elements, size_t index) { std::memset(elements + index * sizeof(T), 0, sizeof(T)); };
   for (size_t layer = 0; layer < tile.layers; ++layer) {
     for (size_t head = 0; head < tile.kv_heads; ++head) {
@@ -59,9 +62,10 @@ void ClearTileTokens(const BlockGeometry& tile, size_t begin, size_t end, std::b
         for (size_t k = 0; k < padded_dim; ++k) clear(keys, PackedIndex<T>(token, k, padded_dim));
         for (size_t row = 0; row < rows; ++row) clear(values, PackedIndex<T>(row, token, kTile));
       }
-      if (tile.scale_bytes == 0) continue;
+      if (tile.key_scale_bytes == 0) continue;
       const size_t first = (head * kTile + begin) * sizeof(float), size = (end - begin) * sizeof(float);
       std::memset(bytes + tile.KeyScaleOffset(layer) + first, 0, size);
+      if (tile.value_scale_bytes == 0) continue;
       std::memset(bytes + tile.ValueScaleOffset(layer) + first, 0, size);
     }
   }

@@ -23,6 +23,7 @@
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_delta_net.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
+#include "skald/layers/kinds/latent_attention.h"
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
@@ -277,6 +278,13 @@ inline constexpr ModelFact kModelFacts[] = {
     {"conv_kernel", Member<Mamba2, &Mamba2::conv_width>},
     {"minimum of time_step_limit", Member<Mamba2, &Mamba2::time_step_min>},
     {"maximum of time_step_limit", Member<Mamba2, &Mamba2::time_step_max>},
+    {"num_attention_heads", Member<LatentAttention, &LatentAttention::heads>},
+    {"q_lora_rank", Member<LatentAttention, &LatentAttention::query_rank>},
+    {"kv_lora_rank", Member<LatentAttention, &LatentAttention::latent_dim>},
+    {"qk_rope_head_dim", Member<LatentAttention, &LatentAttention::rope_dim>},
+    {"qk_nope_head_dim", Member<LatentAttention, &LatentAttention::nope_dim>},
+    {"v_head_dim", Member<LatentAttention, &LatentAttention::value_dim>},
+    {"rope_parameters", Member<LatentAttention, &LatentAttention::rope>},
     {"kQKVBias", Member<Attention, &Attention::qkv_bias>},
     {"attention sinks", Member<Attention, &Attention::sinks>},
     {"kAttentionOutputBias", Member<Attention, &Attention::output_bias>},

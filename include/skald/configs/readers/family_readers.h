@@ -10,6 +10,7 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
+#include "skald/configs/readers/families/deepseek_v3.h"
 #include "skald/configs/readers/families/falcon_h1.h"
 #include "skald/configs/readers/families/gemma4.h"
 #include "skald/configs/readers/families/gpt_oss.h"
@@ -45,6 +46,8 @@ inline constexpr FamilyReader kFamilyReaders[] = {
     {Gemma4Family::kModelType, "gemma4", ReadGemma4, ReadGemma4Gguf},
     {GptOssFamily::kModelType, "gpt-oss", ReadGptOss, ReadGptOssGguf},
     {Rwkv7Family::kModelType, "rwkv7", ReadRwkv7, ReadRwkv7Gguf},
+    {DeepSeekV3Family::kModelType, "deepseek2", ReadDeepSeekV3, ReadDeepSeek2Gguf},
+    {Glm4MoeLiteFamily::kModelType, "", ReadGlm4MoeLite, nullptr},
 };
 
 }  // namespace skald::internal

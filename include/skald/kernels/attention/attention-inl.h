@@ -23,6 +23,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
 #include "skald/kernels/attention/attention_codes-inl.h"
+#include "skald/kernels/attention/attention_latents-inl.h"
 #include "skald/kernels/attention/attention_product-inl.h"
 #include "skald/kernels/attention/attention_softmax-inl.h"
 #include "skald/kernels/attention/kv-inl.h"
@@ -51,13 +52,11 @@ struct Queries {
 // Asks for the numbers of a query that will be computed soon and for where its output goes: rows lie so far apart that
 // the processor does not foresee them.
 HWY_INLINE void PrefetchQuery(const AttentionArgs& args, const Queries& queries, size_t i) {
-  const size_t head_dim = args.geometry.head_dim;
+  const size_t head_dim = args.geometry.head_dim, value_dim = args.geometry.value_dim();
   const float* const query = args.queries + queries.Row(i) * args.query_stride + queries.Head(i) * head_dim;
-  const float* const output = args.output + queries.Row(i) * args.output_stride + queries.Head(i) * head_dim;
-  for (size_t d = 0; d < head_dim; d += kLanes) {
-    hwy::Prefetch(query + d);
-    hwy::Prefetch(output + d);
-  }
+  const float* const output = args.output + queries.Row(i) * args.output_stride + queries.Head(i) * value_dim;
+  for (size_t d = 0; d < head_dim; d += kLanes) hwy::Prefetch(query + d);
+  for (size_t d = 0; d < value_dim; d += kLanes) hwy::Prefetch(output + d);
 }
 
 HWY_INLINE Positions VisibleTo(const AttentionArgs& args, size_t row) {
@@ -70,15 +69,13 @@ HWY_INLINE Positions VisibleToAny(const AttentionArgs& args, const Queries& quer
   return {VisibleTo(args, queries.Row(queries.begin)).begin, VisibleTo(args, queries.Row(queries.end - 1)).end};
 }
 
-// Queries of one block: at most 32, and as many numbers as 32 heads of 256.
-inline constexpr size_t kMaxBlockRows = 2 * kTileOfRows, kMaxBlockTerms = kMaxBlockRows * 256;
-static_assert(kTileOfRows * kMaxHeadDim <= kMaxBlockTerms);
+// Queries of one block: 32 of heads up to 256, and 16 of larger ones.
+inline constexpr size_t kMaxBlockRows = 2 * kTileOfRows, kMaxBlockTerms = kTileOfRows * kMaxHeadDim;
+static_assert(kMaxBlockRows * 256 <= kMaxBlockTerms);
 
-HWY_INLINE size_t MaxBlockRows(size_t head_dim) {
-  return kMaxBlockRows * RoundUp(head_dim, kTile) <= kMaxBlockTerms ? kMaxBlockRows : kTileOfRows;
-}
+HWY_INLINE size_t MaxBlockRows(size_t head_dim) { return head_dim <= 256 ? kMaxBlockRows : kTileOfRows; }
 
-// What a block of queries carries from span to span. E is the type of operands (attention_product-inl.h). At most 110
+// What a block of queries carries from span to span. E is the type of operands (attention_product-inl.h). At most 120
 // KiB, on the stack.
 template <class E>
 struct BlockState {
@@ -120,7 +117,7 @@ void BeginBlock(const AttentionArgs& args, const Queries& queries, BlockState<E>
   state.query = {state.query_tiles, RoundUp(head_dim, kTile)};
   state.weights = {state.weight_tiles, kAttentionSpan};
   state.scores = {state.score_tiles, kAttentionSpan / kLanes};
-  state.output = {state.output_tiles, RoundUp(head_dim, kLanes) / kLanes};
+  state.output = {state.output_tiles, RoundUp(args.geometry.value_dim(), kLanes) / kLanes};
   for (size_t r = 0; r < state.rows; ++r) {
     const size_t row = queries.Row(queries.begin + r), head = queries.Head(queries.begin + r);
     LoadQuery<T>(args.queries + row * args.query_stride + head * head_dim, head_dim, state.query, r);
@@ -178,7 +175,9 @@ HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size
       const std::byte* const block = BlockOf(args, table, span_begin + tile * kTile);
       const size_t slot = (span_begin + tile * kTile) % geometry.block_tokens;
       ScaleScores(KeyScalesOf(block, geometry, kv_head) + slot, state.rows, scores);
-      state.value_scales[tile] = ValueScalesOf(block, geometry, kv_head) + slot;
+      state.value_scales[tile] =
+          (geometry.latent_dim != 0 ? KeyScalesOf(block, geometry, kv_head) : ValueScalesOf(block, geometry, kv_head)) +
+          slot;
     }
   }
 }
@@ -221,18 +220,42 @@ HWY_INLINE void CorrectOutput(const BlockState<E>& state) {
   }
 }
 
-// output[r] = output[r] * correction[r] + weights[r] . values, in the first span only the second term.
+// output[r] += weights[r] . values, from zero in the first span.
 template <class T, class E>
-HWY_INLINE void AddValues(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
-                          const Positions& span, BlockState<E>& state) {
+HWY_INLINE void AddValues(bool is_first_span, const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
+                          size_t span_begin, const Positions& span, BlockState<E>& state) {
   PackedTiles<T> values = {
       .tiles = {}, .panel_stride = kLanes * args.geometry.block_tokens, .begin = span.begin, .end = span.end};
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     values.tiles[tile] = ValueTile<T>(args, table, kv_head, span_begin + tile * kTile);
   }
-  const bool is_first_span = span_begin <= state.visible[0].begin;
-  if (!is_first_span) CorrectOutput(state);
   AddProducts(is_first_span, state.weights, state.computed_rows, values, state.output.panels, state.output);
+}
+
+// AddValues where values are elements of keys.
+template <class T, class E>
+HWY_INLINE void AddLatents(bool is_first_span, const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
+                           size_t span_begin, const Positions& span, BlockState<E>& state) {
+  const size_t head_dim = args.geometry.head_dim, first = head_dim - args.geometry.latent_dim;
+  alignas(kAlignment) T panels[kLatentPanels * kLanes * kAttentionSpan];
+  PackedTiles<T> values = {.tiles = {}, .panel_stride = kLanes * kAttentionSpan, .begin = span.begin, .end = span.end};
+  for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
+    values.tiles[tile] = panels + tile * kTile * kLanes;
+  }
+  for (size_t panel = 0; panel < state.output.panels; panel += kLatentPanels) {
+    const size_t count = HWY_MIN(kLatentPanels, state.output.panels - panel);
+    for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
+      const T* const keys = KeyTile<T>(args, table, kv_head, span_begin + tile * kTile);
+      for (size_t p = 0; p < count; ++p) {
+        T* const to = panels + p * values.panel_stride + tile * kTile * kLanes;
+        for (size_t slot = 0; slot < kTile; slot += kLanes) {
+          TurnPanel(keys + slot * state.query.terms, first + (panel + p) * kLanes, head_dim, to + slot * kLanes);
+        }
+      }
+    }
+    AddProducts(is_first_span, state.weights, state.computed_rows, values, count,
+                Sums{state.output.tiles + panel * kSumTile, state.output.panels});
+  }
 }
 
 template <class T, class E>
@@ -245,17 +268,23 @@ void AttendBlock(const AttentionArgs& args, FinishFunction finish_scores, const 
     const Positions span = visible.In(begin);
     ScoreSpan<T>(args, table, queries.kv_head, begin, span, state);
     SoftmaxSpan<T>(args, finish_scores, queries, begin, span, state);
-    AddValues<T>(args, table, queries.kv_head, begin, span, state);
+    const bool is_first_span = begin <= state.visible[0].begin;
+    if (!is_first_span) CorrectOutput(state);
+    if (args.geometry.latent_dim != 0) {
+      AddLatents<T>(is_first_span, args, table, queries.kv_head, begin, span, state);
+    } else {
+      AddValues<T>(is_first_span, args, table, queries.kv_head, begin, span, state);
+    }
   }
-  const size_t head_dim = args.geometry.head_dim;
+  const size_t value_dim = args.geometry.value_dim();
   for (size_t r = 0; r < state.rows; ++r) {
     const FloatVec factor = hn::Set(FloatTag(), 1.0f / TreeSum(LoadLanes(state.sum[r])));
     float* const output =
-        args.output + queries.Row(queries.begin + r) * args.output_stride + queries.Head(queries.begin + r) * head_dim;
+        args.output + queries.Row(queries.begin + r) * args.output_stride + queries.Head(queries.begin + r) * value_dim;
     for (size_t panel = 0; panel < state.output.panels; ++panel) {
       const size_t i = panel * kLanes;
       StoreLanes(Mul(LoadLanes(state.output.Row(r) + panel * kSumTile), factor), output + i,
-                 HWY_MIN(kLanes, head_dim - i));
+                 HWY_MIN(kLanes, value_dim - i));
     }
   }
 }
@@ -268,10 +297,14 @@ bool AreFinite(const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
   // An exponent of ones makes a number infinite or NaN.
   const auto exponent = hn::Set(tag, static_cast<Bits>(std::is_same_v<T, float> ? 0x7F800000u : 0x7F80u));
   auto smallest = exponent;
+  const bool in_keys = args.geometry.latent_dim != 0;
+  const size_t dim = in_keys ? RoundUp(args.geometry.head_dim, kTile) : args.geometry.head_dim;
+  const size_t stride = in_keys ? kTile : args.geometry.block_tokens;
   for (size_t tile = positions.first_tile(); tile < positions.end_tile(); ++tile) {
-    const T* values = ValueTile<T>(args, table, kv_head, tile * kTile);
-    for (size_t d = 0; d < args.geometry.head_dim; d += kLanes) {
-      const Bits* const bits = reinterpret_cast<const Bits*>(values + d * args.geometry.block_tokens);
+    const T* const values = in_keys ? KeyTile<T>(args, table, kv_head, tile * kTile)  // all of them
+                                    : ValueTile<T>(args, table, kv_head, tile * kTile);
+    for (size_t d = 0; d < dim; d += kLanes) {
+      const Bits* const bits = reinterpret_cast<const Bits*>(values + d * stride);
       for (size_t i = 0; i < kTile * kLanes; i += hn::Lanes(tag)) {
         smallest = hn::Min(smallest, hn::AndNot(hn::Load(tag, bits + i), exponent));
       }

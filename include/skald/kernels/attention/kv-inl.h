@@ -3,6 +3,7 @@
 // Writes keys and values into the blocks of a cache, and moves cached tokens to other positions. The layout of a block
 // is KVGeometry's; a token's numbers are scattered in it. Bfloat16 lies in words of 32 bits: pairs of a key's numbers
 // are together, and the values of pairs of tokens. A cache of int8_t holds codes with a scale for each token and head.
+// Where values are elements of keys, keys are all that there is.
 
 #if defined(SKALD_KERNELS_ATTENTION_KV_INL_TOGGLE) == defined(HWY_TARGET_TOGGLE)
 #ifdef SKALD_KERNELS_ATTENTION_KV_INL_TOGGLE
@@ -150,6 +151,7 @@ void StoreKV(const StoreKVArgs& args) {
       for (size_t i = 0; i < rows; ++i) {
         WriteKey<T>(args.keys + offset + i * args.stride, geometry, head, slot + i, block);
       }
+      if (geometry.latent_dim != 0) continue;
       if constexpr (std::is_same_v<T, bf16>) {
         if (rows == 2) {
           WriteValuePair(args.values + offset, args.values + offset + args.stride, geometry, slot,
@@ -174,10 +176,13 @@ HWY_INLINE void MoveToken(const MoveKVArgs& args, size_t head, size_t source_slo
   if constexpr (std::is_same_v<T, int8_t>) {
     const float scale = KeyScalesOf(args.source, geometry, head)[source_slot];
     for (size_t d = 0; d < geometry.head_dim; ++d) key[d] *= scale;
-    ValueScalesOf(args.target, geometry, head)[target_slot] = ValueScalesOf(args.source, geometry, head)[source_slot];
   }
   RotateHead(key, args.cos, args.sin, args.rotary_dim / 2);
   WriteKey<T>(key, geometry, head, target_slot, args.target);
+  if (geometry.latent_dim != 0) return;
+  if constexpr (std::is_same_v<T, int8_t>) {
+    ValueScalesOf(args.target, geometry, head)[target_slot] = ValueScalesOf(args.source, geometry, head)[source_slot];
+  }
 
   const T* source = ValuesOf<T>(args.source, geometry, head);
   T* target = ValuesOf<T>(args.target, geometry, head);

@@ -71,9 +71,9 @@ struct RgLru {
     // The state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
     list.AddArray(weights.decay, {{"temporal_block.rg_lru.recurrent_param", {w}}}, {-0.5f, 0.49f},
                   internal::DecayFromRgLruParameter);
-    list.AddBlocks(
-        weights.gates, count, block,
-        {{"temporal_block.rg_lru.input_gate_weight", block}, {"temporal_block.rg_lru.recurrent_gate_weight", block}});
+    list.AddBlocks(weights.gates, count, block,
+                   {{.name = "temporal_block.rg_lru.input_gate_weight", .rows = block, .transposed = true},
+                    {.name = "temporal_block.rg_lru.recurrent_gate_weight", .rows = block, .transposed = true}});
     list.AddArray(weights.gate_bias,
                   {{"temporal_block.rg_lru.input_gate_bias", {count, block}},
                    {"temporal_block.rg_lru.recurrent_gate_bias", {count, block}}},
@@ -93,7 +93,8 @@ struct RgLru {
     float* const mixed = run.scratch[3];
     run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, {projected, 2 * w});
     conv().Run(weights.conv, run, {projected + w, 2 * w}, run.state.offset + w * sizeof(float), convolved);
-    run.ops.BlockMatMul(weights.gates, {convolved, w}, w, rows, weights.gate_bias, {gates, 2 * w});
+    run.ops.BlockMatMul(weights.gates, {convolved, w}, w, rows, weights.gate_bias, {gates, 2 * w},
+                        w / static_cast<size_t>(blocks));
     run.ops.RgLru({.input = convolved,
                    .gates = gates,
                    .gate = projected,

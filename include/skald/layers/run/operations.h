@@ -89,10 +89,11 @@ class Operations {
     MatMul(down, {gated, down.cols}, rows, down_bias, output);
   }
 
-  // The same by a block-diagonal matrix, of several outputs for each input: output[rows, blocks * n] where block i
-  // multiplies part i % (cols / k) of the input's `cols` columns; each block is a matrix [n, k].
+  // MatMul by a block-diagonal matrix, of several outputs for each input: block i, a matrix [n, k], multiplies part
+  // i % (cols / k) of the input's `cols` columns, and its outputs begin at output[:, i * step]. The bias is [blocks *
+  // n].
   void BlockMatMul(const std::vector<Matrix>& blocks, Rows input, size_t cols, size_t rows,
-                   const std::vector<float>& bias, Rows output) {
+                   const std::vector<float>& bias, Rows output, size_t step) {
     const size_t n = blocks.front().rows, k = blocks.front().cols, padded_k = blocks.front().padded_cols;
     const size_t parts = cols / k, panels = blocks.front().NumPanels();
     const WeightKernels& kernels = KernelsFor(blocks.front());
@@ -114,8 +115,8 @@ class Operations {
       for (size_t block = begin; block < end; ++block) {
         kernels.mat_mul({.input = prepared(block % parts),
                          .weights = blocks[block].bytes(),
-                         .bias = bias.data() + block * n,
-                         .output = output.data + block * n,
+                         .bias = bias.empty() ? nullptr : bias.data() + block * n,
+                         .output = output.data + block * step,
                          .output_stride = output.stride,
                          .rows = rows,
                          .n = n,
@@ -287,7 +288,7 @@ class Operations {
     const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
     const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
     const size_t part_size = (group + parts - 1) / parts, units = groups * group;
-    const size_t work = 2 * args.geometry.head_dim * visible_tokens * part_size;
+    const size_t work = (args.geometry.head_dim + args.geometry.value_dim()) * visible_tokens * part_size;
     VisitCacheType(type, [&]<class T>() {
       ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
         // Backwards: later rows see more, and large pieces are better dealt out first.

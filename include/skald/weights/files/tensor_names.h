@@ -23,11 +23,19 @@ namespace skald {
 
 // How the rows of a part lie in its tensor.
 struct RowLayout {
-  bool by_turns = false;     // a row of each part with this name by turns, not all rows of one part after the other
-  bool transposed = false;   // as columns
-  bool mxfp4 = false;        // as blocks of MXFP4 [rows, cols / 32, 16], whose scales are another tensor
-  bool interleaved = false;  // with those of other kinds of parts, one head after the other (Interleaved)
+  bool by_turns = false;        // a row of each part with this name by turns, not all rows of one part after the other
+  bool transposed = false;      // as columns; interleaved, as columns of the rows that the part is
+  bool mxfp4 = false;           // as blocks of MXFP4 [rows, cols / 32, 16], whose scales are another tensor
+  bool interleaved = false;     // with those of other kinds of parts, one head after the other (Interleaved)
+  bool joined = false;          // of stacked matrices: without an axis of their own, one matrix below the other
+  bool pairs_adjacent = false;  // those that RoPE turns together side by side (TensorView::rope_pairs_adjacent)
 };
+
+// Of latent attention: rows with and without positions, one head after the other; the two matrices that make keys and
+// values of a latent, the first one as the second reads it.
+inline constexpr RowLayout kInPairs = {.interleaved = true, .pairs_adjacent = true};
+inline constexpr RowLayout kKeysInRows = {.transposed = true, .interleaved = true, .joined = true};
+inline constexpr RowLayout kValuesInRows = {.interleaved = true, .joined = true};
 
 // The beginning of a name, and what stands there instead.
 struct Renaming {
@@ -103,6 +111,12 @@ inline constexpr Renaming kLlamaNames[] = {
     {"linear_attn.in_proj_z.", "linear_attn.in_proj_qkvz.", {.interleaved = true}},
     {"linear_attn.in_proj_b.", "linear_attn.in_proj_ba.", {.interleaved = true}},
     {"linear_attn.in_proj_a.", "linear_attn.in_proj_ba.", {.interleaved = true}},
+    // as DeepSeek names latent attention
+    {"self_attn.q_b_proj.", "self_attn.q_b_proj.", kInPairs},
+    {"self_attn.q_b_proj.", "self_attn.q_proj.", kInPairs},
+    {"self_attn.kv_a_proj.", "self_attn.kv_a_proj_with_mqa.", kInPairs},
+    {"self_attn.k_b_proj.", "self_attn.kv_b_proj.", kKeysInRows},
+    {"self_attn.v_b_proj.", "self_attn.kv_b_proj.", kValuesInRows},
     {"mixer.", "mixer."},
     {"mixer.", "mamba."}};
 inline constexpr Renaming kRecurrentGemmaNames[] = {{"input_layernorm.", "temporal_pre_norm."},
@@ -167,6 +181,16 @@ inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
                                           {"self_attn.k_proj.", "attn_qkv."},
                                           {"self_attn.v_proj.", "attn_qkv."},
                                           {"self_attn.gated_q_proj.", "attn_q.", {.interleaved = true}},
+                                          {"self_attn.q_a_proj.", "attn_q_a."},
+                                          {"self_attn.q_a_layernorm.", "attn_q_a_norm."},
+                                          {"self_attn.q_b_proj.", "attn_q_b.", kInPairs},
+                                          {"self_attn.q_b_proj.", "attn_q.", kInPairs},
+                                          {"self_attn.kv_a_proj.", "attn_kv_a_mqa.", kInPairs},
+                                          {"self_attn.kv_a_layernorm.", "attn_kv_a_norm."},
+                                          {"self_attn.k_b_proj.", "attn_k_b."},
+                                          {"self_attn.v_b_proj.", "attn_v_b."},
+                                          {"self_attn.k_b_proj.", "attn_kv_b.", kKeysInRows},  // of older files
+                                          {"self_attn.v_b_proj.", "attn_kv_b.", kValuesInRows},
                                           {"mixer.in_proj.", "ssm_in."},
                                           {"mixer.conv1d.", "ssm_conv1d."},
                                           {"mixer.dt_bias", "ssm_dt.bias"},
@@ -363,6 +387,9 @@ inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
   }
   return *best;
 }
+
+// What layers that predict further tokens have and no others, in Hugging Face folders and GGUF files.
+inline constexpr std::string_view kPredictionParts[] = {"eh_proj.", "enorm.", "hnorm.", "shared_head.", "nextn."};
 
 // True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold what scales
 // them, which a Config computes.

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rows of a matrix that do not lie one after the other in their tensor, brought together: every second one, columns, or
-// MXFP4 as gpt-oss is published in it, with codes and scales in two tensors.
+// Rows of a matrix that do not lie one after the other in their tensor, brought together: every second one, columns,
+// numbers of groups, or MXFP4 as gpt-oss is published in it, with codes and scales in two tensors.
 
 #ifndef SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
 #include <vector>
+
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/packing/pack_rows.h"
+#include "skald/weights/types/code_group.h"
 
 namespace skald::internal {
 
@@ -39,6 +45,21 @@ inline std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, s
     }
   }
   return gathered;
+}
+
+// The numbers of group-quantised rows, `count` of them, as the bytes of floats.
+inline std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count) {
+  const size_t row_bytes = rows.size() / count, cols = row_bytes / format.block_bytes * format.block_elements;
+  std::vector<std::byte> decoded(count * cols * sizeof(float));
+  for (size_t row = 0; row < count; ++row) {
+    for (size_t k = 0; k < cols; k += kTile) {
+      float tile[kTile];
+      const size_t here = std::min(kTile, cols - k);
+      ReadTile(PackRow{&rows[row * row_bytes], DType::kF32, &format}, k, here, tile);
+      std::memcpy(&decoded[(row * cols + k) * sizeof(float)], tile, here * sizeof(float));
+    }
+  }
+  return decoded;
 }
 
 // The codes of 32 weights in 16 bytes, neighbours in one byte, become those of a block of GGUF files (gguf_blocks.h),

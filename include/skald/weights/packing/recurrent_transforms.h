@@ -8,23 +8,10 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 namespace skald::internal {
-
-// Returns the bytes of the row-major [rows, cols] matrix at `source` as those of its transpose.
-inline std::vector<std::byte> TransposedBytes(const std::byte* source, size_t rows, size_t cols, size_t element_size) {
-  std::vector<std::byte> transposed(rows * cols * element_size);
-  for (size_t row = 0; row < rows; ++row) {
-    for (size_t col = 0; col < cols; ++col) {
-      std::memcpy(transposed.data() + (col * rows + row) * element_size, source + (row * cols + col) * element_size,
-                  element_size);
-    }
-  }
-  return transposed;
-}
 
 // Makes the row-major [rows, cols] matrix in `values` its transpose.
 inline void Transpose(std::vector<float>& values, size_t rows, size_t cols) {
