@@ -24,10 +24,11 @@ namespace merged_checkpoints_test {
 
 constexpr size_t kRank = 3;
 
-// Whether a tensor is one of the linear modules of a layer that all rows are multiplied by.
+// Whether a tensor is one of the linear modules of a layer that all rows are multiplied by. Each head of latent
+// attention has matrices of its own made of kv_b_proj.
 bool IsProjection(const TensorView& tensor) {
   const auto has = [&](const char* part) { return tensor.name.find(part) != tensor.name.npos; };
-  return has("layers.") && !has("experts.") && !has("conv") && tensor.shape.size() == 2 &&
+  return has("layers.") && !has("experts.") && !has("conv") && !has("kv_b_proj") && tensor.shape.size() == 2 &&
          tensor.name.ends_with(".weight") && tensor.dtype == DType::kF32;
 }
 
@@ -92,6 +93,19 @@ size_t CheckMerged(const std::filesystem::path& original) {
   CHECK(difference <= 4 * Tolerance(model->spec(), expected));
   CHECK(LargestDifference(LastLogits(*model, nullptr), expected) > 100 * difference);
   return pairs.size();
+}
+
+TEST_CASE("an adapter of what makes keys and values of latents is refused with a sentence") {
+  const std::string name = "model.layers.1.self_attn.kv_b_proj.weight";
+  const TestPairs pairs = {{name, {136, 24, kRank, std::vector<float>(kRank * 24), std::vector<float>(136 * kRank)}}};
+  const TemporaryFolder folder;
+  WritePeft(folder.path() / "adapter", PeftSettings(kRank), PeftTensors(pairs));
+  const auto model = LoadAnyModel(GoldenPath("deepseek_v3"));
+  REQUIRE(model);
+  const auto adapter = LoadAdapter(folder.path() / "adapter", model->spec());
+  REQUIRE_FALSE(adapter.has_value());
+  CHECK(adapter.error().code == ErrorCode::kUnsupported);
+  CHECK(adapter.error().message.find("'" + name + "': the model has no matrix of this name") != std::string::npos);
 }
 
 TEST_CASE("an adapter for each family's checkpoint gives what the merged checkpoint gives") {
