@@ -45,6 +45,14 @@ inline constexpr double kTestAlpha = 6.0;
 struct PartPlace {
   std::string tensor;
   size_t begin, rows;
+  size_t paired = 0;  // rows of a head in which RoPE turns neighbours; 0: not so
+
+  // Where in the tensor a row of the part is: RoPE turns rows of the part that are half a head apart.
+  size_t RowOf(size_t row) const {
+    if (paired == 0) return begin + row;
+    const size_t in_head = row % paired, half = paired / 2;
+    return begin + row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
+  }
 };
 
 // Calls visit(matrix parameter, [parts] places) for each matrix that an adapter may change.
@@ -56,8 +64,10 @@ void ForEachAdaptable(const ParameterList& list, Visit visit) {
     if (matrix == nullptr || !parameter.layer || matrix->parts.front().expert) continue;
     std::vector<PartPlace> places;
     for (const Part& part : matrix->parts) {
-      const bool interleaved = names.SpellingsOf(part.name).front().layout.interleaved;
-      PartPlace place = {names.NameOf(part.name, parameter.layer), interleaved ? part.interleaved.begin : 0, part.rows};
+      const RowLayout layout = names.SpellingsOf(part.name).front().layout;
+      const bool interleaved = layout.interleaved;
+      PartPlace place = {names.NameOf(part.name, parameter.layer), interleaved ? part.interleaved.begin : 0, part.rows,
+                         layout.pairs_adjacent ? part.head_dim : 0};
       for (const PartPlace& other : places) {
         if (!interleaved && other.tensor == place.tensor) place.begin += other.rows;
       }
@@ -100,7 +110,7 @@ inline ModelWeights MergedWeights(const ModelSpec& spec, uint64_t seed, const Te
         for (size_t c = 0; c < matrix.cols; ++c) {
           double sum = 0.0;
           for (size_t k = 0; k < pair.rank; ++k) {
-            sum += double{pair.b[(place.begin + r) * pair.rank + k]} * pair.a[k * pair.cols + c];
+            sum += double{pair.b[place.RowOf(r) * pair.rank + k]} * pair.a[k * pair.cols + c];
           }
           float& weight = matrix.target->As<float>()[PackedIndex<float>(first + r, c, matrix.target->padded_cols)];
           weight = static_cast<float>(weight + kTestAlpha / static_cast<double>(pair.rank) * sum);

@@ -222,14 +222,21 @@ TEST_CASE("a file that is no LoRA adapter for the model is refused, and says why
   }
   SUBCASE("names that the model does not have") {
     for (const std::string name : {"model.layers.7.self_attn.q_proj.weight", "model.layers.0.self_attn.w_proj.weight",
-                                   "vision_tower.layers.0.q_proj.weight", "model.layers.0.input_layernorm.weight"}) {
+                                   "vision_tower.layers.0.q_proj.weight", "model.layers.0.mlp.gate_up.weight"}) {
       TestPairs other = pairs;
       other[name] = query.begin()->second;
       refuse(other, ErrorCode::kUnsupported, "'" + name + "': the model has no matrix of this name");
     }
     TestPairs head = pairs;
     head["lm_head.weight"] = query.begin()->second;
-    refuse(head, ErrorCode::kUnsupported, "'lm_head.weight': adapters of embeddings and output heads");
+    refuse(head, ErrorCode::kUnsupported, "'lm_head.weight': adapters of embeddings, output heads");
+    TestPairs norm;
+    norm["model.layers.0.input_layernorm.weight"] = query.begin()->second;
+    refuse(norm, ErrorCode::kUnsupported, "input_layernorm.weight': adapters of embeddings, output heads");
+    TestPairs latents;
+    latents["model.layers.0.self_attn.kv_b_proj.weight"] = query.begin()->second;
+    CheckError(LoadPeft(PeftSettings(kRank), PeftTensors(latents), SmallModelNamed("latents").spec),
+               ErrorCode::kUnsupported, "kv_b_proj.weight': adapters of embeddings, output heads");
     TestPairs router = pairs;
     router["model.layers.0.mlp.experts.0.up_proj.weight"] = query.begin()->second;
     const ModelSpec& mixture = SmallModelNamed("mixture").spec;

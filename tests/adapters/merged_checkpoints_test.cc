@@ -116,7 +116,7 @@ TEST_CASE("an adapter for each family's checkpoint gives what the merged checkpo
     CHECK(CheckMerged(entry.path()) >= 4);
     ++checkpoints;
   }
-  CHECK(checkpoints >= 27);
+  CHECK(checkpoints >= 30);
 }
 
 }  // namespace merged_checkpoints_test

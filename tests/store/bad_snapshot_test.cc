@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
@@ -84,7 +85,9 @@ TEST_CASE("state of another identity is refused, and the error says what differs
   Identity ours;
   ours.weights[0] = ours.adapter[0] = ours.tokenizer[0] = std::byte{1};
   ours.salt = "tenant";
-  const std::vector<std::byte> bytes = Save(Talk(), ours);
+  CacheContents adapted = *Talk().Contents();
+  adapted.adapter = ours.adapter;
+  const std::vector<std::byte> bytes = Save(KVCache(std::move(adapted)), ours);
   const auto with = [&ours](auto change) {
     Identity other = ours;
     change(other);

@@ -214,15 +214,32 @@ class AdapterPlan {
     }
     for (const auto& [name, pair] : file_.pairs()) {
       if (used_.contains(name)) continue;
-      const bool is_of_ends =
-          name == names_.NameOf("embed_tokens.weight", {}) || name == names_.NameOf("lm_head.weight", {});
       return file_.Refuse(
           ErrorCode::kUnsupported,
-          Concat({QuotedName(name), is_of_ends ? ": adapters of embeddings and output heads are not supported"
-                                               : ": the model has no matrix of this name that an adapter may "
-                                                 "add to; is the adapter for another model?"}));
+          Concat({QuotedName(name), IsParameter(name) ? ": adapters of embeddings, output heads, norms, convolutions "
+                                                        "and stacked matrices of heads are not supported"
+                                                      : ": the model has no matrix of this name that an adapter may "
+                                                        "add to; is the adapter for another model?"}));
     }
     return {};
+  }
+
+  // Whether a tensor is one of the model's, of whatever kind but those of layers that are matrices.
+  bool IsParameter(std::string_view tensor) const {
+    for (const Parameter& parameter : list_.parameters()) {
+      const bool found = std::visit(
+          [&](const auto& value) {
+            return std::ranges::any_of(value.parts, [&](const auto& part) {
+              if (!parameter.layer) return names_.NameOf(part.name, {}) == tensor;
+              return std::ranges::any_of(names_.SpellingsOf(part.name), [&](const Spelling& spelling) {
+                return TensorOf(names_, *parameter.layer, spelling) == tensor;
+              });
+            });
+          },
+          parameter.value);
+      if (found) return true;
+    }
+    return tensor == names_.NameOf("lm_head.weight", {});
   }
 
   const AdapterFile& file_;
