@@ -53,6 +53,14 @@ void* operator new(std::size_t size) { return skald::testing::AllocateOrFail(siz
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return skald::testing::AllocateOrFail(size, static_cast<std::size_t>(alignment));
 }
+// The C++ library's calls the one above; that of the sanitizers does not.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return operator new(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 // g++ 12 takes the functions it has inlined for the C++ library's.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
