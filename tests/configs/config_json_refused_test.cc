@@ -145,9 +145,10 @@ TEST_CASE("deep nesting is only another wrong value") {
 }
 
 TEST_CASE("a text cut short at any byte is refused") {
-  for (const testing::PublishedJson& published : testing::kPublishedJson) {
+  for (const testing::PublishedJson& published : testing::ReadPublishedJson()) {
     for (size_t size = 0; size < published.text.size(); ++size) {
-      const Result<internal::TextModel> result = internal::ReadConfigJson(published.text.substr(0, size));
+      const Result<internal::TextModel> result =
+          internal::ReadConfigJson(std::string_view(published.text).substr(0, size));
       REQUIRE_FALSE(result.has_value());
       REQUIRE(result.error().code == ErrorCode::kDataLoss);
     }
@@ -157,9 +158,9 @@ TEST_CASE("a text cut short at any byte is refused") {
 TEST_CASE("damaged bytes give an answer or a sentence") {
   std::mt19937 random(7);
   int refused = 0;
-  for (const testing::PublishedJson& published : testing::kPublishedJson) {
+  for (const testing::PublishedJson& published : testing::ReadPublishedJson()) {
     for (int i = 0; i < 300; ++i) {
-      std::string text(published.text);
+      std::string text = published.text;
       text[random() % text.size()] = static_cast<char>(random() % 256);
       const Result<internal::TextModel> result = internal::ReadConfigJson(text);
       if (!result && !result.error().message.empty()) ++refused;

@@ -8,7 +8,6 @@
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
 #include "tests/configs/config_json_checks.h"
-#include "tests/configs/published_json.h"
 
 namespace skald {
 namespace config_json_test {
