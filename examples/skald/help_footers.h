@@ -68,6 +68,11 @@ A packed file holds the weights as they lie in memory, and the tokenizer. It is
 not read at the start but mapped, and processes that run it share its memory.
 It has to be made again when the model or the version of skald changes.)";
 
+inline constexpr const char* kModelsFooter = R"(Examples:
+  skald models
+  skald models --families
+Any other size of a family runs as well, from its folder or GGUF file.)";
+
 inline constexpr const char* kBenchFooter = R"(Examples:
   skald bench --shape tinyllama-1.1b
   skald bench --shape tinyllama-1.1b -p 512,2048 -n 64 -d 0,2048 -t 1,2

@@ -11,10 +11,10 @@
 #include "commands/chat.h"
 #include "commands/generate.h"
 #include "commands/inspect.h"
+#include "commands/models.h"
 #include "commands/pack.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
-#include "identify_model.h"
 #include "options.h"
 #include "skald/base/no_throw.h"
 #include "terminal/messages.h"
@@ -23,11 +23,6 @@
 namespace skald::program {
 namespace {
 
-int ListModels() {
-  for (const std::string_view name : KnownModels()) std::cout << name << '\n';
-  return 0;
-}
-
 Result<int> RunCommand(const Options& options) {
   switch (options.command) {
     case Command::kGenerate:
@@ -35,7 +30,7 @@ Result<int> RunCommand(const Options& options) {
     case Command::kChat:
       return RunChat(options);
     case Command::kModels:
-      return ListModels();
+      return RunModels(options);
     case Command::kBench:
       return RunBench(options);
     case Command::kTokenize:

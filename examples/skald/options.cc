@@ -367,6 +367,8 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
     AddRuntimeOptions(*command, options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  models.add_flag("--families", options.show_families, "A table of their families, in Markdown");
+  models.footer(kModelsFooter);
   CLI::App& inspect = *app.add_subcommand("inspect", "Tell what the files of a model hold");
   inspect.add_option("PATH", options.model, "Folder, safetensors file, index of shards, GGUF file or packed file")
       ->required()

@@ -55,6 +55,7 @@ struct Options {
   std::optional<std::filesystem::path> adapter;    // unset: the model alone
   std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat
   bool show_progress = false;
+  bool show_families = false;  // instead of names
 
   // One of three to generate: text, a file with text ("-" is stdin), or ids.
   std::optional<std::string> prompt;

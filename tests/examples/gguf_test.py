@@ -5,6 +5,7 @@
 usage: gguf_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """
 
+import json
 import re
 import sys
 import unittest
@@ -76,6 +77,21 @@ class Gguf(TestCase):
             out, _ = self.run_skald("inspect", path)
             self.assertRegex(out, r"\A.*model.safetensors: safetensors\nfamily: gemma3_text\nConfig: demo\ntensors:\n")
             self.assertRegex(out, r"\n  'model.norm.weight' +BF16 +\[256\] +512 bytes\n")
+
+    def test_inspect_names_what_is_not_computed(self):
+        data = (DEMO / "model.safetensors").read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header, tensors = json.loads(data[8:8 + size]), data[8 + size:]
+        for name in ("mtp.fc.weight", "vision_tower.blocks.0.weight", "vision_tower.blocks.1.weight"):
+            header[name] = {"dtype": "F32", "shape": [3], "data_offsets": [len(tensors), len(tensors) + 12]}
+            tensors += bytes(12)
+        folder = self.folder / "more"
+        folder.mkdir()
+        text = json.dumps(header).encode()
+        (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + tensors)
+        (folder / "config.json").write_bytes((DEMO / "config.json").read_bytes())
+        self.assertIn("\nConfig: demo\nnot computed: mtp, 1 tensors, 12 bytes\n"
+                      "not computed: vision_tower, 2 tensors, 24 bytes\n", self.run_skald("inspect", folder)[0])
 
     def test_inspect_prints_the_config_to_paste(self):
         """tests/compile/config_texts.cc compiles such texts."""

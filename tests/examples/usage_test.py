@@ -20,7 +20,7 @@ class Help(TestCase):
     def test_help_mentions_every_flag(self):
         flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
         self.assertGreater(len(flags), 20)
-        commands = ([], ["generate"], ["chat"], ["inspect"], ["tokenize"], ["pack"], ["bench"], ["store"])
+        commands = ([], ["generate"], ["chat"], ["models"], ["inspect"], ["tokenize"], ["pack"], ["bench"], ["store"])
         helps = [self.run_skald(*command, "--help")[0] for command in commands]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
@@ -31,6 +31,9 @@ class Help(TestCase):
         self.assertRegex(self.run_skald("--version")[0], r"\Askald \d+\.\d+\.\d+\n\Z")
         models = self.run_skald("models")[0].split()
         self.assertLess({"demo", "stories15m", "tinyllama-1.1b", "gemma2-2b", "gemma3-1b", "qwen3-0.6b"}, set(models))
+
+    def test_families_are_as_the_readme_has_them(self):
+        self.assertIn(self.run_skald("models", "--families")[0], pathlib.Path("README.md").read_text())
 
 
 class Mistakes(TestCase):

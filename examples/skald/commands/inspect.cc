@@ -22,6 +22,7 @@
 #include "identify_model.h"
 #include "skald/base/message.h"
 #include "skald/base/printable.h"
+#include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"
 
@@ -99,6 +100,34 @@ void PrintConfig(const std::filesystem::path& path) {
   std::cout << "Config: " << (why_none ? "none: " + Printable(*why_none) : info->name) << '\n';
 }
 
+// The part of a model that a tensor is of: the first words of its name, with the number of its layer.
+std::string PartOf(std::string_view name) {
+  const size_t words = name.starts_with("model.layers.")                        ? 3
+                       : name.starts_with("model.") || name.starts_with("blk.") ? 2
+                                                                                : 1;
+  size_t end = name.find('.');
+  for (size_t i = 1; i < words && end != name.npos; ++i) end = name.find('.', end + 1);
+  return std::string(name.substr(0, end));
+}
+
+// What a checkpoint has that is not computed.
+void PrintLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
+  const auto left = TensorsLeftOut(checkpoint, spec);
+  if (!left) {
+    std::cout << "cannot be loaded: " << Printable(left.error().message) << '\n';
+    return;
+  }
+  std::map<std::string, std::pair<size_t, uint64_t>> parts;  // tensors and bytes
+  for (const TensorView* tensor : *left) {
+    auto& [tensors, bytes] = parts[PartOf(tensor->name)];
+    ++tensors;
+    bytes += tensor->bytes.size();
+  }
+  for (const auto& [part, sum] : parts) {
+    std::cout << "not computed: " << Printable(part) << ", " << sum.first << " tensors, " << sum.second << " bytes\n";
+  }
+}
+
 void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   const GgufFile* const gguf = checkpoint.gguf();
   std::cout << Printable(checkpoint.path().native()) << ": " << (gguf != nullptr ? "GGUF" : "safetensors") << '\n';
@@ -112,6 +141,7 @@ void InspectCheckpoint(const Checkpoint& checkpoint, const std::filesystem::path
     }
   }
   PrintConfig(path);
+  if (const auto info = IdentifyModel(path)) PrintLeftOut(checkpoint, info->spec);
   size_t width = 0;
   for (const TensorView& tensor : checkpoint.tensors()) width = std::max(width, QuotedName(tensor.name).size());
   TensorTable table(width);

@@ -75,13 +75,18 @@ inline Result<void> CheckTypes(const std::filesystem::path& path, const Paramete
                                                ", which is not among the WeightTypes of the Config"}));
 }
 
+// Tells a plan of all that `list` refers to.
+inline void AddAll(const ParameterList& list, LoadPlan& plan) {
+  for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
+  for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
+  for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);
+}
+
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
                              std::span<const WeightPacker> packers) {
   LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers);
-  for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
-  for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
-  for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);
+  AddAll(list, plan);
   if (auto complete = plan.Check(); !complete) return complete;
   const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
   ThreadPool pool(options.threads);
@@ -122,6 +127,20 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
       return Failure(loaded.error());
     }
     return weights;
+  });
+}
+
+// Returns the tensors of a checkpoint that LoadWeights leaves alone: those of a vision tower or of layers that predict
+// further tokens. Errors: those of LoadWeights, but for reading.
+inline Result<std::vector<const TensorView*>> TensorsLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
+  return NoThrow(checkpoint.path().native(), [&]() -> Result<std::vector<const TensorView*>> {
+    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
+    ModelWeights weights(spec);
+    const ParameterList list = ParametersOf(weights);
+    internal::LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), weights.dtype, WeightPackersOf<AllWeights>());
+    internal::AddAll(list, plan);
+    if (auto complete = plan.Check(); !complete) return Failure(complete.error());
+    return plan.LeftOut();
   });
 }
 

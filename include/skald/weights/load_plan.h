@@ -63,6 +63,9 @@ class LoadPlan {
     return finder_.status();
   }
 
+  // Returns the tensors that nothing asked for. Call after Check succeeded.
+  std::vector<const TensorView*> LeftOut() const { return finder_.LeftOut(); }
+
   // Fills every target. Call after Check succeeded.
   void Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
     for (const VectorStep& step : vectors_) ReadVector(step, progress);

@@ -97,6 +97,15 @@ class TensorFinder {
     }
   }
 
+  // Returns the tensors that nothing asked for, but for those that can be computed from others.
+  std::vector<const TensorView*> LeftOut() const {
+    std::vector<const TensorView*> left;
+    for (const TensorView& tensor : checkpoint_.tensors()) {
+      if (!used_.contains(tensor.name) && !IsDerivedTensor(tensor.name)) left.push_back(&tensor);
+    }
+    return left;
+  }
+
   // Returns the tensor of this name if it is a parameter of this shape and type; else notes why not and returns null.
   enum class Types { kFloats, kFloatsOrGroups, kBytes };
   const TensorView* Require(const std::string& name, std::span<const uint64_t> shape, Types types = Types::kFloats) {

@@ -35,7 +35,7 @@ inline constexpr bool kCodesLieExpanded = T::kCodeBits == 8;
 // Up to so many rows, expanding costs more than it saves.
 template <class T>
 inline constexpr size_t kFewForPacks = kCodesLieExpanded<T> ? kFewRows
-                                       : NumParts() == 1    ? 16
+                                       : kKnownParts == 1   ? 16
                                        : NestedScales<T>    ? kFewRows
                                                             : 8;
 
@@ -82,7 +82,7 @@ void SumPacks(const void* group_product, size_t row, size_t panel, size_t k, siz
 template <class T, Codes kCodes>
 HWY_INLINE void MultiplyMany(GroupProduct& product, VectorProduct& loops) {
   // Sums of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
-  constexpr size_t kManyRows = NumParts() == 2 ? 4 : kTileRows;
+  constexpr size_t kManyRows = kKnownParts == 2 ? 4 : kTileRows;
   static_assert(kRowBlock % kManyRows == 0, "a tile lies within one block of the input");
   if constexpr (kCodesLieExpanded<T>) {
     loops.many = {kManyRows, 1, &SumPacks<T, kCodes, kManyRows>};

@@ -252,7 +252,7 @@ struct PanelBlock {
 };
 
 // Whether blocks are expanded for few rows as well: processors with nothing newer than SSE are too rare for more code.
-inline constexpr bool kExpandsAlways = kPairsOfBytes && NumParts() == 4;
+inline constexpr bool kExpandsAlways = kPairsOfBytes && kKnownParts == 4;
 
 // A PanelBlock of a type with groups of so many rows of codes, and what else PackBlock says of it.
 template <size_t kGroupRows, size_t kFittingRows, bool kOffsets>

@@ -45,6 +45,7 @@ struct LanesOf {
   alignas(kAlignment) hn::TFromD<Tag> memory[kLanes];
 };
 HWY_INLINE size_t NumParts() { return kLanes / hn::Lanes(FloatTag()); }
+inline constexpr size_t kKnownParts = 0;  // NumParts(), where the compiler knows it
 template <class Tag>
 HWY_INLINE hn::Vec<Tag> Part(const LanesOf<Tag>& lanes, size_t i) {
   return hn::Load(Tag(), lanes.memory + i * hn::Lanes(Tag()));
@@ -63,6 +64,7 @@ struct LanesOf {
   hn::Vec<Tag> part[kLanes / hn::MaxLanes(Tag())];
 };
 HWY_INLINE constexpr size_t NumParts() { return kLanes / hn::MaxLanes(FloatTag()); }
+inline constexpr size_t kKnownParts = NumParts();
 template <class Tag>
 HWY_INLINE hn::Vec<Tag> Part(const LanesOf<Tag>& lanes, size_t i) {
   return lanes.part[i];

@@ -26,13 +26,9 @@ namespace HWY_NAMESPACE {
 // How many rows and panels are accumulated in registers at a time, for many rows, for few and for one. A bfloat16 tile
 // needs three registers (even, odd, total) per row and part of a panel, and the fused multiply-adds need about eight
 // independent chains to hide their latency. AVX-512 and NEON have 32 registers, the others 16.
-#if HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
-inline constexpr size_t kTileRows = 2, kFewRows = 2, kFewPanels = 1, kRowPanels = 1;
-#else
-inline constexpr size_t kTileRows = NumParts() == 1 ? 8 : 2;
-inline constexpr size_t kFewRows = NumParts() == 1 ? 4 : 2, kFewPanels = NumParts() == 1 ? 2 : 1;
-inline constexpr size_t kRowPanels = NumParts() == 1 ? 4 : NumParts() == 2 ? 2 : 1;
-#endif
+inline constexpr size_t kTileRows = kKnownParts == 1 ? 8 : 2;
+inline constexpr size_t kFewRows = kKnownParts == 1 ? 4 : 2, kFewPanels = kKnownParts == 1 ? 2 : 1;
+inline constexpr size_t kRowPanels = kKnownParts == 1 ? 4 : kKnownParts == 2 ? 2 : 1;
 
 template <size_t kRows, size_t kPanels>
 HWY_INLINE void ClearSums(Lanes (&sums)[kRows][kPanels]) {
