@@ -109,7 +109,7 @@ TEST_CASE("sizes of RWKV-7's layers that cannot be are refused with a sentence")
   };
   CHECK(why([](RwkvTimeMix&) {}) == "");
   CHECK(why([](RwkvTimeMix& m) { m.heads = 0; }) == "Heads of a time mix and their size must be positive.");
-  CHECK(why([](RwkvTimeMix& m) { m.head_dim = 513; }) == "A time mix has heads of at most 512 elements.");
+  CHECK(why([](RwkvTimeMix& m) { m.head_dim = 577; }) == "A time mix has heads of at most 576 elements.");
   CHECK(why([](RwkvTimeMix& m) { m.gate_rank = 0; }) ==
         "Ranks of a time mix must be positive, but for that of values, which the first layer does without.");
   CHECK(why([](RwkvTimeMix& m) { m.norm_epsilon = 0.0f; }) == "The epsilon of a time mix's norm must be positive.");

@@ -50,7 +50,7 @@ struct RwkvTimeMix {
 
   constexpr const char* WhyImpossible() const {
     if (heads <= 0 || head_dim <= 0) return "Heads of a time mix and their size must be positive.";
-    if (head_dim > static_cast<int>(kMaxHeadDim)) return "A time mix has heads of at most 512 elements.";
+    if (head_dim > static_cast<int>(kMaxHeadDim)) return "A time mix has heads of at most 576 elements.";
     if (decay_rank <= 0 || rate_rank <= 0 || gate_rank <= 0 || value_rank < 0) {
       return "Ranks of a time mix must be positive, but for that of values, which the first layer does without.";
     }
