@@ -29,7 +29,8 @@ inline constexpr size_t kLatentPanels = 4;
 template <class T>
 using MovedUnit = hwy::UnsignedFromSize<sizeof(T) == 2 ? 8 : sizeof(T)>;
 
-#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE  // whose vectors hold no rows of a square, or cannot be in arrays
+// Vectors that hold no rows of a square, or that cannot be in arrays.
+#if HWY_TARGET == HWY_SCALAR || HWY_HAVE_SCALABLE || HWY_TARGET_IS_SVE
 
 template <class U>
 inline constexpr size_t kSquareSide = 1;
