@@ -69,6 +69,7 @@ class RandomModel {
   ~RandomModel();
 
   const SmallModel& small() const { return small_; }
+  const ModelSpec& spec() const { return small_.spec; }
   const ModelWeights& weights() const;
 
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const;

@@ -67,6 +67,17 @@ inline Result<void> CheckLogits(std::span<const float> logits) {
               "all " + std::to_string(logits.size()) + " logits are minus infinity, so no token is possible");
 }
 
+// Sets the logits [vocab_size] of all tokens that are not allowed to minus infinity.
+inline void Forbid(std::span<const uint64_t> allowed, std::span<float> logits) {
+  for (size_t begin = 0; begin < logits.size(); begin += 64) {
+    const uint64_t word = begin / 64 < allowed.size() ? allowed[begin / 64] : 0;
+    if (word == ~uint64_t{0}) continue;
+    for (size_t i = begin; i < logits.size() && i < begin + 64; ++i) {
+      if ((word >> (i - begin) & 1) == 0) logits[i] = -INFINITY;
+    }
+  }
+}
+
 // Returns the id of the highest of `logits` [vocab_size >= 1], the lowest such id if several are
 // equal.
 inline int32_t HighestLogit(std::span<const float> logits) {
@@ -99,12 +110,14 @@ inline int32_t Choose(std::span<const float> logits, const SamplerSettings& sett
 // Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
 // `position` is the token's position in its sequence: it selects the random draw, so sampling a
 // position again gives the same token. Does not change `state`: call ObserveToken with the token
-// chosen. Allocates only while `scratch` grows and for top_logprobs.
+// chosen. Allocates only while `scratch` grows and for top_logprobs. `allowed`, if there is one, has a bit for each token
+// that may be drawn (bit id % 64 of word id / 64); ids beyond it may not. Log-probabilities do not know of it.
 //
 // Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
 // impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.
 inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerSettings& settings,
-                                   const SamplerState& state, uint64_t position, SamplerScratch& scratch) {
+                                   const SamplerState& state, uint64_t position, SamplerScratch& scratch,
+                                   std::optional<std::span<const uint64_t>> allowed = std::nullopt) {
   return NoThrow("Sample", [&]() -> Result<SampledToken> {
     const FloatEnvironment plain(Denormals::kKept);
     if (Result<void> valid = ValidateSettings(settings, logits.size()); !valid) {
@@ -113,13 +126,14 @@ inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerS
     if (Result<void> valid = internal::CheckLogits(logits); !valid) return Failure(valid.error());
 
     std::span<const float> adjusted = logits;
-    if (!settings.logit_bias.empty() || HasPenalties(settings)) {
+    if (!settings.logit_bias.empty() || HasPenalties(settings) || allowed) {
       scratch.logits.assign(logits.begin(), logits.end());
+      if (allowed) internal::Forbid(*allowed, scratch.logits);
       ApplyLogitBias(settings, scratch.logits);
       Result<void> valid = ApplyPenalties(settings, state, scratch.sorted_tokens, scratch.logits);
       if (!valid) return Failure(valid.error());
       valid = internal::CheckLogits(scratch.logits);
-      if (!valid) return Annotate("after logit bias and penalties", valid);
+      if (!valid) return Annotate("after logit bias, penalties and the tokens that are not allowed", valid);
       adjusted = scratch.logits;
     }
 

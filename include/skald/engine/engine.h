@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Engine: many requests on one model. A state machine without threads: Submit, Step, Cancel. Each step computes one
+// batch in which every stream that writes has a row and prompts have what room is left; who comes may join at any step
+// (continuous batching: Orca, Yu et al., OSDI 2022), prompts are computed in pieces (Sarathi, Agrawal et al.,
+// arXiv:2308.16369), and who finds the pool full waits, in a store if there is one.
+//
+// One law: each request gets exactly what it would get alone, token for token and bit for bit, whatever is batched,
+// shared, drafted, preempted, swapped or cancelled around it. It holds because a sequence is its tokens: what becomes
+// of them depends on the request and the logits only (answers/answer.h), logits depend on the tokens only
+// (kernels/ARITHMETIC.md), and everything else here decides when something is computed, never what.
+
+#ifndef SKALD_ENGINE_ENGINE_H_
+#define SKALD_ENGINE_ENGINE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/engine/engine_options.h"
+#include "skald/engine/model_ref.h"
+#include "skald/engine/plan/cost_model.h"
+#include "skald/engine/plan/memory_model.h"
+#include "skald/engine/plan/scheduler.h"
+#include "skald/engine/request.h"
+#include "skald/engine/running/capacity.h"
+#include "skald/engine/running/request_check.h"
+#include "skald/engine/running/sequence.h"
+#include "skald/engine/running/sequences.h"
+#include "skald/model/workspace.h"
+
+namespace skald {
+
+// Used by one thread at a time.
+class Engine {
+ public:
+  // `model`, `workspace` and what `options` refers to must outlive the engine; the workspace is the engine's alone.
+  // Caches come from `pool`, within whose limit all requests stay. Errors: kInvalidArgument, naming what cannot be;
+  // kResourceExhausted.
+  static Result<std::unique_ptr<Engine>> Create(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace,
+                                                EngineOptions options = {}) {
+    return NoThrow("Engine::Create", [&]() -> Result<std::unique_ptr<Engine>> {
+      if (auto valid = CheckOptions(pool, options); !valid) return Failure(valid.error());
+      auto capacity = CapacityOf(*pool, options.step_tokens);
+      if (!capacity) return Failure(capacity.error());
+      return std::unique_ptr<Engine>(new Engine(model, std::move(pool), workspace, std::move(options), *capacity));
+    });
+  }
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Tokens that a conversation may have, prompt and answer, when it has the pool to itself.
+  uint32_t capacity() const { return capacity_; }
+
+  // Takes a request. Errors: kInvalidArgument, naming the member that cannot be; kOutOfRange for one that can never
+  // fit, with the tokens that it needs and that there are; kResourceExhausted.
+  Result<RequestId> Submit(Request request) {
+    return NoThrow("Engine::Submit", [&]() -> Result<RequestId> {
+      const RequestLimits limits = {model_.vocab_size(), capacity_, options_.tokenizer != nullptr, options_.adapters};
+      if (auto valid = CheckRequest(request, limits); !valid) return Failure(valid.error());
+      const RequestId id = next_request_;
+      auto added = sequences_.Add(id, std::make_shared<const Request>(std::move(request)), capacity_);
+      if (!added) return Failure(added.error());
+      ++next_request_;
+      return id;
+    });
+  }
+
+  // Ends a request, if it is not at its end; its samples' last events come with the next step.
+  void Cancel(RequestId id) noexcept {
+    sequences_.ForEachOf(id, [](Sequence& sequence) { End(sequence, FinishReason::kCancelled); });
+  }
+
+  // A request that is paused computes nothing, and is the first to give its memory away, until it goes on.
+  void Pause(RequestId id, bool is_paused = true) noexcept {
+    sequences_.ForEachOf(id, [=](Sequence& sequence) { sequence.is_paused = is_paused; });
+  }
+
+  // Whether a step would do anything: some request is neither at its end nor paused.
+  bool has_work() const { return sequences_.has_work(); }
+
+  // Computes one step, and tells what is new. Errors concern no request alone: no memory in the system, or an executor
+  // that threw. Nothing is lost then, and the next step does what this one could not.
+  Result<StepReport> Step() {
+    return NoThrow("Engine::Step", [&]() -> Result<StepReport> {
+      StepReport report;
+      sequences_.ExpireAt(options_.clock());
+      auto computed = Advance();
+      if (computed) report.rows = *computed;
+      sequences_.Report(report.events, options_.clock());
+      if (!computed && report.events.empty()) return Failure(computed.error());
+      return report;
+    });
+  }
+
+  EngineStats stats() const { return sequences_.stats(); }
+  const CostModel& cost() const { return cost_; }
+
+ private:
+  // One sequence's part of a step.
+  struct Row {
+    Sequence* sequence;
+    uint32_t tokens, drafts;
+    std::vector<int32_t> ids = {};
+    bool draws = false;  // its last pending token is computed
+  };
+
+  Engine(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace, EngineOptions options,
+         uint32_t capacity)
+      : model_(model),
+        pool_(std::move(pool)),
+        workspace_(&workspace),
+        options_(std::move(options)),
+        memory_(MemoryModel::Of(*pool_)),
+        capacity_(capacity),
+        sequences_(pool_, options_) {}
+
+  static Result<void> CheckOptions(const std::shared_ptr<BlockPool>& pool, const EngineOptions& options) {
+    const auto refuse = [](const char* what) { return Fail(ErrorCode::kInvalidArgument, what); };
+    if (pool == nullptr) return refuse("Engine: the pool is null");
+    if (!pool->has_bytes()) return BlockPool::FailNoBytes();
+    if (options.max_running == 0) return refuse("EngineOptions::max_running is 0, expected at least 1");
+    if (options.step_tokens == 0) return refuse("EngineOptions::step_tokens is 0, expected at least 1");
+    if (options.step_seconds && !(*options.step_seconds > 0.0)) {
+      return refuse("EngineOptions::step_seconds is not positive");
+    }
+    if (!options.clock) return refuse("EngineOptions::clock is empty");
+    return {};
+  }
+
+  // Returns how many rows were computed.
+  Result<uint64_t> Advance() {
+    std::vector<Sequence*> candidates = sequences_.Candidates();
+    DraftFor(candidates);
+    std::vector<SequenceView> views;
+    for (const Sequence* sequence : candidates) views.push_back(sequences_.ViewOf(*sequence));
+    const StepLimits limits = {options_.max_running, options_.step_tokens, options_.step_seconds, FreeBytes()};
+    const Schedule schedule = MakeSchedule(views, limits, memory_, cost_);
+    for (const uint32_t i : schedule.preempted) sequences_.Preempt(*candidates[i], cost_);
+    for (const uint32_t i : schedule.admitted) {
+      if (auto admitted = sequences_.Admit(*candidates[i], scratch_); !admitted) return Failure(admitted.error());
+    }
+    std::vector<Row> rows;
+    for (const StepRows& row : schedule.rows) AddRow(*candidates[row.sequence], row.tokens, row.drafts, rows);
+    return Compute(rows);
+  }
+
+  uint64_t FreeBytes() const {
+    const uint64_t reclaimable = options_.prompts == nullptr ? 0 : options_.prompts->stats().bytes;
+    const uint64_t available = pool_->usage().available_bytes;
+    return available + std::min(reclaimable, kUnlimited - available);
+  }
+
+  // Asks for guesses about the texts that are being written.
+  void DraftFor(std::span<Sequence* const> candidates) {
+    if (options_.drafter == nullptr) return;
+    StepWork work;
+    for (const Sequence* sequence : candidates) {
+      if (sequence->is_running() && sequence->pending() == 1) work = work.With(sequence->cache->size(), 1);
+    }
+    std::vector<DraftTask> tasks;
+    std::vector<Sequence*> writers;
+    for (Sequence* sequence : candidates) {
+      sequence->drafts.clear();
+      if (!sequence->is_running() || sequence->pending() != 1 || sequence->is_paused) continue;
+      const uint32_t most = MostDrafts(*sequence);
+      if (most == 0) continue;
+      const StepWork others = {work.rows - 1, work.attended - sequence->cache->size() - 1};
+      const uint32_t wanted = sequence->draft_length.Choose(most, others, sequence->cache->size(), cost_);
+      if (wanted == 0) continue;
+      tasks.push_back({sequence->id, sequence->answer.tokens(), wanted});
+      writers.push_back(sequence);
+    }
+    if (tasks.empty() || !options_.drafter->Draft(tasks)) return;
+    for (size_t i = 0; i < tasks.size(); ++i) {
+      std::vector<int32_t>& drafts = tasks[i].drafts;
+      const auto is_foreign = [&](int32_t id) { return id < 0 || id >= model_.vocab_size(); };
+      drafts.erase(std::ranges::find_if(drafts, is_foreign), drafts.end());
+      if (drafts.size() > tasks[i].most) drafts.resize(tasks[i].most);
+      writers[i]->drafts = std::move(drafts);
+    }
+  }
+
+  // As the request, the engine, the model's caches and the room behind the text allow.
+  uint32_t MostDrafts(const Sequence& sequence) const {
+    uint32_t most = std::min(sequence.request->max_drafts, options_.max_drafts);
+    const auto keeps_all = [](const CacheGroup& group) { return !group.is_recurrent() && group.window == 0; };
+    if (!std::ranges::all_of(pool_->layout().groups(), keeps_all)) {
+      most = std::min(most, pool_->runtime().rewind_tokens);
+    }
+    return std::min(most, capacity_ - std::min(capacity_, sequence.answer.size()));
+  }
+
+  static void AddRow(Sequence& sequence, uint32_t tokens, uint32_t drafts, std::vector<Row>& rows) {
+    if (!sequence.is_running() || sequence.is_finished()) return;  // it found no memory, or all was known
+    Row row = {&sequence, std::min(tokens, sequence.pending()), drafts};
+    if (row.tokens == 0) return;
+    if (row.tokens < sequence.pending()) row.drafts = 0;
+    row.draws = row.tokens == sequence.pending();
+    rows.push_back(std::move(row));
+  }
+
+  // Computes the rows of a schedule. Whoever finds no memory after all makes less urgent ones wait, or waits.
+  Result<uint64_t> Compute(std::vector<Row>& rows) {
+    while (!rows.empty()) {
+      Batch batch;
+      StepWork work;
+      for (Row& row : rows) {
+        AddTo(batch, row);
+        work = work.With(row.sequence->cache->size(), row.ids.size());
+      }
+      const double begin = options_.clock();
+      auto outputs = model_.Forward(batch, *workspace_,
+                                    {.pass_tokens = std::max(options_.step_tokens, 1u), .adapters = options_.adapters});
+      if (outputs) {
+        cost_.Observe(work, options_.clock() - begin);
+        sequences_.CountStep(work.rows);
+        Take(rows, *outputs);
+        return work.rows;
+      }
+      if (!Yield(rows, outputs.error())) return Failure(outputs.error());
+    }
+    return 0;
+  }
+
+  static void AddTo(Batch& batch, Row& row) {
+    const Sequence& sequence = *row.sequence;
+    const std::span<const int32_t> pending = sequence.answer.tokens().subspan(sequence.cache->size(), row.tokens);
+    row.ids.assign(pending.begin(), pending.end());
+    row.ids.insert(row.ids.end(), sequence.drafts.begin(), sequence.drafts.begin() + row.drafts);
+    std::vector<Want> wants(row.ids.size(), Want::kNothing);
+    if (row.draws) std::fill(wants.begin() + row.tokens - 1, wants.end(), Want::kLogits);
+    batch.Add(*row.sequence->cache, row.ids, wants);
+  }
+
+  // Makes room after `error`, or ends the sequence that it is about. False where it is nobody's.
+  bool Yield(std::vector<Row>& rows, const Error& error) {
+    if (!error.facts.sequence || *error.facts.sequence >= rows.size()) return false;
+    const size_t at = *error.facts.sequence;
+    if (error.code != ErrorCode::kResourceExhausted) {
+      EndWith(*rows[at].sequence, error);
+      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
+      return true;
+    }
+    if (Sequence* const victim = sequences_.LeastUrgentHolder()) {
+      sequences_.Preempt(*victim, cost_);
+      std::erase_if(rows, [&](const Row& row) { return row.sequence == victim; });
+      return true;
+    }
+    // It is alone. A shorter step needs less.
+    Row& row = rows[at];
+    if (row.drafts > 0) {
+      row.drafts = 0;
+    } else if (row.tokens > 1) {
+      row.tokens /= 2;
+      row.draws = false;
+    } else {
+      EndWith(*row.sequence, error);
+      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    return true;
+  }
+
+  static void EndWith(Sequence& sequence, const Error& error) {
+    sequence.event.error = error;
+    End(sequence, FinishReason::kError);
+  }
+  static void End(Sequence& sequence, FinishReason reason) noexcept {
+    if (!sequence.is_finished()) sequence.event.finish = reason;
+  }
+
+  // Draws tokens where logits are there for it.
+  void Take(std::span<Row> rows, const Outputs& outputs) {
+    size_t output = 0;
+    for (Row& row : rows) {
+      sequences_.Serve(*row.sequence, row.ids.size());
+      if (!row.draws) {
+        sequences_.Reached(*row.sequence);
+        continue;
+      }
+      std::vector<std::span<const float>> logits;
+      for (uint32_t i = 0; i <= row.drafts; ++i) logits.push_back(outputs[output++]);
+      sequences_.Draw(*row.sequence, logits, std::span(row.ids).last(row.drafts), scratch_);
+    }
+  }
+
+  ModelRef model_;
+  std::shared_ptr<BlockPool> pool_;
+  Workspace* workspace_;
+  EngineOptions options_;
+  MemoryModel memory_;
+  CostModel cost_;
+  uint32_t capacity_;
+  RequestId next_request_ = 1;
+  SamplerScratch scratch_;
+  Sequences sequences_;  // refers to options_
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_ENGINE_H_

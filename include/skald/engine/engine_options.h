@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an engine is made of, and what it tells of itself. Plain data; everything that is referred to belongs to the
+// caller and outlives the engine.
+
+#ifndef SKALD_ENGINE_ENGINE_OPTIONS_H_
+#define SKALD_ENGINE_ENGINE_OPTIONS_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "skald/engine/plan/policy.h"
+#include "skald/engine/request.h"
+#include "skald/engine/speculation/drafter.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/prompts/prompt_cache.h"
+#include "skald/store/snapshots/identity.h"
+#include "skald/text/tokenizer_value.h"
+#include "skald/weights/adapters/adapter.h"
+
+namespace skald {
+
+// Seconds since some moment; never goes back.
+using Clock = std::function<double()>;
+
+inline double SteadySeconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct EngineOptions {
+  uint32_t max_running = 64;  // conversations with a cache at a time; the samples of a request may exceed it
+  uint32_t step_tokens = 512;  // rows of a step
+  // How long a step should take at most, so that a long prompt does not stop open streams; by what steps took so far.
+  std::optional<double> step_seconds = {};
+  PolicyOptions policy = {};
+  Clock clock = SteadySeconds;
+
+  const Tokenizer* tokenizer = nullptr;    // for text and stop strings
+  PromptCache* prompts = nullptr;          // of the engine's pool, for requests without an adapter
+  std::vector<const Adapter*> adapters = {};  // that requests may name
+  Drafter* drafter = nullptr;
+  // Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.
+  uint32_t max_drafts = 8;
+  // Where conversations wait that had to give their memory away; without, they are computed again. `identity` says
+  // whose state it is.
+  std::optional<ChunkStoreRef> swap = {};
+  Identity identity = {};
+};
+
+struct EngineStats {
+  uint64_t waiting = 0, running = 0;  // samples, now
+  uint64_t steps = 0, rows = 0;       // so far
+  uint64_t generated_tokens = 0, drafted_tokens = 0, accepted_tokens = 0;
+  uint64_t prompt_tokens = 0, cached_tokens = 0;  // of requests that began; those that were not computed for them
+  uint64_t preemptions = 0, swapped_out = 0, swapped_in = 0;
+  uint64_t failed_swaps = 0;  // computed again instead
+};
+
+// What a step did.
+struct StepReport {
+  std::vector<Event> events;
+  uint64_t rows = 0;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_ENGINE_OPTIONS_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sequence: one answer and what the engine keeps for it. What it is, its tokens, is in the answer; a cache only spares
+// computing them again, and may go at any time.
+
+#ifndef SKALD_ENGINE_RUNNING_SEQUENCE_H_
+#define SKALD_ENGINE_RUNNING_SEQUENCE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "skald/cache/kv_cache.h"
+#include "skald/engine/answers/answer.h"
+#include "skald/engine/plan/policy.h"
+#include "skald/engine/request.h"
+#include "skald/engine/running/swap_space.h"
+#include "skald/engine/speculation/draft_length.h"
+
+namespace skald {
+
+struct Sequence {
+  uint64_t id;  // in the engine
+  RequestId request_id;
+  uint32_t sample;
+  std::shared_ptr<const Request> request;
+  Answer answer;
+  Standing standing = {};
+  Usage usage = {};
+
+  std::optional<KVCache> cache = {};         // runs
+  std::optional<SwappedCache> swapped = {};  // waits, and need not compute everything again
+  // Computes what this one begins with; `share_at` tokens of it are waited for.
+  const Sequence* leader = nullptr;
+  uint32_t share_at = 0;
+  std::vector<uint32_t> step_ends = {};  // ascending; where steps end, for others to go on from
+  bool has_begun = false;  // has had a cache
+  bool is_paused = false;
+
+  std::vector<int32_t> drafts = {};  // for the next step
+  DraftLength draft_length = {};
+  Event event = {};  // what is not reported yet
+
+  // Waits until `other` has computed `tokens` tokens.
+  void Follow(Sequence& other, uint32_t tokens) {
+    const auto place = std::ranges::lower_bound(other.step_ends, tokens);
+    if (place == other.step_ends.end() || *place != tokens) other.step_ends.insert(place, tokens);
+    leader = &other;
+    share_at = tokens;
+  }
+
+  bool is_running() const { return cache.has_value(); }
+  bool is_finished() const { return event.finish.has_value(); }
+  // Tokens that need not be computed again.
+  uint32_t computed() const { return cache ? cache->size() : swapped ? swapped->tokens : 0; }
+  uint32_t pending() const { return answer.size() - std::min(answer.size(), computed()); }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_RUNNING_SEQUENCE_H_

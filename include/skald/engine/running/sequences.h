@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sequences: all answers that an engine works on, and what becomes of their caches: who begins, from whose memory or
+// from which store, who shares a beginning with whom, who gives memory away, and what is told of each.
+
+#ifndef SKALD_ENGINE_RUNNING_SEQUENCES_H_
+#define SKALD_ENGINE_RUNNING_SEQUENCES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/create.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/engine/answers/answer.h"
+#include "skald/engine/engine_options.h"
+#include "skald/engine/plan/cost_model.h"
+#include "skald/engine/plan/scheduler.h"
+#include "skald/engine/plan/tenants.h"
+#include "skald/engine/request.h"
+#include "skald/engine/running/sequence.h"
+#include "skald/engine/running/swap_space.h"
+#include "skald/store/prompts/prompt_cache.h"
+
+namespace skald {
+
+class Sequences {
+ public:
+  // `options` must outlive this.
+  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options)
+      : pool_(std::move(pool)), options_(options) {
+    if (options.swap) swap_.emplace(*options.swap, options.identity);
+  }
+
+  // Adds the samples of a request. An error leaves none of them.
+  Result<void> Add(RequestId id, std::shared_ptr<const Request> request, uint32_t capacity) {
+    std::list<Sequence> added;
+    const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
+    const uint32_t room = capacity - prompt_tokens + 1;
+    const uint32_t max_tokens = std::min(room, request->max_tokens.value_or(room));
+    for (uint32_t sample = 0; sample < request->samples; ++sample) {
+      auto answer = Answer::Begin(request, sample, max_tokens, options_.tokenizer);
+      if (!answer) return Failure(answer.error());
+      Sequence& sequence = added.emplace_back(
+          Sequence{.id = next_id_ + sample, .request_id = id, .sample = sample, .request = request,
+                   .answer = std::move(*answer)});
+      const double now = options_.clock();
+      sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + max_tokens};
+      sequence.usage.prompt_tokens = prompt_tokens;
+      sequence.usage.submitted = now;
+      sequence.step_ends = request->branch_points;
+      if (sample > 0) sequence.Follow(added.front(), prompt_tokens);
+    }
+    tenants_.Enter(request->tenant);
+    for (uint32_t sample = 1; sample < request->samples; ++sample) tenants_.Enter(request->tenant);
+    next_id_ += request->samples;
+    sequences_.splice(sequences_.end(), added);
+    return {};
+  }
+
+  template <class Visit>
+  void ForEachOf(RequestId id, Visit visit) noexcept {
+    for (Sequence& sequence : sequences_) {
+      if (sequence.request_id == id) visit(sequence);
+    }
+  }
+
+  // Ends those whose time is over.
+  void ExpireAt(double now) noexcept {
+    for (Sequence& sequence : sequences_) {
+      const std::optional<double>& deadline = sequence.request->deadline;
+      if (deadline && now > *deadline && !sequence.is_finished()) sequence.event.finish = FinishReason::kDeadline;
+    }
+  }
+
+  bool has_work() const {
+    return std::ranges::any_of(sequences_, [](const Sequence& sequence) {
+      return sequence.is_finished() || !sequence.is_paused;
+    });
+  }
+
+  // Those that a schedule is made of: all that are not at their end.
+  std::vector<Sequence*> Candidates() {
+    std::vector<Sequence*> candidates;
+    for (Sequence& sequence : sequences_) {
+      if (!sequence.is_finished()) candidates.push_back(&sequence);
+    }
+    return candidates;
+  }
+
+  SequenceView ViewOf(const Sequence& sequence) const {
+    Standing standing = sequence.standing;
+    standing.served = tenants_.served(sequence.request->tenant);
+    SequenceView view = {UrgencyOf(standing, options_.policy)};
+    view.may_run = !sequence.is_paused && sequence.leader == nullptr;
+    view.is_running = sequence.is_running();
+    view.cached = sequence.computed();
+    view.pending = std::max(1u, sequence.pending());
+    view.drafts = static_cast<uint32_t>(sequence.drafts.size());
+    const auto end = std::ranges::upper_bound(sequence.step_ends, view.cached);
+    if (end != sequence.step_ends.end()) view.step_end = *end - view.cached;
+    return view;
+  }
+
+  // Gives `sequence` a cache with as much of it as is known, if there is room; it may also wait for another that is
+  // computing what it begins with. Draws where nothing is left to compute.
+  Result<void> Admit(Sequence& sequence, SamplerScratch& scratch) {
+    if (sequence.swapped && BringBack(sequence)) return {};
+    if (sequence.swapped) return {};  // no room yet
+    std::vector<float> logits;
+    if (auto begun = Begin(sequence, logits); !begun) {
+      return begun.error().code == ErrorCode::kResourceExhausted ? Result<void>() : begun;
+    }
+    if (!sequence.is_running()) return {};
+    if (!sequence.has_begun) {
+      sequence.has_begun = true;
+      sequence.usage.cached_tokens = std::min(sequence.cache->size(), sequence.usage.prompt_tokens);
+      stats_.prompt_tokens += sequence.usage.prompt_tokens;
+      stats_.cached_tokens += sequence.usage.cached_tokens;
+    }
+    if (!logits.empty()) {
+      const std::span<const float> row(logits);
+      Draw(sequence, {&row, 1}, {}, scratch);
+    }
+    return {};
+  }
+
+  // Takes its memory away; what it has computed is written down where that is quicker than computing it again.
+  void Preempt(Sequence& sequence, const CostModel& cost) noexcept {
+    ++stats_.preemptions;
+    ++sequence.usage.preemptions;
+    if (swap_ && IsWorthWriting(sequence, cost)) {
+      const double begin = options_.clock();
+      auto written = swap_->Write(*sequence.cache, sequence.request->tenant);
+      if (written) {
+        sequence.swapped = std::move(*written);
+        ++stats_.swapped_out;
+        const double seconds = options_.clock() - begin;
+        swap_seconds_per_token_ += (seconds / std::max(1u, sequence.swapped->tokens) - swap_seconds_per_token_) * 0.2;
+      } else {
+        ++stats_.failed_swaps;
+      }
+    }
+    sequence.cache.reset();
+    sequence.drafts.clear();
+    if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
+    ReleaseFollowers(sequence, /*with_samples=*/false);
+  }
+
+  // Returns who should give its memory away if someone must; null where no more than one has any.
+  Sequence* LeastUrgentHolder() {
+    Sequence* least = nullptr;
+    size_t holders = 0;
+    for (Sequence& sequence : sequences_) {
+      if (!sequence.is_running()) continue;
+      ++holders;
+      if (least == nullptr || !IsMoreUrgent(sequence, *least)) least = &sequence;
+    }
+    return holders > 1 ? least : nullptr;
+  }
+
+  // So many rows of it were computed.
+  void Serve(Sequence& sequence, uint64_t rows) noexcept {
+    tenants_.Serve(sequence.request->tenant, static_cast<double>(rows));
+  }
+  void CountStep(uint64_t rows) noexcept {
+    ++stats_.steps;
+    stats_.rows += rows;
+  }
+
+  // Its cache has grown: others may go on from there, and prompt caches may want it.
+  void Reached(Sequence& sequence) {
+    const uint32_t at = sequence.cache->size();
+    if (!std::ranges::binary_search(sequence.step_ends, at)) return;
+    if (std::ranges::binary_search(sequence.request->branch_points, at)) Keep(sequence, {});
+    for (Sequence& follower : sequences_) {
+      if (follower.leader != &sequence || follower.share_at != at || follower.request == sequence.request) continue;
+      ShareWith(follower, sequence, at);
+      follower.leader = nullptr;
+    }
+  }
+
+  // Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
+  void Draw(Sequence& sequence, std::span<const std::span<const float>> logits, std::span<const int32_t> drafts,
+            SamplerScratch& scratch) {
+    if (sequence.answer.drawn() == 0) {
+      Keep(sequence, logits.front());
+      Reached(sequence);
+      BeginSamples(sequence, logits.front(), scratch);
+    }
+    uint32_t right = 0;
+    for (size_t i = 0; i < logits.size(); ++i) {
+      const auto id = DrawOne(sequence, logits[i], scratch);
+      if (!id || sequence.is_finished() || i == drafts.size() || *id != drafts[i]) break;
+      ++right;
+    }
+    const auto drafted = static_cast<uint32_t>(drafts.size());
+    sequence.draft_length.Observe(drafted, right);
+    sequence.usage.drafted_tokens += drafted;
+    sequence.usage.accepted_tokens += right;
+    stats_.drafted_tokens += drafted;
+    stats_.accepted_tokens += right;
+    ForgetWrong(sequence);
+  }
+
+  // Moves what is new to `events`, and lets those go that are at their end.
+  void Report(std::vector<Event>& events, double now) {
+    for (auto it = sequences_.begin(); it != sequences_.end();) {
+      Sequence& sequence = *it++;
+      Event& event = sequence.event;
+      if (event.tokens.empty() && event.text.empty() && !event.finish) continue;
+      events.reserve(events.size() + 1);
+      if (event.finish) sequence.usage.finished = now;
+      event.request = sequence.request_id;
+      event.sample = sequence.sample;
+      event.usage = sequence.usage;
+      const bool is_finished = event.finish.has_value();
+      events.push_back(std::exchange(event, {}));
+      if (is_finished) Remove(std::prev(it));
+    }
+  }
+
+  EngineStats stats() const {
+    EngineStats stats = stats_;
+    for (const Sequence& sequence : sequences_) ++(sequence.is_running() ? stats.running : stats.waiting);
+    return stats;
+  }
+
+ private:
+  bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
+    const SequenceView first = ViewOf(a), second = ViewOf(b);
+    if (first.may_run != second.may_run) return first.may_run;
+    return first.urgency < second.urgency;
+  }
+
+  // True where its cache is there again. What cannot be read is computed again.
+  bool BringBack(Sequence& sequence) {
+    auto cache = swap_->Read(*sequence.swapped, pool_, sequence.request->adapter, sequence.request->tenant);
+    const bool is_alone = LeastUrgentHolder() == nullptr;
+    if (!cache && cache.error().code == ErrorCode::kResourceExhausted && !is_alone) return false;
+    swap_->Drop(*sequence.swapped);
+    sequence.swapped.reset();
+    if (!cache) {
+      ++stats_.failed_swaps;
+      return false;
+    }
+    ++stats_.swapped_in;
+    sequence.cache = std::move(*cache);
+    return true;
+  }
+
+  // Finds the longest beginning that someone knows, or that someone is computing.
+  Result<void> Begin(Sequence& sequence, std::vector<float>& logits) {
+    std::optional<KVCache> known;
+    if (options_.prompts != nullptr && sequence.request->adapter == Sha256Digest{}) {
+      auto prefix = options_.prompts->Lookup(sequence.answer.tokens(), SaltOf(sequence));
+      if (!prefix) return Failure(prefix.error());
+      logits = std::move(prefix->logits);
+      known = std::move(prefix->cache);
+    }
+    const auto [leader, at] = logits.empty() ? FindLeader(sequence, known ? known->size() : 0) : Leader{};
+    if (leader != nullptr && leader->cache->size() < at) {
+      sequence.Follow(*leader, at);
+      return {};
+    }
+    if (leader != nullptr && ShareWith(sequence, *leader, at)) return {};
+    if (!known) {
+      auto cache = CreateKVCache(pool_, sequence.request->adapter);
+      if (!cache) return Failure(cache.error());
+      known = std::move(*cache);
+    }
+    sequence.cache = std::move(*known);
+    return {};
+  }
+
+  struct Leader {
+    Sequence* sequence = nullptr;
+    uint32_t at = 0;
+  };
+
+  // Returns who has, or will have, the longest beginning in common with `sequence`, if that is worth it.
+  Leader FindLeader(const Sequence& sequence, uint32_t known) {
+    Leader best = {nullptr, known + pool_->runtime().block_tokens - 1};
+    for (Sequence& other : sequences_) {
+      if (!other.is_running() || &other == &sequence || other.is_finished() || other.is_paused) continue;
+      if (other.request->tenant != sequence.request->tenant || other.request->adapter != sequence.request->adapter) {
+        continue;
+      }
+      const uint32_t common =
+          std::min(internal::CommonPrefix(other.answer.tokens(), sequence.answer.tokens()), sequence.answer.size() - 1);
+      const uint32_t at = common < other.cache->size() ? other.cache->NearestResumePoint(common) : common;
+      if (at > best.at) best = {&other, at};
+    }
+    return best.sequence == nullptr ? Leader{} : best;
+  }
+
+  // Gives `sequence` the first `tokens` tokens of the other's cache.
+  static bool ShareWith(Sequence& sequence, const Sequence& other, uint32_t tokens) {
+    auto fork = other.cache->Fork();
+    if (!fork || (fork->size() > tokens && !fork->Truncate(tokens))) return false;
+    sequence.cache = std::move(*fork);
+    return true;
+  }
+
+  // The other samples of a request go on from the end of the prompt.
+  void BeginSamples(Sequence& first, std::span<const float> logits, SamplerScratch& scratch) {
+    for (Sequence& sample : sequences_) {
+      if (sample.leader != &first || sample.request != first.request || sample.is_finished()) continue;
+      sample.leader = nullptr;
+      if (!ShareWith(sample, first, first.answer.size())) continue;
+      sample.has_begun = true;
+      sample.usage.cached_tokens = sample.usage.prompt_tokens;
+      stats_.prompt_tokens += sample.usage.prompt_tokens;
+      stats_.cached_tokens += sample.usage.prompt_tokens;
+      (void)DrawOne(sample, logits, scratch);
+      ForgetWrong(sample);
+    }
+  }
+
+  std::optional<int32_t> DrawOne(Sequence& sequence, std::span<const float> logits, SamplerScratch& scratch) {
+    const auto id = sequence.answer.Draw(logits, scratch, sequence.event);
+    if (!id) {
+      sequence.event.error = id.error();
+      sequence.event.finish = FinishReason::kError;
+      return std::nullopt;
+    }
+    ++sequence.usage.generated_tokens;
+    ++stats_.generated_tokens;
+    if (!sequence.usage.first_token) sequence.usage.first_token = options_.clock();
+    if (sequence.answer.finish()) sequence.event.finish = sequence.answer.finish();
+    return *id;
+  }
+
+  // Rewinds to what the answer says; at least one of its tokens stays to be computed, unless it is at its end.
+  static void ForgetWrong(Sequence& sequence) {
+    const std::span<const int32_t> tokens = sequence.answer.tokens();
+    uint32_t right = internal::CommonPrefix(tokens, sequence.cache->tokens());
+    if (!sequence.is_finished()) right = std::min(right, sequence.answer.size() - 1);
+    if (sequence.cache->size() > right && !sequence.cache->Truncate(right)) sequence.cache.reset();
+  }
+
+  // Offers what it has computed to the prompt cache, which may have no room for it.
+  void Keep(const Sequence& sequence, std::span<const float> logits) {
+    if (options_.prompts == nullptr || sequence.request->adapter != Sha256Digest{}) return;
+    (void)options_.prompts->Insert(*sequence.cache, logits, SaltOf(sequence));
+  }
+
+  static std::optional<std::string> SaltOf(const Sequence& sequence) {
+    if (sequence.request->tenant.empty()) return std::nullopt;
+    return sequence.request->tenant;
+  }
+
+  bool IsWorthWriting(const Sequence& sequence, const CostModel& cost) const {
+    if (sequence.cache->size() == 0) return false;
+    if (!cost.is_known()) return true;
+    // Written, and read again.
+    return 2 * swap_seconds_per_token_ * sequence.cache->size() <
+           cost.Seconds(StepWork().With(0, sequence.cache->size()));
+  }
+
+  void ReleaseFollowers(const Sequence& leader, bool with_samples) noexcept {
+    for (Sequence& follower : sequences_) {
+      if (follower.leader == &leader && (with_samples || follower.request != leader.request)) follower.leader = nullptr;
+    }
+  }
+
+  void Remove(std::list<Sequence>::iterator at) {
+    Sequence& sequence = *at;
+    if (sequence.is_running() && sequence.answer.finish()) Keep(sequence, {});
+    if (sequence.swapped) swap_->Drop(*sequence.swapped);
+    if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
+    ReleaseFollowers(sequence, /*with_samples=*/true);
+    tenants_.Leave(sequence.request->tenant);
+    sequences_.erase(at);
+  }
+
+  std::shared_ptr<BlockPool> pool_;
+  const EngineOptions& options_;
+  std::optional<SwapSpace> swap_;
+  std::list<Sequence> sequences_;  // in the order in which they came
+  Tenants tenants_;
+  uint64_t next_id_ = 1;
+  double swap_seconds_per_token_ = 0.0;
+  EngineStats stats_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_RUNNING_SEQUENCES_H_

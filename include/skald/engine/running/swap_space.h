@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SwapSpace: where conversations wait that had to give their memory away: snapshots in a ChunkStore, which go when they
+// are read. What the store held before stays in it.
+
+#ifndef SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
+#define SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/kv_cache.h"
+#include "skald/store/chunks/chunk_key.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/snapshots/identity.h"
+#include "skald/store/snapshots/snapshot.h"
+
+namespace skald {
+
+// A conversation that was written down.
+struct SwappedCache {
+  ChunkKey manifest;
+  uint32_t tokens = 0;
+  std::vector<ChunkKey> chunks = {};  // that are ours in the store, the manifest among them
+};
+
+class SwapSpace {
+ public:
+  // `store` must outlive this. `identity` is of the model; adapter and salt are each conversation's own.
+  SwapSpace(ChunkStoreRef store, Identity identity) : store_(store), identity_(std::move(identity)) {}
+
+  // Errors: those of SaveSnapshot. What was written until then is dropped.
+  Result<SwappedCache> Write(const KVCache& cache, const std::string& tenant) {
+    return NoThrow("SwapSpace", [&]() -> Result<SwappedCache> {
+      Recorder recorder{this, {}};
+      auto key = SaveSnapshot(cache, IdentityOf(cache.adapter(), tenant), {}, ChunkStoreRef(recorder));
+      SwappedCache swapped{{}, cache.size(), std::move(recorder.ours)};
+      if (!key) {
+        Drop(swapped);
+        return Failure(key.error());
+      }
+      swapped.manifest = *key;
+      return swapped;
+    });
+  }
+
+  // Returns the conversation; it stays written down until Drop. Errors: those of LoadSnapshot.
+  Result<KVCache> Read(const SwappedCache& swapped, const std::shared_ptr<BlockPool>& pool, const Sha256Digest& adapter,
+                       const std::string& tenant) {
+    auto snapshot = LoadSnapshot(store_, swapped.manifest, IdentityOf(adapter, tenant), pool);
+    if (!snapshot) return Failure(snapshot.error());
+    return std::move(snapshot->cache);
+  }
+
+  // Chunks that no other conversation here has go. A store that fails to forget them keeps them.
+  void Drop(const SwappedCache& swapped) noexcept {
+    for (const ChunkKey& key : swapped.chunks) {
+      const auto held = holders_.find(key);
+      if (held == holders_.end() || --held->second > 0) continue;
+      holders_.erase(held);
+      (void)store_.Drop(key);
+    }
+  }
+
+ private:
+  // The store, as a snapshot is written to it; notes which chunks were not there without us.
+  struct Recorder {
+    SwapSpace* space;
+    std::vector<ChunkKey> ours;
+
+    Result<bool> Has(const ChunkKey& key) {
+      if (space->holders_.contains(key)) Keep(key);
+      return space->store_.Has(key);
+    }
+    Result<ChunkBytes> Get(const ChunkKey& key) { return space->store_.Get(key); }
+    Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
+      Keep(key);
+      return space->store_.Put(key, value);
+    }
+    Result<void> Drop(const ChunkKey& key) { return space->store_.Drop(key); }
+    Result<std::vector<ChunkKey>> List() { return space->store_.List(); }
+
+    void Keep(const ChunkKey& key) {
+      if (std::ranges::find(ours, key) != ours.end()) return;
+      ours.push_back(key);
+      ++space->holders_[key];
+    }
+  };
+
+  Identity IdentityOf(const Sha256Digest& adapter, const std::string& tenant) const {
+    Identity identity = identity_;
+    identity.adapter = adapter;
+    if (!tenant.empty()) identity.salt = tenant;
+    return identity;
+  }
+
+  ChunkStoreRef store_;
+  Identity identity_;
+  std::map<ChunkKey, uint32_t> holders_;  // of our chunks
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_RUNNING_SWAP_SPACE_H_

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PromptLookup: guesses that a text repeats itself. What followed the last time that the latest tokens stood somewhere
+// before follows again (prompt lookup decoding, A. Saxena 2023; LLMA, Yang et al., arXiv:2304.04487). Costs no model; it
+// pays where answers copy from their prompts, as in editing, summarising and code.
+
+#ifndef SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
+#define SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/engine/speculation/drafter.h"
+
+namespace skald {
+
+struct PromptLookupOptions {
+  uint32_t longest = 4, shortest = 2;  // tokens that must agree; longer agreement is tried first
+};
+
+class PromptLookup : public Drafter {
+ public:
+  explicit PromptLookup(const PromptLookupOptions& options = {}) : options_(options) {}
+
+  Result<void> Draft(std::span<DraftTask> tasks) override {
+    return NoThrow("PromptLookup", [&]() -> Result<void> {
+      for (DraftTask& task : tasks) {
+        const std::span<const int32_t> following = Following(task.tokens, options_);
+        const size_t count = std::min<size_t>(task.most, following.size());
+        task.drafts.assign(following.begin(), following.begin() + static_cast<std::ptrdiff_t>(count));
+      }
+      return {};
+    });
+  }
+
+  // Returns what stands behind the latest earlier place where `tokens` have the same last tokens; empty where there is
+  // none. O(tokens) for each length tried.
+  static std::span<const int32_t> Following(std::span<const int32_t> tokens, const PromptLookupOptions& options) {
+    for (size_t length = options.longest; length >= std::max(1u, options.shortest); --length) {
+      if (tokens.size() <= length) continue;
+      const std::span<const int32_t> tail = tokens.last(length);
+      const std::span<const int32_t> before = tokens.first(tokens.size() - 1);
+      const auto found = std::ranges::find_end(before, tail);
+      if (!found.empty()) return tokens.subspan(static_cast<size_t>(found.end() - before.begin()));
+    }
+    return {};
+  }
+
+ private:
+  const PromptLookupOptions options_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
