@@ -152,6 +152,7 @@ class RandomSchedule {
       REQUIRE(pool_->usage().used_bytes <= pool_->usage().limit_bytes);
     }
     for (const auto& [id, index] : ids_) Check(watched_[index]);
+    stats_ = engine_->stats();
     engine_.reset();
     prompts_.reset();
     CHECK(pool_->usage().used_bytes == 0);
@@ -318,10 +319,22 @@ SKALD_LAW("each request gets what it would get alone, however it is scheduled", 
   const char* const first = std::getenv("SKALD_FIRST_SCHEDULE");
   const uint32_t begin = first != nullptr ? static_cast<uint32_t>(std::atoi(first)) : 1;
   const uint32_t count = wanted != nullptr ? static_cast<uint32_t>(std::atoi(wanted)) : 6;
+  EngineStats all;
   for (uint32_t seed = begin; seed < begin + count; ++seed) {
     CAPTURE(seed);
-    RandomSchedule(seed, model, workspace).Run();
+    RandomSchedule schedule(seed, model, workspace);
+    schedule.Run();
+    all.accepted_tokens += schedule.stats().accepted_tokens;
+    all.cached_tokens += schedule.stats().cached_tokens;
+    all.preemptions += schedule.stats().preemptions;
+    all.swapped_in += schedule.stats().swapped_in;
   }
+  if (count < 50) return;
+  // Else the law was not put to the test.
+  CHECK(all.accepted_tokens > 0);
+  CHECK(all.cached_tokens > 0);
+  CHECK(all.preemptions > 0);
+  CHECK(all.swapped_in > 0);
 }
 
 }  // namespace random_schedules_test

@@ -258,7 +258,12 @@ class Engine {
       std::erase_if(rows, [&](const Row& row) { return row.sequence == victim; });
       return true;
     }
-    // It is alone. A shorter step needs less.
+    // It is alone. Prompts that are kept may share its last block, which it then has to copy.
+    if (options_.prompts != nullptr && options_.prompts->stats().entries > 0) {
+      options_.prompts->Trim(0);
+      return true;
+    }
+    // A shorter step needs less.
     Row& row = rows[at];
     if (row.drafts > 0) {
       row.drafts = 0;
