@@ -18,6 +18,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/engine/engine.h"
+#include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/check_error.h"
@@ -134,25 +135,27 @@ struct Watched {
 
 class RandomSchedule {
  public:
-  RandomSchedule(uint32_t seed, const RandomModel& model, Workspace& workspace)
-      : random_(seed), model_(model), workspace_(workspace) {}
+  RandomSchedule(uint32_t seed, const RandomModel& model, const RandomModel& smaller, Workspace& workspace)
+      : random_(seed), model_(model), smaller_(smaller), workspace_(workspace) {}
 
   void Run() {
     MakePool();
     MakeRequests();
+    has_swap_ = Chance(2);
     MakeEngine();
     uint32_t idle = 0;
     while (submitted_ < watched_.size() || engine_->has_work() || !paused_.empty()) {
       REQUIRE(++idle < 20000);
       if (submitted_ < watched_.size() && (Pick(0, 3) == 0 || !engine_->has_work())) SubmitNext();
       Disturb();
+      if (Chance(60)) Restart();
       auto report = engine_->Step();
       REQUIRE_MESSAGE(report, report.error().message);
       for (Event& event : report->events) Note(event);
       REQUIRE(pool_->usage().used_bytes <= pool_->usage().limit_bytes);
     }
     for (const auto& [id, index] : ids_) Check(watched_[index]);
-    stats_ = engine_->stats();
+    CountStats();
     engine_.reset();
     prompts_.reset();
     CHECK(pool_->usage().used_bytes == 0);
@@ -193,7 +196,10 @@ class RandomSchedule {
       request.sampler.num_logprobs = 0;
       if (Chance(3)) request.sampler.presence_penalty = 0.7f;
       request.penalize_prompt = Chance(2);
-      if (Chance(4)) request.filter = std::make_shared<EveryThird>(model_.spec().vocab_size);
+      if (Chance(4)) {
+        request.filter = std::make_shared<EveryThird>(model_.spec().vocab_size);
+        request.note = "every third";
+      }
       request.samples = Chance(4) ? Pick(2, 3) : 1;
       request.max_tokens = std::min(Pick(1, 16), capacity_ - static_cast<uint32_t>(request.prompt.size()) + 1);
       for (uint32_t ends = Pick(0, vocab / 16); ends > 0; --ends) {
@@ -215,7 +221,38 @@ class RandomSchedule {
     }
   }
 
+  void CountStats() {
+    const EngineStats stats = engine_->stats();
+    stats_.accepted_tokens += stats.accepted_tokens;
+    stats_.cached_tokens += stats.cached_tokens;
+    stats_.preemptions += stats.preemptions;
+    stats_.swapped_in += stats.swapped_in;
+  }
+
+  // All that is not at its end goes on in another engine, of other options.
+  void Restart() {
+    const auto suspended = engine_->Suspend();
+    REQUIRE(suspended);
+    if (engine_->has_work()) {  // those that were cancelled tell their end
+      auto report = engine_->Step();
+      REQUIRE(report);
+      for (Event& event : report->events) Note(event);
+    }
+    CountStats();
+    MakeEngine();
+    const auto make_filter = [&](const Request& request) -> Result<std::shared_ptr<const TokenFilter>> {
+      CHECK(request.note == "every third");
+      return std::make_shared<EveryThird>(model_.spec().vocab_size);
+    };
+    const auto resumed = engine_->Resume(*suspended, make_filter);
+    REQUIRE_MESSAGE(resumed, resumed.error().message);
+    for (const RequestId id : paused_) engine_->Pause(id);
+  }
+
   void MakeEngine() {
+    engine_.reset();
+    drafter_.reset();
+    prompts_.reset();
     EngineOptions options;
     options.max_running = Pick(1, 6);
     options.step_tokens = Chance(2) ? Pick(1, 8) : Pick(16, 64);
@@ -230,14 +267,21 @@ class RandomSchedule {
       prompts_ = std::move(*prompts);
       options.prompts = prompts_.get();
     }
-    if (Chance(2)) options.swap.emplace(store_);
-    switch (Pick(0, 2)) {
+    if (has_swap_) options.swap.emplace(store_);
+    switch (Pick(0, 3)) {
       case 0:
         drafter_ = std::make_unique<PromptLookup>(PromptLookupOptions{.longest = 3, .shortest = 1});
         break;
       case 1:
         drafter_ = std::make_unique<Prophet>(static_cast<uint32_t>(random_()), known_);
         break;
+      case 2: {
+        RuntimeConfig runtime = {.max_tokens = kMaxContext, .rewind_tokens = Pick(0, 1) * 8};
+        runtime.cache_bytes = MemoryModel::Of(*NewLedgerPool(model_.small(), runtime)).BytesFor(kMaxContext) * Pick(1, 4);
+        drafter_ = std::make_unique<DraftModel>(Chance(2) ? model_ : smaller_, NewPool(model_.small(), runtime),
+                                                draft_workspace_);
+        break;
+      }
     }
     options.drafter = drafter_.get();
     options.max_drafts = Pick(1, 8);
@@ -296,7 +340,10 @@ class RandomSchedule {
 
   std::minstd_rand random_;
   const RandomModel& model_;
+  const RandomModel& smaller_;
   Workspace& workspace_;
+  Workspace draft_workspace_ = *CreateWorkspace({.threads = 1});
+  bool has_swap_ = false;
   double now_ = 0.0;
   std::shared_ptr<BlockPool> pool_;
   uint32_t capacity_ = 0;
@@ -313,7 +360,7 @@ class RandomSchedule {
 };
 
 SKALD_LAW("each request gets what it would get alone, however it is scheduled", small) {
-  const RandomModel model(small, 3);
+  const RandomModel model(small, 3), smaller(small, 4);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   const char* const wanted = std::getenv("SKALD_SCHEDULES");
   const char* const first = std::getenv("SKALD_FIRST_SCHEDULE");
@@ -322,7 +369,7 @@ SKALD_LAW("each request gets what it would get alone, however it is scheduled", 
   EngineStats all;
   for (uint32_t seed = begin; seed < begin + count; ++seed) {
     CAPTURE(seed);
-    RandomSchedule schedule(seed, model, workspace);
+    RandomSchedule schedule(seed, model, smaller, workspace);
     schedule.Run();
     all.accepted_tokens += schedule.stats().accepted_tokens;
     all.cached_tokens += schedule.stats().cached_tokens;

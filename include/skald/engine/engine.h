@@ -63,12 +63,18 @@ class Engine {
   // Tokens that a conversation may have, prompt and answer, when it has the pool to itself.
   uint32_t capacity() const { return capacity_; }
 
+  // Whether Submit would take it. Any thread may ask at any time.
+  Result<void> Check(const Request& request) const {
+    return NoThrow("Engine::Check", [&] {
+      return CheckRequest(request, {model_.vocab_size(), capacity_, options_.tokenizer != nullptr, options_.adapters});
+    });
+  }
+
   // Takes a request. Errors: kInvalidArgument, naming the member that cannot be; kOutOfRange for one that can never
   // fit, with the tokens that it needs and that there are; kResourceExhausted.
   Result<RequestId> Submit(Request request) {
     return NoThrow("Engine::Submit", [&]() -> Result<RequestId> {
-      const RequestLimits limits = {model_.vocab_size(), capacity_, options_.tokenizer != nullptr, options_.adapters};
-      if (auto valid = CheckRequest(request, limits); !valid) return Failure(valid.error());
+      if (auto valid = Check(request); !valid) return Failure(valid.error());
       const RequestId id = next_request_;
       auto added = sequences_.Add(id, std::make_shared<const Request>(std::move(request)), capacity_);
       if (!added) return Failure(added.error());
@@ -101,6 +107,36 @@ class Engine {
       sequences_.Report(report.events, options_.clock());
       if (!computed && report.events.empty()) return Failure(computed.error());
       return report;
+    });
+  }
+
+  // Takes everything out that is not at its end, and returns it as bytes, from which an engine on the same model, of
+  // this process or another, goes on to the same answers. Caches are written to EngineOptions::swap where it is there;
+  // without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect: call
+  // it between steps. Error: kResourceExhausted.
+  Result<std::vector<std::byte>> Suspend() {
+    return NoThrow("Engine::Suspend",
+                   [&] { return EncodeSuspended(sequences_.Suspend(), options_.clock()); });
+  }
+
+  // Takes what Suspend returned. Requests keep their numbers, and what their events told before is not told again.
+  // `make_filter` makes the filters of those that had one. Errors: kDataLoss; kInvalidArgument where a request is not
+  // for this engine, has a number that is in use, or needs a filter; what Submit would say. All are taken or none.
+  Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {}) {
+    return NoThrow("Engine::Resume", [&]() -> Result<std::vector<RequestId>> {
+      auto suspended = DecodeSuspended(bytes, options_.clock());
+      if (!suspended) return Failure(suspended.error());
+      std::vector<RequestId> ids;
+      for (SuspendedRequest& request : *suspended) {
+        auto resumed = ResumeOne(request, make_filter);
+        if (!resumed) {
+          for (const RequestId id : ids) sequences_.Discard(id);
+          return Failure(resumed.error());
+        }
+        ids.push_back(request.id);
+        next_request_ = std::max(next_request_, request.id + 1);
+      }
+      return ids;
     });
   }
 
@@ -137,6 +173,22 @@ class Engine {
     }
     if (!options.clock) return refuse("EngineOptions::clock is empty");
     return {};
+  }
+
+  Result<void> ResumeOne(SuspendedRequest& suspended, const FilterMaker& make_filter) {
+    const std::string whose = "request " + std::to_string(suspended.id);
+    if (sequences_.Contains(suspended.id)) {
+      return Fail(ErrorCode::kInvalidArgument, whose + " is there already");
+    }
+    if (auto valid = Check(suspended.request); !valid) return Annotate(whose, valid);
+    if (suspended.has_filter) {
+      if (!make_filter) return Fail(ErrorCode::kInvalidArgument, whose + " has a filter; make_filter is empty");
+      auto filter = make_filter(suspended.request);
+      if (!filter) return Failure(filter.error());
+      suspended.request.filter = std::move(*filter);
+    }
+    auto added = sequences_.Add(suspended, std::make_shared<const Request>(suspended.request));
+    return added ? added : Result<void>(Annotate(whose, added));
   }
 
   // Returns how many rows were computed.
@@ -179,7 +231,7 @@ class Engine {
       const StepWork others = {work.rows - 1, work.attended - sequence->cache->size() - 1};
       const uint32_t wanted = sequence->draft_length.Choose(most, others, sequence->cache->size(), cost_);
       if (wanted == 0) continue;
-      tasks.push_back({sequence->id, sequence->answer.tokens(), wanted});
+      tasks.push_back({sequence->id, sequence->answer.tokens(), &sequence->answer.sampler(), wanted});
       writers.push_back(sequence);
     }
     if (tasks.empty() || !options_.drafter->Draft(tasks)) return;

@@ -51,6 +51,8 @@ struct Request {
   // Positions in the prompt, ascending, from which other conversations are likely to go on: the ends of a system prompt
   // and of turns. Prompt caches keep what stands there, so that windowed and recurrent models can resume too.
   std::vector<uint32_t> branch_points = {};
+  // The caller's own, which comes along where the engine's work is written down (Engine::Suspend).
+  std::string note = {};
   // The adapter that computes it, one of EngineOptions::adapters; zeros: the model alone.
   Sha256Digest adapter = {};
 };

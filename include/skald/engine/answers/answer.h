@@ -61,6 +61,9 @@ class Answer {
   // Prompt and answer.
   std::span<const int32_t> tokens() const { return tokens_; }
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
+  // Those of the request, with the sample's own stream of draws.
+  const SamplerSettings& sampler() const { return settings_; }
+  uint32_t max_tokens() const { return max_tokens_; }
   uint32_t drawn() const { return drawn_; }
   std::optional<FinishReason> finish() const { return finish_; }
 

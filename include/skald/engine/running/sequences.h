@@ -28,6 +28,7 @@
 #include "skald/engine/plan/tenants.h"
 #include "skald/engine/request.h"
 #include "skald/engine/running/sequence.h"
+#include "skald/engine/running/suspended.h"
 #include "skald/engine/running/swap_space.h"
 #include "skald/store/prompts/prompt_cache.h"
 
@@ -65,6 +66,89 @@ class Sequences {
     next_id_ += request->samples;
     sequences_.splice(sequences_.end(), added);
     return {};
+  }
+
+  // Adds what was suspended, as it stood. An error leaves none of it.
+  Result<void> Add(const SuspendedRequest& suspended, std::shared_ptr<const Request> request) {
+    std::list<Sequence> added;
+    const double now = options_.clock();
+    const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
+    for (const SuspendedSample& sample : suspended.samples) {
+      auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options_.tokenizer);
+      if (!answer) return Failure(answer.error());
+      Event told;
+      for (const int32_t id : sample.drawn) {
+        SampledToken token;
+        token.id = id;
+        auto taken = answer->Take(std::move(token), told);
+        if (!taken) return Failure(taken.error());
+        if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
+      }
+      Sequence& sequence = added.emplace_back(Sequence{.id = next_id_ + added.size(),
+                                                       .request_id = suspended.id,
+                                                       .sample = sample.sample,
+                                                       .request = request,
+                                                       .answer = std::move(*answer)});
+      sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + suspended.max_tokens};
+      sequence.usage = sample.usage;
+      sequence.usage.prompt_tokens = prompt_tokens;
+      sequence.step_ends = request->branch_points;
+      sequence.has_begun = !sample.drawn.empty();
+      Sequence& first = added.front();
+      if (&sequence != &first && sample.drawn.empty() && first.answer.drawn() == 0) sequence.Follow(first, prompt_tokens);
+      if (swap_ && sample.swapped && sample.swapped->tokens <= sequence.answer.size()) {
+        sequence.swapped = sample.swapped;
+      }
+    }
+    for (const Sequence& sequence : added) {
+      tenants_.Enter(request->tenant);
+      if (sequence.swapped) swap_->Adopt(*sequence.swapped);
+    }
+    next_id_ += added.size();
+    sequences_.splice(sequences_.end(), added);
+    return {};
+  }
+
+  // Takes all answers out that are not at their end, their caches written down where there is a store.
+  std::vector<SuspendedRequest> Suspend() {
+    std::vector<SuspendedRequest> suspended;
+    for (Sequence& sequence : sequences_) {
+      if (sequence.is_finished()) continue;
+      if (suspended.empty() || suspended.back().id != sequence.request_id) {
+        suspended.push_back({sequence.request_id, *sequence.request, sequence.request->filter != nullptr,
+                             sequence.answer.max_tokens()});
+      }
+      const std::span<const int32_t> drawn = sequence.answer.tokens().subspan(sequence.request->prompt.size());
+      suspended.back().samples.push_back({sequence.sample, {drawn.begin(), drawn.end()}, sequence.usage});
+    }
+    auto request = suspended.begin();
+    size_t sample = 0;
+    for (auto it = sequences_.begin(); it != sequences_.end();) {
+      Sequence& sequence = *it++;
+      if (sequence.is_finished()) continue;
+      if (sample == request->samples.size()) {
+        ++request;
+        sample = 0;
+      }
+      if (sequence.is_running() && swap_) WriteDown(sequence);
+      request->samples[sample++].swapped = std::exchange(sequence.swapped, {});
+      Remove(std::prev(it));
+    }
+    return suspended;
+  }
+
+  bool Contains(RequestId id) const {
+    return std::ranges::any_of(sequences_, [&](const Sequence& sequence) { return sequence.request_id == id; });
+  }
+
+  // Removes a request without a word.
+  void Discard(RequestId id) {
+    for (auto it = sequences_.begin(); it != sequences_.end();) {
+      const auto at = it++;
+      if (at->request_id != id) continue;
+      at->swapped.reset();  // stays in the store
+      Remove(at);
+    }
   }
 
   template <class Visit>
@@ -138,18 +222,7 @@ class Sequences {
   void Preempt(Sequence& sequence, const CostModel& cost) noexcept {
     ++stats_.preemptions;
     ++sequence.usage.preemptions;
-    if (swap_ && IsWorthWriting(sequence, cost)) {
-      const double begin = options_.clock();
-      auto written = swap_->Write(*sequence.cache, sequence.request->tenant);
-      if (written) {
-        sequence.swapped = std::move(*written);
-        ++stats_.swapped_out;
-        const double seconds = options_.clock() - begin;
-        swap_seconds_per_token_ += (seconds / std::max(1u, sequence.swapped->tokens) - swap_seconds_per_token_) * 0.2;
-      } else {
-        ++stats_.failed_swaps;
-      }
-    }
+    if (swap_ && IsWorthWriting(sequence, cost)) WriteDown(sequence);
     sequence.cache.reset();
     sequence.drafts.clear();
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
@@ -236,10 +309,26 @@ class Sequences {
   }
 
  private:
+  static constexpr double kLearning = 0.2;
+
   bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
     const SequenceView first = ViewOf(a), second = ViewOf(b);
     if (first.may_run != second.may_run) return first.may_run;
     return first.urgency < second.urgency;
+  }
+
+  void WriteDown(Sequence& sequence) noexcept {
+    if (sequence.cache->size() == 0) return;
+    const double begin = options_.clock();
+    auto written = swap_->Write(*sequence.cache, sequence.request->tenant);
+    if (!written) {
+      ++stats_.failed_swaps;
+      return;
+    }
+    sequence.swapped = std::move(*written);
+    ++stats_.swapped_out;
+    const double seconds = options_.clock() - begin;
+    swap_seconds_per_token_ += (seconds / sequence.swapped->tokens - swap_seconds_per_token_) * kLearning;
   }
 
   // True where its cache is there again. What cannot be read is computed again.
@@ -360,7 +449,6 @@ class Sequences {
   }
 
   bool IsWorthWriting(const Sequence& sequence, const CostModel& cost) const {
-    if (sequence.cache->size() == 0) return false;
     if (!cost.is_known()) return true;
     // Written, and read again.
     return 2 * swap_seconds_per_token_ * sequence.cache->size() <

@@ -62,6 +62,11 @@ class SwapSpace {
     return std::move(snapshot->cache);
   }
 
+  // Answers for what another one wrote into the store.
+  void Adopt(const SwappedCache& swapped) {
+    for (const ChunkKey& key : swapped.chunks) ++holders_[key];
+  }
+
   // Chunks that no other conversation here has go. A store that fails to forget them keeps them.
   void Drop(const SwappedCache& swapped) noexcept {
     for (const ChunkKey& key : swapped.chunks) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/sampling/settings.h"
 
 namespace skald {
 
@@ -20,6 +21,7 @@ namespace skald {
 struct DraftTask {
   uint64_t sequence;                // names it, for drafters that remember
   std::span<const int32_t> tokens;  // all of it, prompt included
+  const SamplerSettings* sampler;   // by which the text's own tokens are drawn
   uint32_t most;                    // guesses wanted at most, at least 1
   std::vector<int32_t> drafts = {};  // to be filled; may stay empty
 };

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Unfinished requests as bytes, so that another process can go on with them: what was asked, and which tokens were
+// drawn; everything else follows from these. Caches are in a store, and only spare time. Times are written as ages, for
+// clocks differ.
+
+#ifndef SKALD_ENGINE_RUNNING_SUSPENDED_H_
+#define SKALD_ENGINE_RUNNING_SUSPENDED_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/byte_codec.h"
+#include "skald/base/result.h"
+#include "skald/engine/request.h"
+#include "skald/engine/running/swap_space.h"
+#include "skald/store/snapshots/manifest.h"
+
+namespace skald {
+
+struct SuspendedSample {
+  uint32_t sample = 0;
+  std::vector<int32_t> drawn = {};
+  Usage usage = {};
+  std::optional<SwappedCache> swapped = {};
+};
+
+struct SuspendedRequest {
+  RequestId id = 0;
+  Request request = {};
+  bool has_filter = false;
+  uint32_t max_tokens = 0;  // of each answer, as they were worked out
+  std::vector<SuspendedSample> samples = {};
+};
+
+// Makes the filter of a request again, from the note in it, say.
+using FilterMaker = std::function<Result<std::shared_ptr<const TokenFilter>>(const Request&)>;
+
+namespace internal {
+
+// "SkaldEng", and a version.
+inline constexpr uint64_t kSuspendedMagic = 0x676e45646c616b53;
+inline constexpr uint32_t kSuspendedVersion = 1;
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
+
+inline void WriteText(const std::string& text, ByteWriter& writer) {
+  writer.PutList(std::span<const char>(text.data(), text.size()));
+}
+
+inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWriter& writer) {
+  const Request& request = suspended.request;
+  writer.Put(suspended.id);
+  writer.PutList(std::span<const int32_t>(request.prompt));
+  WriteSampler({request.sampler, {}}, writer);
+  writer.Put(uint32_t{request.penalize_prompt});
+  writer.Put(request.samples);
+  writer.Put(suspended.max_tokens);
+  writer.PutList(std::span<const int32_t>(request.end_tokens));
+  writer.Put(uint64_t{request.stop_strings.size()});
+  for (const std::string& string : request.stop_strings) WriteText(string, writer);
+  writer.Put(uint32_t{request.filter != nullptr});
+  writer.Put(request.max_drafts);
+  WriteText(request.tenant, writer);
+  writer.Put(request.priority);
+  writer.Put(request.deadline ? *request.deadline - now : kNever);
+  writer.PutList(std::span<const uint32_t>(request.branch_points));
+  WriteText(request.note, writer);
+  writer.Put(request.adapter);
+}
+
+inline SuspendedRequest ReadRequest(ByteReader& reader, double now) {
+  SuspendedRequest suspended;
+  Request& request = suspended.request;
+  suspended.id = reader.Get<RequestId>();
+  request.prompt = reader.GetList<int32_t>();
+  request.sampler = ReadSampler(reader).settings;
+  request.penalize_prompt = reader.Get<uint32_t>() != 0;
+  request.samples = reader.Get<uint32_t>();
+  suspended.max_tokens = reader.Get<uint32_t>();
+  request.max_tokens = suspended.max_tokens;
+  request.end_tokens = reader.GetList<int32_t>();
+  const size_t strings = reader.GetCount(sizeof(uint64_t));
+  for (size_t i = 0; i < strings && reader.ok(); ++i) request.stop_strings.emplace_back(reader.GetText());
+  suspended.has_filter = reader.Get<uint32_t>() != 0;
+  request.max_drafts = reader.Get<uint32_t>();
+  request.tenant = reader.GetText();
+  request.priority = reader.Get<int32_t>();
+  const auto left = reader.Get<double>();
+  if (left < kNever) request.deadline = now + left;
+  request.branch_points = reader.GetList<uint32_t>();
+  request.note = reader.GetText();
+  request.adapter = reader.Get<Sha256Digest>();
+  return suspended;
+}
+
+inline void WriteSample(const SuspendedSample& sample, double now, ByteWriter& writer) {
+  writer.Put(sample.sample);
+  writer.PutList(std::span<const int32_t>(sample.drawn));
+  const Usage& usage = sample.usage;
+  for (const uint32_t count : {usage.cached_tokens, usage.generated_tokens, usage.drafted_tokens,
+                               usage.accepted_tokens, usage.preemptions}) {
+    writer.Put(count);
+  }
+  writer.Put(now - usage.submitted);
+  writer.Put(usage.first_token ? now - *usage.first_token : kNever);
+  writer.Put(uint32_t{sample.swapped.has_value()});
+  if (!sample.swapped) return;
+  writer.Put(sample.swapped->manifest);
+  writer.Put(sample.swapped->tokens);
+  writer.PutList(std::span<const ChunkKey>(sample.swapped->chunks));
+}
+
+inline SuspendedSample ReadSample(ByteReader& reader, double now) {
+  SuspendedSample sample;
+  sample.sample = reader.Get<uint32_t>();
+  sample.drawn = reader.GetList<int32_t>();
+  Usage& usage = sample.usage;
+  for (uint32_t* const count : {&usage.cached_tokens, &usage.generated_tokens, &usage.drafted_tokens,
+                                &usage.accepted_tokens, &usage.preemptions}) {
+    *count = reader.Get<uint32_t>();
+  }
+  usage.submitted = now - reader.Get<double>();
+  const auto since = reader.Get<double>();
+  if (since < kNever) usage.first_token = now - since;
+  if (reader.Get<uint32_t>() == 0) return sample;
+  SwappedCache& swapped = sample.swapped.emplace();
+  swapped.manifest = reader.Get<ChunkKey>();
+  swapped.tokens = reader.Get<uint32_t>();
+  swapped.chunks = reader.GetList<ChunkKey>();
+  return sample;
+}
+
+}  // namespace internal
+
+// `now` is the time on the engine's clock.
+inline Result<std::vector<std::byte>> EncodeSuspended(std::span<const SuspendedRequest> requests, double now) {
+  return NoThrow("suspended requests", [&]() -> Result<std::vector<std::byte>> {
+    ByteWriter writer;
+    writer.Put(internal::kSuspendedMagic);
+    writer.Put(internal::kSuspendedVersion);
+    writer.Put(uint64_t{requests.size()});
+    for (const SuspendedRequest& request : requests) {
+      internal::WriteRequest(request, now, writer);
+      writer.Put(uint64_t{request.samples.size()});
+      for (const SuspendedSample& sample : request.samples) internal::WriteSample(sample, now, writer);
+    }
+    return writer.bytes();
+  });
+}
+
+// Error: kDataLoss for what EncodeSuspended did not write. What the requests ask for is not judged here.
+inline Result<std::vector<SuspendedRequest>> DecodeSuspended(std::span<const std::byte> bytes, double now) {
+  return NoThrow("suspended requests", [&]() -> Result<std::vector<SuspendedRequest>> {
+    ByteReader reader(bytes);
+    const bool is_known =
+        reader.Get<uint64_t>() == internal::kSuspendedMagic && reader.Get<uint32_t>() == internal::kSuspendedVersion;
+    if (!is_known) {
+      return Fail(ErrorCode::kDataLoss, "these are no suspended requests of version " +
+                                            std::to_string(internal::kSuspendedVersion));
+    }
+    std::vector<SuspendedRequest> requests(reader.GetCount(sizeof(RequestId)));
+    for (SuspendedRequest& request : requests) {
+      if (!reader.ok()) break;
+      request = internal::ReadRequest(reader, now);
+      request.samples.resize(reader.GetCount(sizeof(uint32_t)));
+      for (SuspendedSample& sample : request.samples) sample = internal::ReadSample(reader, now);
+    }
+    if (reader.Finished()) return requests;
+    return Fail(ErrorCode::kDataLoss, "the suspended requests are damaged or cut short");
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_RUNNING_SUSPENDED_H_
