@@ -126,6 +126,48 @@ class Prophet : public Drafter {
   const std::map<std::vector<int32_t>, std::vector<int32_t>>& known_;
 };
 
+// Fails now and then, before anything is computed, as for want of memory.
+class FlakyModel {
+ public:
+  FlakyModel(const RandomModel& model, uint32_t seed, uint32_t one_of) : model_(model), random_(seed), one_of_(one_of) {}
+
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
+    if (one_of_ > 0 && random_() % one_of_ == 0) return Fail(ErrorCode::kResourceExhausted, "no memory");
+    return model_.Forward(batch, workspace, options);
+  }
+  const ModelSpec& spec() const { return model_.spec(); }
+
+ private:
+  const RandomModel& model_;
+  mutable std::minstd_rand random_;
+  uint32_t one_of_;
+};
+
+// A store that fails now and then, and loses what it had.
+class FlakyStore {
+ public:
+  FlakyStore(MemoryStore& store, uint32_t seed, uint32_t one_of) : store_(store), random_(seed), one_of_(one_of) {}
+
+  Result<bool> Has(const ChunkKey& key) { return Fails() ? Result<bool>(Broken()) : store_.Has(key); }
+  Result<ChunkBytes> Get(const ChunkKey& key) {
+    if (!Fails()) return store_.Get(key);
+    return random_() % 2 == 0 ? Broken() : Fail(ErrorCode::kNotFound, "lost");
+  }
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
+    return Fails() ? Result<void>(Broken()) : store_.Put(key, value);
+  }
+  Result<void> Drop(const ChunkKey& key) { return store_.Drop(key); }
+  Result<std::vector<ChunkKey>> List() { return store_.List(); }
+
+ private:
+  bool Fails() { return one_of_ > 0 && random_() % one_of_ == 0; }
+  static Failure Broken() { return Fail(ErrorCode::kFailedPrecondition, "out of reach"); }
+
+  MemoryStore& store_;
+  std::minstd_rand random_;
+  uint32_t one_of_;
+};
+
 struct Watched {
   Request request;
   std::vector<Expected> expected;
@@ -136,7 +178,12 @@ struct Watched {
 class RandomSchedule {
  public:
   RandomSchedule(uint32_t seed, const RandomModel& model, const RandomModel& smaller, Workspace& workspace)
-      : random_(seed), model_(model), smaller_(smaller), workspace_(workspace) {}
+      : random_(seed),
+        model_(model),
+        smaller_(smaller),
+        workspace_(workspace),
+        flaky_model_(model, seed, seed % 2 * 15),
+        flaky_store_(store_, seed, seed % 3 * 10) {}
 
   void Run() {
     MakePool();
@@ -150,6 +197,7 @@ class RandomSchedule {
       Disturb();
       if (Chance(60)) Restart();
       auto report = engine_->Step();
+      if (!report && report.error().message == "no memory") continue;
       REQUIRE_MESSAGE(report, report.error().message);
       for (Event& event : report->events) Note(event);
       REQUIRE(pool_->usage().used_bytes <= pool_->usage().limit_bytes);
@@ -267,7 +315,7 @@ class RandomSchedule {
       prompts_ = std::move(*prompts);
       options.prompts = prompts_.get();
     }
-    if (has_swap_) options.swap.emplace(store_);
+    if (has_swap_) options.swap.emplace(flaky_store_);
     switch (Pick(0, 3)) {
       case 0:
         drafter_ = std::make_unique<PromptLookup>(PromptLookupOptions{.longest = 3, .shortest = 1});
@@ -285,7 +333,7 @@ class RandomSchedule {
     }
     options.drafter = drafter_.get();
     options.max_drafts = Pick(1, 8);
-    auto engine = Engine::Create(model_, pool_, workspace_, options);
+    auto engine = Engine::Create(flaky_model_, pool_, workspace_, options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     engine_ = std::move(*engine);
   }
@@ -342,12 +390,14 @@ class RandomSchedule {
   const RandomModel& model_;
   const RandomModel& smaller_;
   Workspace& workspace_;
+  FlakyModel flaky_model_;
   Workspace draft_workspace_ = *CreateWorkspace({.threads = 1});
   bool has_swap_ = false;
   double now_ = 0.0;
   std::shared_ptr<BlockPool> pool_;
   uint32_t capacity_ = 0;
   MemoryStore store_{uint64_t{1} << 30};
+  FlakyStore flaky_store_;
   std::unique_ptr<PromptCache> prompts_;
   std::unique_ptr<Drafter> drafter_;
   std::unique_ptr<Engine> engine_;

@@ -176,7 +176,10 @@ class Sequences {
   std::vector<Sequence*> Candidates() {
     std::vector<Sequence*> candidates;
     for (Sequence& sequence : sequences_) {
-      if (!sequence.is_finished()) candidates.push_back(&sequence);
+      if (sequence.is_finished()) continue;
+      candidates.push_back(&sequence);
+      // A step that failed after computing, and before it drew, is done again.
+      if (sequence.is_running() && sequence.pending() == 0) ForgetWrong(sequence);
     }
     return candidates;
   }
