@@ -52,6 +52,17 @@ class NumberedExamples(unittest.TestCase):
         self.assertEqual(logprobs, sorted(logprobs, reverse=True))
         self.assertRegex(text, r"With a wrong Config: .*gate_proj\.weight: expected shape \[512, 256\], found \[768, 256\]")
 
+    @unittest.skipUnless(is_built("11_engine"), "built without skald::store")
+    def test_engine(self):
+        text = self.output("11_engine")
+        answers = dict((match[1], match) for match in re.finditer(
+            r"request (\d, sample \d): (\d+) tokens of prompt \((\d+) known\), (\d+) drawn, (\d+) of them guessed\n"
+            r"((?:.|\n)*?)\n\n", text))
+        self.assertEqual(sorted(answers), ["1, sample 0", "1, sample 1", "2, sample 0", "3, sample 0"])
+        self.assertNotEqual(answers["1, sample 0"][6], answers["1, sample 1"][6])
+        self.assertEqual(answers["1, sample 1"][2], answers["1, sample 1"][3])
+        self.assertNotIn(".", answers["2, sample 0"][6])
+
     def test_fork(self):
         text = self.output("04_fork")
         trunk = int(re.search(r"tokens in common: (\d+) bytes", text)[1])
