@@ -50,11 +50,12 @@ inline Result<void> CheckSpec(const ModelSpec& spec) {
   return {};
 }
 
-inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype) {
+inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype, unsigned threads) {
   const FloatEnvironment plain(Denormals::kKept);  // layers compute what their parameters lie around
   ModelWeights weights(spec);
   weights.dtype = dtype;
-  FillWithRandom(ParametersOf(weights), seed, dtype);
+  ThreadPool pool(threads);
+  FillWithRandom(ParametersOf(weights), seed, dtype, ExecutorRef(pool));
   return weights;
 }
 
@@ -184,19 +185,20 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
   });
 }
 
-// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. Errors:
-// kInvalidArgument for a spec that no model can be, kResourceExhausted.
-inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16) {
+// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. They are
+// made on `threads` threads. Errors: kInvalidArgument for a spec that no model can be, kResourceExhausted.
+inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16,
+                                          unsigned threads = 1) {
   return NoThrow("RandomWeights", [&]() -> Result<ModelWeights> {
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
-    return internal::MakeRandom(spec, seed, dtype);
+    return internal::MakeRandom(spec, seed, dtype, threads);
   });
 }
 
 // The same for the Config C, which was checked when it was compiled.
 template <ModelConfig C>
 ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
-  return internal::MakeRandom(SpecOf<C>(), seed, dtype);
+  return internal::MakeRandom(SpecOf<C>(), seed, dtype, /*threads=*/1);
 }
 
 }  // namespace skald

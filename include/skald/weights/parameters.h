@@ -28,6 +28,7 @@ namespace skald {
 // Which of a number of experts a tensor belongs to. Checkpoints hold a tensor for each, or all of them stacked in one.
 struct ExpertIndex {
   size_t index, count;
+  size_t chosen = count;  // how many of them compute one row
 };
 
 // Where a part begins in a tensor that holds parts of several kinds, one head after the other, and all rows of that.
