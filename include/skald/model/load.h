@@ -6,10 +6,12 @@
 #ifndef SKALD_MODEL_LOAD_H_
 #define SKALD_MODEL_LOAD_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,9 +85,37 @@ inline void AddAll(const ParameterList& list, LoadPlan& plan) {
   for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);
 }
 
+// Weights that converters to GGUF change.
+struct ChangedWeights {
+  std::string_view architecture;
+  Assumption against;
+  std::string_view change;
+};
+inline constexpr ChangedWeights kChangedWeights[] = {
+    {"falcon-h1", Assumption::kNotMultiplied, "weights that the multipliers have gone into"},
+    {"qwen35", Assumption::kHeadsInGroups, "value heads in another order"},
+    {"qwen35moe", Assumption::kHeadsInGroups, "value heads in another order"}};
+
+// Refuses files whose weights would fit a model, and mean something else there.
+inline Result<void> CheckAssumptions(const Checkpoint& checkpoint, const ParameterList& list) {
+  if (checkpoint.gguf() == nullptr) return {};
+  const nlohmann::json& values = checkpoint.gguf()->metadata().values;
+  const auto found = values.find("general.architecture");
+  if (found == values.end()) return {};
+  for (const auto& [architecture, against, change] : kChangedWeights) {
+    const bool assumes = std::ranges::find(list.assumptions(), against) != list.assumptions().end();
+    if (!assumes || *found != nlohmann::json(architecture)) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({checkpoint.path().string(), ": GGUF files of ", architecture, " have ", change,
+                        ", for which the model would have to be another Config, as LoadAnyModel finds it"}));
+  }
+  return {};
+}
+
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
                              std::span<const WeightPacker> packers) {
+  if (auto fits = CheckAssumptions(checkpoint, list); !fits) return fits;
   LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers);
   AddAll(list, plan);
   if (auto complete = plan.Check(); !complete) return complete;
