@@ -84,6 +84,7 @@ struct GatedDeltaNet {
     list.AddVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, {-3.43f, 1.15f});
     norm.ListParameters(weights.norm, "linear_attn.norm", static_cast<size_t>(value_dim), list);
     list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}});
+    if (!tiled && key_heads != value_heads) list.Assume(Assumption::kHeadsInGroups);
   }
 
   // Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
