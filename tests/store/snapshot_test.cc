@@ -5,6 +5,7 @@
 
 #include "skald/store/snapshots/snapshot.h"
 
+#include <array>
 #include <cstring>
 #include <span>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/store/backends/memory_store.h"
+#include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -65,6 +67,20 @@ SKALD_LAW("a loaded conversation goes on with the same bits", small) {
       CHECK(std::equal(cache.tokens().begin(), cache.tokens().end(), snapshot->cache.tokens().begin()));
       CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
     }
+  }
+}
+
+// A LongRoPE turns keys otherwise in caches for more tokens than its original context, here 4096.
+TEST_CASE("a conversation is not taken up where a LongRoPE has its other factors") {
+  Fixture f{SmallModelNamed("newer-attention")};
+  for (const auto& [saved, same, other] : {std::array{4096u, 200u, 4097u}, {4097u, 8192u, 4096u}}) {
+    const KVCache cache = f.Talk({.max_tokens = saved});
+    const std::vector<std::byte> bytes = SaveToBuffer(cache);
+    auto snapshot = LoadSnapshot(bytes, {}, NewPool(f.small, {.max_tokens = same}));
+    REQUIRE_MESSAGE(snapshot.has_value(), snapshot.error().message);
+    CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), f.GoOn(*cache.Fork())));
+    CheckError(LoadSnapshot(bytes, {}, NewPool(f.small, {.max_tokens = other})), ErrorCode::kFailedPrecondition,
+               "computed with another Config");
   }
 }
 

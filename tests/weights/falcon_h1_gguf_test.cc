@@ -133,6 +133,19 @@ TEST_CASE("Falcon-H1 from GGUF, with its multipliers in the weights, gives the r
   CheckRows(*model, reference.Tokens("input_ids", 0), Want::kLogits, reference.Floats("logits", 0));
 }
 
+TEST_CASE("a Config with the multipliers of Falcon-H1 refuses weights that they have gone into") {
+  const TemporaryFolder written;
+  const auto path = written.path() / "model.gguf";
+  WriteFile(path, GgufImage(Metadata(), ConvertedTensors()));
+  const ModelSpec multiplied = DescribeModel(GoldenPath("falcon_h1"))->spec;
+  ModelSpec mixer = multiplied;  // with multipliers of its own alone
+  mixer.embedding_multiplier = mixer.logits_scaling = 1.0f;
+  for (const ModelSpec& spec : {multiplied, mixer}) {
+    CheckError(LoadWeights(path, spec, ""), ErrorCode::kInvalidArgument,
+               path.string() + ": GGUF files of falcon-h1 have weights that the multipliers have gone into");
+  }
+}
+
 TEST_CASE("a norm of what Mamba-2 gives is there where the file has one") {
   const TemporaryFolder written;
   const auto path = written.path() / "model.gguf";

@@ -72,6 +72,34 @@ TEST_CASE("Unpacking a packed matrix gives its values, rounded to the element ty
   }
 }
 
+template <class T>
+int8_t NearestOfAll(float value) {
+  int8_t nearest = T::kValues[0];
+  for (const int8_t listed : T::kValues) {
+    if (std::abs(value - listed) < std::abs(value - nearest)) nearest = listed;
+  }
+  return nearest;
+}
+
+template <class T>
+void CheckNearest() {
+  const auto check = [](float value) {
+    CAPTURE(value);
+    CHECK(internal::NearestValue<T>(value) == NearestOfAll<T>(value));
+  };
+  for (int i = -400; i <= 400; ++i) {
+    const float value = static_cast<float>(i) * 0.5f;  // all that is as near to two, and beyond the last ones
+    for (const float near : {std::nextafter(value, -1e9f), value, std::nextafter(value, 1e9f)}) check(near);
+  }
+  for (const float value : Values(2000, 5)) check(130.0f * value);
+}
+
+TEST_CASE("The nearest value of a list is the first one of the nearest") {
+  CheckNearest<IQ4_NL>();
+  CheckNearest<MXFP4>();
+  CheckNearest<IQ4_XS>();
+}
+
 // The error of a value that is rounded to a code: half a step, and the rounding of its scale.
 float LargestError(DType dtype, float largest) {
   if (dtype == DType::kQ4_0) return largest / 8 * 1.01f;

@@ -12,6 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/model/load_any.h"
+#include "tests/support/check_error.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"
@@ -191,6 +192,14 @@ TEST_CASE("Qwen 3.5 from GGUF, with its value heads in another order, gives the 
       const std::vector<int32_t> prompt = reference.Tokens("input_ids", row);
       CheckRows(*model, prompt, Want::kLogits, reference.Floats("logits", row), kExact, 4.0f);  // as in tests/golden
     }
+  }
+}
+
+TEST_CASE("a Config of Qwen 3.5 as it is published refuses value heads in another order") {
+  for (const auto& [folder, architecture] : {std::pair("qwen3_5", "qwen35"), {"qwen3_5_moe", "qwen35moe"}}) {
+    const Written file(folder, architecture);
+    CheckError(LoadWeights(file.path, DescribeModel(GoldenPath(folder))->spec, ""), ErrorCode::kInvalidArgument,
+               file.path.string() + ": GGUF files of " + architecture + " have value heads in another order");
   }
 }
 

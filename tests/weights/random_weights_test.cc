@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/layers/kinds/mamba.h"
 #include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/kinds/rg_lru.h"
@@ -86,9 +88,16 @@ TEST_CASE("Random weights depend on the seed alone, and bf16 ones are the f32 on
   CHECK(!testing::SameMatrix(down(a, 0), down(a, 1)));
 }
 
+TEST_CASE("Random weights are the same on any number of threads") {
+  const ModelSpec spec = SpecOf<TinyFull>();
+  const ModelWeights alone = *RandomWeights(spec, 7, DType::kMXFP4);
+  CHECK(testing::SameWeights(alone, *RandomWeights(spec, 7, DType::kMXFP4, 3)));
+}
+
 TEST_CASE("Random matrices have mean 0 and variance 1 / columns") {
   Matrix matrix(200, 300, DType::kF32);
-  internal::FillMatrix<float>(3, matrix);
+  ThreadPool alone(1);
+  internal::FillMatrix<float>(3, ExecutorRef(alone), matrix);
   double sum = 0.0, squares = 0.0;
   for (const double value : testing::Unpack(matrix)) {
     sum += value;

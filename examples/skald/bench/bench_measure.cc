@@ -101,13 +101,17 @@ double PositionsSeen(const BenchCase& bench_case, uint32_t window) {
   return seen * bench_case.sequences;
 }
 
+// Bytes that the steps of a case read: of parameters, each once in a step, and of what is cached.
+double BytesToRead(const ModelCost& cost, const BenchCase& bench_case, const CaseRunner& runner) {
+  const double tokens = double{1} * bench_case.tokens * bench_case.sequences;
+  const double steps = bench_case.is_prefill ? std::ceil(tokens / ForwardOptions().pass_tokens) : bench_case.tokens;
+  return steps * (cost.StepBytes(tokens / steps) + runner.CacheBytes());
+}
+
 // The case at the machine's limits: all bytes read once, or all operations done at the peak, whichever takes longer.
-Seconds LeastTime(const ModelCost& cost, const BenchCase& bench_case, const MachineLimits& limits,
-                  const CaseRunner& runner) {
+Seconds LeastTime(const ModelCost& cost, const BenchCase& bench_case, const MachineLimits& limits, double bytes) {
   const double tokens = double{1} * bench_case.tokens * bench_case.sequences;
   const double outputs = bench_case.is_prefill ? bench_case.sequences : tokens;
-  const double steps = bench_case.is_prefill ? std::ceil(tokens / ForwardOptions().pass_tokens) : bench_case.tokens;
-  const double bytes = steps * (static_cast<double>(cost.step_bytes) + runner.CacheBytes());
   const double attention =
       cost.attention_flops * PositionsSeen(bench_case, 0) + cost.window_flops * PositionsSeen(bench_case, cost.window);
   const double peak = cost.weight_type == DType::kF32    ? limits.f32_flops
@@ -144,7 +148,10 @@ Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_c
     if (!time) return Failure(time.error());
     measurement.rates.push_back(tokens / time->count());
   }
-  measurement.limit = tokens / LeastTime(model.Cost(), bench_case, limits, *runner).count();
+  const ModelCost cost = model.Cost();
+  const double bytes = BytesToRead(cost, bench_case, *runner);
+  measurement.bytes_per_token = bytes / tokens;
+  measurement.limit = tokens / LeastTime(cost, bench_case, limits, bytes).count();
   return measurement;
 }
 

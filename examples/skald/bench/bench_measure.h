@@ -28,8 +28,9 @@ struct BenchCase {
 };
 
 struct Measurement {
-  std::vector<double> rates;  // tokens per second of all sequences together, one for each repetition
-  double limit = 0;           // the same at the machine's limits
+  std::vector<double> rates;   // tokens per second of all sequences together, one for each repetition
+  double limit = 0;            // the same at the machine's limits
+  double bytes_per_token = 0;  // read for that
 
   double Median() const;
   double Spread() const;  // the largest difference from the median, relative to it

@@ -87,6 +87,7 @@ void BenchReport::Add(const BenchSetting& setting, const BenchCase& bench_case, 
                            {"tokens_per_second", rate},
                            {"spread", measurement.Spread()},
                            {"limit_tokens_per_second", measurement.limit},
+                           {"bytes_per_token", measurement.bytes_per_token},
                            {"samples", measurement.rates}});
 }
 

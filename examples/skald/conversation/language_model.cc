@@ -2,13 +2,11 @@
 
 #include "conversation/language_model.h"
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
-#include <vector>
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
@@ -25,35 +23,6 @@
 
 namespace skald::program {
 namespace {
-
-// For one row of activations.
-double FlopsOf(const Matrix& matrix) {
-  return 2.0 * static_cast<double>(matrix.rows) * static_cast<double>(matrix.cols);
-}
-
-ModelCost CostOf(const ModelWeights& weights) {
-  ModelCost cost;
-  cost.step_bytes = MemoryBytes(weights) - (weights.head ? weights.embedding.data.size() : 0);
-  cost.flops_per_output = FlopsOf(weights.embedding);
-  std::map<DType, double> flops_of;
-  ForEachArray(
-      ParametersOf(weights), [&](const Matrix& matrix, size_t, size_t) { flops_of[matrix.dtype] += FlopsOf(matrix); },
-      [](const std::vector<float>&, size_t) {});
-  cost.weight_type = std::ranges::max_element(flops_of, {}, &std::pair<const DType, double>::second)->first;
-  for (const auto& [type, flops] : flops_of) cost.flops_per_token += flops;
-  cost.flops_per_token -= cost.flops_per_output * (weights.head ? 2 : 1);
-  for (const Block& block : weights.spec.blocks) {
-    for (const LayerSpec& layer : block.layers) {
-      const Attention* const attention = layer.As<Attention>();
-      if (attention == nullptr) continue;
-      // Multiplying by queries and by probabilities.
-      const double flops = 2.0 * 2.0 * attention->heads * attention->head_dim;
-      (attention->window == 0 ? cost.attention_flops : cost.window_flops) += flops;
-      cost.window = std::max(cost.window, static_cast<uint32_t>(attention->window));
-    }
-  }
-  return cost;
-}
 
 // What a packed file takes along of the files that go with the weights.
 constexpr const char* kAttachedFiles[] = {"config.json", "generation_config.json", "tokenizer_config.json",
@@ -130,7 +99,7 @@ Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name
     return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
   }
   return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
-    auto weights = RandomWeights(*spec, 1, weight_type);
+    auto weights = RandomWeights(*spec, 1, weight_type, std::thread::hardware_concurrency());
     if (!weights) return Failure(weights.error());
     return std::make_unique<LanguageModel>(
         AnyModel(std::string(name), std::move(*weights), StandardLayers::Functions()));

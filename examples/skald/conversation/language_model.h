@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model chosen at run time (identify_model.h), and what computing it costs. Only language_model.cc compiles what
-// models are made of.
+// A model chosen at run time (identify_model.h). Only language_model.cc compiles what models compute.
 
 #ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
 #define SKALD_EXAMPLES_SKALD_CONVERSATION_LANGUAGE_MODEL_H_
@@ -20,6 +19,7 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/layers/model_cost.h"
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/outputs.h"
@@ -28,17 +28,6 @@
 #include "skald/weights/load_options.h"
 
 namespace skald::program {
-
-// What computing takes at least, whatever computes it.
-struct ModelCost {
-  DType weight_type = DType::kBF16;  // of the matrices that most multiplications are by
-  uint64_t step_bytes = 0;           // parameters that are read once in a step, however many tokens it has
-  double flops_per_token = 0;        // of multiplications by weights
-  double flops_per_output = 0;       // the same for each row of logits
-  double attention_flops = 0;        // for one token and one position that it looks back at, of all full layers
-  double window_flops = 0;           // the same of the layers that look back at most `window` positions
-  uint32_t window = 0;
-};
 
 class LanguageModel {
  public:

@@ -78,10 +78,12 @@ inline ParameterList ParametersOf(ModelWeights& weights) {
     list.AddMatrix(weights.per_layer_projection, model, {{"per_layer_model_projection.weight", all}});
     spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
   }
+  if (spec.embedding_multiplier != 1.0f || spec.logits_scaling != 1.0f) list.Assume(Assumption::kNotMultiplied);
   for (size_t b = 0; b < spec.blocks.size(); ++b) {
     const Block& block = spec.blocks[b];
     BlockWeights& of_block = weights.blocks[b];
     list.SetLayer(block.number);
+    if (block.residual_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (block.norm) block.norm->ListParameters(of_block.norm, block.norm_name, model, list);
     for (size_t i = 0; i < block.layers.size(); ++i) {
       block.layers[i].ListParameters(*of_block.layers[i], model, list);

@@ -6,10 +6,12 @@
 #ifndef SKALD_MODEL_LOAD_H_
 #define SKALD_MODEL_LOAD_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -50,11 +52,12 @@ inline Result<void> CheckSpec(const ModelSpec& spec) {
   return {};
 }
 
-inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype) {
+inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype, unsigned threads) {
   const FloatEnvironment plain(Denormals::kKept);  // layers compute what their parameters lie around
   ModelWeights weights(spec);
   weights.dtype = dtype;
-  FillWithRandom(ParametersOf(weights), seed, dtype);
+  ThreadPool pool(threads);
+  FillWithRandom(ParametersOf(weights), seed, dtype, ExecutorRef(pool));
   return weights;
 }
 
@@ -82,9 +85,37 @@ inline void AddAll(const ParameterList& list, LoadPlan& plan) {
   for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);
 }
 
+// Weights that converters to GGUF change.
+struct ChangedWeights {
+  std::string_view architecture;
+  Assumption against;
+  std::string_view change;
+};
+inline constexpr ChangedWeights kChangedWeights[] = {
+    {"falcon-h1", Assumption::kNotMultiplied, "weights that the multipliers have gone into"},
+    {"qwen35", Assumption::kHeadsInGroups, "value heads in another order"},
+    {"qwen35moe", Assumption::kHeadsInGroups, "value heads in another order"}};
+
+// Refuses files whose weights would fit a model, and mean something else there.
+inline Result<void> CheckAssumptions(const Checkpoint& checkpoint, const ParameterList& list) {
+  if (checkpoint.gguf() == nullptr) return {};
+  const nlohmann::json& values = checkpoint.gguf()->metadata().values;
+  const auto found = values.find("general.architecture");
+  if (found == values.end()) return {};
+  for (const auto& [architecture, against, change] : kChangedWeights) {
+    const bool assumes = std::ranges::find(list.assumptions(), against) != list.assumptions().end();
+    if (!assumes || *found != nlohmann::json(architecture)) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({checkpoint.path().string(), ": GGUF files of ", architecture, " have ", change,
+                        ", for which the model would have to be another Config, as LoadAnyModel finds it"}));
+  }
+  return {};
+}
+
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
                              std::span<const WeightPacker> packers) {
+  if (auto fits = CheckAssumptions(checkpoint, list); !fits) return fits;
   LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers);
   AddAll(list, plan);
   if (auto complete = plan.Check(); !complete) return complete;
@@ -184,19 +215,20 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
   });
 }
 
-// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. Errors:
-// kInvalidArgument for a spec that no model can be, kResourceExhausted.
-inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16) {
+// Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. They are
+// made on `threads` threads. Errors: kInvalidArgument for a spec that no model can be, kResourceExhausted.
+inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16,
+                                          unsigned threads = 1) {
   return NoThrow("RandomWeights", [&]() -> Result<ModelWeights> {
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
-    return internal::MakeRandom(spec, seed, dtype);
+    return internal::MakeRandom(spec, seed, dtype, threads);
   });
 }
 
 // The same for the Config C, which was checked when it was compiled.
 template <ModelConfig C>
 ModelWeights RandomWeights(uint64_t seed, DType dtype = DType::kBF16) {
-  return internal::MakeRandom(SpecOf<C>(), seed, dtype);
+  return internal::MakeRandom(SpecOf<C>(), seed, dtype, /*threads=*/1);
 }
 
 }  // namespace skald

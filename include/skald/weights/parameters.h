@@ -28,6 +28,7 @@ namespace skald {
 // Which of a number of experts a tensor belongs to. Checkpoints hold a tensor for each, or all of them stacked in one.
 struct ExpertIndex {
   size_t index, count;
+  size_t chosen = count;  // how many of them compute one row
 };
 
 // Where a part begins in a tensor that holds parts of several kinds, one head after the other, and all rows of that.
@@ -102,6 +103,12 @@ struct VectorParameter {
   }
 };
 
+// What a model takes weights for, where files of some architectures hold others: converters to GGUF have changed them.
+enum class Assumption : uint8_t {
+  kNotMultiplied,  // without the constants that the model multiplies by besides
+  kHeadsInGroups,  // value heads that share a key head are neighbours
+};
+
 struct Parameter {
   std::optional<size_t> layer;  // whose part of the names it has; of no layer: embedding, head and final norm
   std::variant<MatrixParameter, BlocksParameter, VectorParameter> value;
@@ -117,6 +124,8 @@ class ParameterList {
 
   // Tensors that may be there and are not read: layer and name.
   const std::vector<std::pair<std::optional<size_t>, std::string>>& unused() const { return unused_; }
+
+  const std::vector<Assumption>& assumptions() const { return assumptions_; }
 
   // Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
@@ -147,6 +156,7 @@ class ParameterList {
     AddVector(target, {{std::move(name), size}}, random);
     MayBeConverted(internal::DecayFromLogarithm);
   }
+  void Assume(Assumption assumption) { assumptions_.push_back(assumption); }
   void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
   void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
 
@@ -174,6 +184,7 @@ class ParameterList {
   std::vector<Parameter> parameters_;
   std::vector<std::pair<std::string, std::string>> copies_;
   std::vector<std::pair<std::optional<size_t>, std::string>> unused_;
+  std::vector<Assumption> assumptions_;
 };
 
 // Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to

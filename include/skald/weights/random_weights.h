@@ -10,12 +10,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <variant>
 #include <vector>
 
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/threads/executor.h"
 #include "skald/weights/packing/pack_groups.h"
 #include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
@@ -34,26 +36,37 @@ inline float UniformAt(uint64_t seed, uint64_t index) {
   return static_cast<float>(static_cast<int32_t>(z >> 32)) * 0x1p-31f;  // in [-1, 1)
 }
 
+// Fills one panel; `values` is memory for it, [kLanes, matrix.cols].
 template <class T>
-void FillMatrix(uint64_t seed, Matrix& matrix) {
+void FillPanel(uint64_t seed, size_t panel, std::span<float> values, Matrix& matrix) {
   const float scale = std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
-  std::vector<float> values(kLanes * matrix.cols);
-  T* output = matrix.As<T>();
-  for (size_t panel = 0; panel < matrix.rows; panel += kLanes) {
-    for (size_t i = 0; i < values.size(); ++i) values[i] = scale * UniformAt(seed, panel * matrix.cols + i);
-    PackRow rows[kLanes];
-    for (size_t n = 0; n < std::min(kLanes, matrix.rows - panel); ++n) {
-      rows[n] = {reinterpret_cast<const std::byte*>(values.data() + n * matrix.cols), DType::kF32};
-    }
-    PackPanel(rows, matrix.cols, output);
-    output += PackedBytes<T>(kLanes, matrix.cols) / sizeof(T);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = scale * UniformAt(seed, panel * values.size() + i);
+  PackRow rows[kLanes];
+  for (size_t n = 0; n < std::min(kLanes, matrix.rows - panel * kLanes); ++n) {
+    rows[n] = {reinterpret_cast<const std::byte*>(values.data() + n * matrix.cols), DType::kF32};
   }
+  PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
+}
+
+// Each worker fills a contiguous share of the panels.
+template <class T>
+void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
+  const size_t workers = executor.num_workers(), panels = matrix.NumPanels(), size = kLanes * matrix.cols;
+  std::vector<float> values(workers * size);
+  const auto fill = [&](size_t task) {
+    const std::span<float> own = std::span(values).subspan(task * size, size);
+    for (size_t panel = panels * task / workers; panel < panels * (task + 1) / workers; ++panel) {
+      FillPanel<T>(seed, panel, own, matrix);
+    }
+  };
+  executor.Run(workers, fill);
 }
 
 // Makes each parameter from a seed of its own, in the order of the list.
 class RandomParameters {
  public:
-  RandomParameters(uint64_t seed, DType dtype) : seed_(seed << 32), dtype_(dtype) {}
+  RandomParameters(uint64_t seed, DType dtype, const ExecutorRef& executor)
+      : seed_(seed << 32), dtype_(dtype), executor_(executor) {}
 
   void operator()(const MatrixParameter& parameter) {
     *parameter.target = MakeMatrix(parameter.rows(), parameter.cols, parameter.dtype.value_or(dtype_));
@@ -75,20 +88,21 @@ class RandomParameters {
  private:
   Matrix MakeMatrix(size_t rows, size_t cols, DType dtype) {
     Matrix matrix(rows, cols, dtype);
-    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(++seed_, matrix); });
+    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(++seed_, executor_, matrix); });
     return matrix;
   }
 
   uint64_t seed_;
   DType dtype_;
+  const ExecutorRef& executor_;
 };
 
 }  // namespace internal
 
 // Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
-// types than F32 are the rounded ones of F32. Rounds as its thread does. Throws std::bad_alloc.
-inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype) {
-  internal::RandomParameters random(seed, dtype);
+// types than F32 are the rounded ones of F32. Rounds as the executor's threads do. Throws std::bad_alloc.
+inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype, const ExecutorRef& executor) {
+  internal::RandomParameters random(seed, dtype, executor);
   for (const Parameter& parameter : list.parameters()) std::visit(random, parameter.value);
 }
 

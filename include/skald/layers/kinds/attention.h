@@ -154,6 +154,7 @@ struct Attention {
     }
     if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
     list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
+    if (output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
     if (sinks) list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
   }

@@ -84,6 +84,7 @@ struct GatedDeltaNet {
     list.AddVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, {-3.43f, 1.15f});
     norm.ListParameters(weights.norm, "linear_attn.norm", static_cast<size_t>(value_dim), list);
     list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}});
+    if (!tiled && key_heads != value_heads) list.Assume(Assumption::kHeadsInGroups);
   }
 
   // Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
@@ -100,7 +101,7 @@ struct GatedDeltaNet {
     run.ops.MatMul(weights.input, run.input, rows, {}, projected);
     run.ops.MatMul(weights.rates, run.input, rows, {}, {rates, rate_count});
     conv().Run(weights.conv, run, projected, run.state.offset + memory_floats() * sizeof(float), convolved);
-    NormalizeKeys(run, convolved);
+    NormalizeKeys(run, {convolved, conv().channels});
     Remember(weights, run, convolved, rates, mixed.data);
     for (size_t head = 0; head < static_cast<size_t>(value_heads); ++head) {
       const Rows columns = {mixed.data + head * static_cast<size_t>(value_dim), v};
@@ -148,7 +149,7 @@ struct GatedDeltaNet {
 
   // Queries and keys become unit vectors, and queries are divided by the root of their size. To divide by the root of
   // the sum of squares plus epsilon is an RMSNorm: by the root of their mean plus a share of epsilon, times a constant.
-  void NormalizeKeys(const LayerRun& run, float* convolved) const {
+  void NormalizeKeys(const LayerRun& run, Rows convolved) const {
     constexpr float kEpsilon = 1e-6f;
     const auto size = static_cast<size_t>(key_dim), heads = static_cast<size_t>(key_heads);
     const auto dim = static_cast<float>(key_dim);
@@ -156,7 +157,7 @@ struct GatedDeltaNet {
     std::ranges::fill(of_queries, 1.0f / dim);
     std::ranges::fill(of_keys, 1.0f / std::sqrt(dim));
     for (size_t head = 0; head < 2 * heads; ++head) {
-      const Rows columns = {convolved + head * size, conv().channels};
+      const Rows columns = {convolved.data + head * size, convolved.stride};
       run.ops.Norm(columns, run.state.rows(), size, head < heads ? of_queries : of_keys, kEpsilon / dim, columns);
     }
   }

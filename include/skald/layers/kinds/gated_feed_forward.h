@@ -57,6 +57,7 @@ struct GatedFeedForwardWith {
     const auto hidden = static_cast<size_t>(width);
     list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", hidden}, {"mlp.up_proj.weight", hidden}});
     list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}});
+    if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (!bias) return;
     list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}});
     list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});

@@ -95,6 +95,7 @@ struct Mamba2 {
     list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
     list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
     if (has_norm) norm.ListParameters(weights.norm, "mixer.norm", width(), list);
+    if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
   }
 
   // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.

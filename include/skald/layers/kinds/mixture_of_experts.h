@@ -117,7 +117,7 @@ struct MixtureOfExperts {
     list.AddMatrix(weights.router, model_dim, {{"mlp.gate.weight", count}}, DType::kF32);
     if (selection_bias) list.AddVector(weights.selection_bias, {{"mlp.gate.e_score_correction_bias", count}});
     for (size_t i = 0; i < count; ++i) {
-      const ExpertIndex expert = {i, count};
+      const ExpertIndex expert = Index(i);
       std::vector<Part> parts;
       if (gated) parts.push_back({"mlp.experts.gate_proj.weight", hidden, 0, expert});
       parts.push_back({"mlp.experts.up_proj.weight", hidden, 0, expert});
@@ -176,13 +176,15 @@ struct MixtureOfExperts {
             .weight_scale = weight_scale};
   }
 
+  ExpertIndex Index(size_t expert) const { return {expert, static_cast<size_t>(experts), static_cast<size_t>(chosen)}; }
+
   size_t ExpertDim(size_t model_dim) const { return latent_dim > 0 ? static_cast<size_t>(latent_dim) : model_dim; }
 
   void ListBiases(Weights& weights, size_t dim, ParameterList& list) const {
     const auto hidden = static_cast<size_t>(width), count = static_cast<size_t>(experts);
     list.AddVector(weights.router_bias, {{"mlp.gate.bias", count}});
     for (size_t i = 0; i < count; ++i) {
-      const ExpertIndex expert = {i, count};
+      const ExpertIndex expert = Index(i);
       std::vector<Part> parts;
       if (gated) parts.push_back({"mlp.experts.gate_proj.bias", hidden, 0, expert});
       parts.push_back({"mlp.experts.up_proj.bias", hidden, 0, expert});

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
@@ -52,14 +53,36 @@ inline float ExtremeOf(const float* values, size_t count) {
   return extreme;
 }
 
+// The values of T's list on both sides of those from an integer to the next, in the order of the list.
+template <ListsValues T>
+struct Neighbours {
+  struct Pair {
+    int8_t first, second;
+  };
+  constexpr Neighbours() {
+    constexpr auto kEnds = std::ranges::minmax(T::kValues);
+    for (int floor = -128; floor < 128; ++floor) {
+      int below = kEnds.min, above = kEnds.max;
+      for (const int listed : T::kValues) {
+        if (listed <= floor) below = std::max(below, listed);
+        if (listed > floor) above = std::min(above, listed);
+      }
+      const auto place = [](int value) { return std::ranges::find(T::kValues, value); };
+      if (place(above) < place(below)) std::swap(above, below);
+      of_floors[floor + 128] = {static_cast<int8_t>(below), static_cast<int8_t>(above)};
+    }
+  }
+  Pair of_floors[256] = {};
+};
+template <ListsValues T>
+inline constexpr Neighbours<T> kNeighbours;
+
 // Returns the value of T's list that is nearest, the first one of two.
 template <ListsValues T>
 int8_t NearestValue(float value) {
-  int8_t nearest = T::kValues[0];
-  for (const int8_t listed : T::kValues) {
-    if (std::abs(value - listed) < std::abs(value - nearest)) nearest = listed;
-  }
-  return nearest;
+  const float limited = std::max(-128.0f, std::min(127.0f, value));  // beyond are no values
+  const auto [first, second] = kNeighbours<T>.of_floors[static_cast<size_t>(limited + 128.0f)];
+  return std::abs(value - second) < std::abs(value - first) ? second : first;
 }
 
 // The codes of values in T's list.
