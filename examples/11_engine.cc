@@ -56,7 +56,8 @@ skald::Result<void> Run(const std::filesystem::path& folder) {
       if (!event.finish) continue;
       std::cout << "request " << event.request << ", sample " << event.sample << ": " << event.usage.prompt_tokens
                 << " tokens of prompt (" << event.usage.cached_tokens << " known), " << event.usage.generated_tokens
-                << " drawn, " << event.usage.accepted_tokens << " of them guessed\n" << text << "\n\n";
+                << " drawn, " << event.usage.accepted_tokens << " of them guessed\n"
+                << text << "\n\n";
     }
   }
   return {};

@@ -4,6 +4,7 @@
 //
 //   skald/text/            tokenizers and chat templates, which need SentencePiece, Oniguruma and utf8proc
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
+//   skald/engine/          many requests on one model, which needs what skald/store/ does
 //   skald/model/load_adapter.h
 //                          adapters (LoRA) from files, which need libcrypto
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config

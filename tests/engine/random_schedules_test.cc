@@ -129,7 +129,8 @@ class Prophet : public Drafter {
 // Fails now and then, before anything is computed, as for want of memory.
 class FlakyModel {
  public:
-  FlakyModel(const RandomModel& model, uint32_t seed, uint32_t one_of) : model_(model), random_(seed), one_of_(one_of) {}
+  FlakyModel(const RandomModel& model, uint32_t seed, uint32_t one_of)
+      : model_(model), random_(seed), one_of_(one_of) {}
 
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
     if (one_of_ > 0 && random_() % one_of_ == 0) return Fail(ErrorCode::kResourceExhausted, "no memory");
@@ -325,7 +326,8 @@ class RandomSchedule {
         break;
       case 2: {
         RuntimeConfig runtime = {.max_tokens = kMaxContext, .rewind_tokens = Pick(0, 1) * 8};
-        runtime.cache_bytes = MemoryModel::Of(*NewLedgerPool(model_.small(), runtime)).BytesFor(kMaxContext) * Pick(1, 4);
+        runtime.cache_bytes =
+            MemoryModel::Of(*NewLedgerPool(model_.small(), runtime)).BytesFor(kMaxContext) * Pick(1, 4);
         drafter_ = std::make_unique<DraftModel>(Chance(2) ? model_ : smaller_, NewPool(model_.small(), runtime),
                                                 draft_workspace_);
         break;

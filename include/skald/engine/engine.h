@@ -112,11 +112,10 @@ class Engine {
 
   // Takes everything out that is not at its end, and returns it as bytes, from which an engine on the same model, of
   // this process or another, goes on to the same answers. Caches are written to EngineOptions::swap where it is there;
-  // without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect: call
-  // it between steps. Error: kResourceExhausted.
+  // without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect:
+  // call it between steps. Error: kResourceExhausted.
   Result<std::vector<std::byte>> Suspend() {
-    return NoThrow("Engine::Suspend",
-                   [&] { return EncodeSuspended(sequences_.Suspend(), options_.clock()); });
+    return NoThrow("Engine::Suspend", [&] { return EncodeSuspended(sequences_.Suspend(), options_.clock()); });
   }
 
   // Takes what Suspend returned. Requests keep their numbers, and what their events told before is not told again.

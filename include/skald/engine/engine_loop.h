@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // EngineLoop: a thread that steps an engine for callers of any thread. Each request has an inbox of bounded size that
-// its caller empties whenever it likes: who does not read stops its own request, once the inbox is full, and no other's.
+// its caller empties whenever it likes: who does not read stops its own request, once the inbox is full, and no
+// other's.
 
 #ifndef SKALD_ENGINE_ENGINE_LOOP_H_
 #define SKALD_ENGINE_ENGINE_LOOP_H_
@@ -292,7 +293,7 @@ class EngineLoop {
   std::map<RequestId, Open> open_;  // the thread's own
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Arrival> arrivals_;    // guarded by mutex_, as what follows
+  std::vector<Arrival> arrivals_;  // guarded by mutex_, as what follows
   std::vector<uint64_t> cancelled_;
   std::optional<StopMode> stop_;
   uint64_t next_number_ = 1;

@@ -31,15 +31,15 @@ inline double SteadySeconds() {
 }
 
 struct EngineOptions {
-  uint32_t max_running = 64;  // conversations with a cache at a time; the samples of a request may exceed it
+  uint32_t max_running = 64;   // conversations with a cache at a time; the samples of a request may exceed it
   uint32_t step_tokens = 512;  // rows of a step
   // How long a step should take at most, so that a long prompt does not stop open streams; by what steps took so far.
   std::optional<double> step_seconds = {};
   PolicyOptions policy = {};
   Clock clock = SteadySeconds;
 
-  const Tokenizer* tokenizer = nullptr;    // for text and stop strings
-  PromptCache* prompts = nullptr;          // of the engine's pool, for requests without an adapter
+  const Tokenizer* tokenizer = nullptr;       // for text and stop strings
+  PromptCache* prompts = nullptr;             // of the engine's pool, for requests without an adapter
   std::vector<const Adapter*> adapters = {};  // that requests may name
   Drafter* drafter = nullptr;
   // Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.

@@ -20,11 +20,11 @@ namespace skald {
 
 // What can compute batches as AnyModel does.
 template <class M>
-concept ForwardModel =
-    requires(const M& model, const Batch& batch, Workspace& workspace, const ForwardOptions& options) {
-      { model.Forward(batch, workspace, options) } -> std::same_as<Result<Outputs>>;
-      { model.spec().vocab_size } -> std::convertible_to<int64_t>;
-    };
+concept ForwardModel = requires(const M& model, const Batch& batch, Workspace& workspace,
+                                const ForwardOptions& options) {
+  { model.Forward(batch, workspace, options) } -> std::same_as<Result<Outputs>>;
+  { model.spec().vocab_size } -> std::convertible_to<int64_t>;
+};
 
 class ModelRef {
  public:

@@ -110,8 +110,8 @@ inline int32_t Choose(std::span<const float> logits, const SamplerSettings& sett
 // Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
 // `position` is the token's position in its sequence: it selects the random draw, so sampling a
 // position again gives the same token. Does not change `state`: call ObserveToken with the token
-// chosen. Allocates only while `scratch` grows and for top_logprobs. `allowed`, if there is one, has a bit for each token
-// that may be drawn (bit id % 64 of word id / 64); ids beyond it may not. Log-probabilities do not know of it.
+// chosen. Allocates only while `scratch` grows and for top_logprobs. `allowed`, if there is one, has a bit for each
+// token that may be drawn (bit id % 64 of word id / 64); ids beyond it may not. Log-probabilities do not know of it.
 //
 // Errors: a setting out of its range; no logits; a logit that is NaN or plus infinity; every token
 // impossible or banned; a state with a token beyond the vocabulary; kResourceExhausted.

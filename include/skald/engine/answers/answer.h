@@ -45,7 +45,8 @@ class Answer {
         answer.filter_ = std::move(*filter);
       }
       if (of.penalize_prompt) {
-        if (auto seen = ObserveTokens(answer.settings_, of.prompt, answer.sampler_); !seen) return Failure(seen.error());
+        if (auto seen = ObserveTokens(answer.settings_, of.prompt, answer.sampler_); !seen)
+          return Failure(seen.error());
       }
       if (tokenizer != nullptr) {
         answer.decoder_.emplace(*tokenizer);

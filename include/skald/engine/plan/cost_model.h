@@ -77,8 +77,8 @@ class CostModel {
   }
 
   Features seconds_{};
-  std::array<Features, kTerms> inverse_ = {
-      Features{kUncertainty, 0.0, 0.0}, Features{0.0, kUncertainty, 0.0}, Features{0.0, 0.0, kUncertainty}};
+  std::array<Features, kTerms> inverse_ = {Features{kUncertainty, 0.0, 0.0}, Features{0.0, kUncertainty, 0.0},
+                                           Features{0.0, 0.0, kUncertainty}};
   uint64_t observed_ = 0;
 };
 

@@ -39,8 +39,8 @@ struct PolicyOptions {
 struct Standing {
   double arrival = 0.0;  // seconds
   int32_t priority = 0;
-  uint64_t tokens = 0;    // of prompt and answer, at most
-  double served = 0.0;    // tokens that its tenant was given
+  uint64_t tokens = 0;  // of prompt and answer, at most
+  double served = 0.0;  // tokens that its tenant was given
 };
 
 inline Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options) {

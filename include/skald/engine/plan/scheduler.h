@@ -45,8 +45,8 @@ struct SequenceView {
 
 struct StepLimits {
   uint32_t max_running = 64;
-  uint32_t step_tokens = 512;                // rows
-  std::optional<double> step_seconds = {};   // needs a cost model that is known
+  uint32_t step_tokens = 512;               // rows
+  std::optional<double> step_seconds = {};  // needs a cost model that is known
   uint64_t free_bytes = std::numeric_limits<uint64_t>::max();
 };
 
@@ -208,7 +208,7 @@ class Scheduling {
   size_t last_victim_ = 0;   // ranks from here on have no victims
   bool has_prompt_ = false;  // a prompt has rows
   bool is_first_reserved_ = false;
-  bool is_closed_ = false;   // nothing more is placed
+  bool is_closed_ = false;  // nothing more is placed
   Schedule schedule_;
 };
 

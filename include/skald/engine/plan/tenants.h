@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tenants: how much each was served, for fair shares. Who comes back after a while begins where those are who are there:
-// time in which nothing was asked for is not saved up (virtual token counters: Sheng et al., arXiv:2401.00588).
+// Tenants: how much each was served, for fair shares. Who comes back after a while begins where those are who are
+// there: time in which nothing was asked for is not saved up (virtual token counters: Sheng et al., arXiv:2401.00588).
 
 #ifndef SKALD_ENGINE_PLAN_TENANTS_H_
 #define SKALD_ENGINE_PLAN_TENANTS_H_

@@ -37,7 +37,7 @@ struct Sequence {
   const Sequence* leader = nullptr;
   uint32_t share_at = 0;
   std::vector<uint32_t> step_ends = {};  // ascending; where steps end, for others to go on from
-  bool has_begun = false;  // has had a cache
+  bool has_begun = false;                // has had a cache
   bool is_paused = false;
 
   std::vector<int32_t> drafts = {};  // for the next step

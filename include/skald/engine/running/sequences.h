@@ -37,8 +37,7 @@ namespace skald {
 class Sequences {
  public:
   // `options` must outlive this.
-  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options)
-      : pool_(std::move(pool)), options_(options) {
+  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options) : pool_(std::move(pool)), options_(options) {
     if (options.swap) swap_.emplace(*options.swap, options.identity);
   }
 
@@ -51,9 +50,11 @@ class Sequences {
     for (uint32_t sample = 0; sample < request->samples; ++sample) {
       auto answer = Answer::Begin(request, sample, max_tokens, options_.tokenizer);
       if (!answer) return Failure(answer.error());
-      Sequence& sequence = added.emplace_back(
-          Sequence{.id = next_id_ + sample, .request_id = id, .sample = sample, .request = request,
-                   .answer = std::move(*answer)});
+      Sequence& sequence = added.emplace_back(Sequence{.id = next_id_ + sample,
+                                                       .request_id = id,
+                                                       .sample = sample,
+                                                       .request = request,
+                                                       .answer = std::move(*answer)});
       const double now = options_.clock();
       sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + max_tokens};
       sequence.usage.prompt_tokens = prompt_tokens;
@@ -95,7 +96,8 @@ class Sequences {
       sequence.step_ends = request->branch_points;
       sequence.has_begun = !sample.drawn.empty();
       Sequence& first = added.front();
-      if (&sequence != &first && sample.drawn.empty() && first.answer.drawn() == 0) sequence.Follow(first, prompt_tokens);
+      if (&sequence != &first && sample.drawn.empty() && first.answer.drawn() == 0)
+        sequence.Follow(first, prompt_tokens);
       if (swap_ && sample.swapped && sample.swapped->tokens <= sequence.answer.size()) {
         sequence.swapped = sample.swapped;
       }
@@ -167,9 +169,8 @@ class Sequences {
   }
 
   bool has_work() const {
-    return std::ranges::any_of(sequences_, [](const Sequence& sequence) {
-      return sequence.is_finished() || !sequence.is_paused;
-    });
+    return std::ranges::any_of(sequences_,
+                               [](const Sequence& sequence) { return sequence.is_finished() || !sequence.is_paused; });
   }
 
   // Those that a schedule is made of: all that are not at their end.

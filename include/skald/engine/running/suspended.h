@@ -107,8 +107,8 @@ inline void WriteSample(const SuspendedSample& sample, double now, ByteWriter& w
   writer.Put(sample.sample);
   writer.PutList(std::span<const int32_t>(sample.drawn));
   const Usage& usage = sample.usage;
-  for (const uint32_t count : {usage.cached_tokens, usage.generated_tokens, usage.drafted_tokens,
-                               usage.accepted_tokens, usage.preemptions}) {
+  for (const uint32_t count :
+       {usage.cached_tokens, usage.generated_tokens, usage.drafted_tokens, usage.accepted_tokens, usage.preemptions}) {
     writer.Put(count);
   }
   writer.Put(now - usage.submitted);
@@ -165,8 +165,8 @@ inline Result<std::vector<SuspendedRequest>> DecodeSuspended(std::span<const std
     const bool is_known =
         reader.Get<uint64_t>() == internal::kSuspendedMagic && reader.Get<uint32_t>() == internal::kSuspendedVersion;
     if (!is_known) {
-      return Fail(ErrorCode::kDataLoss, "these are no suspended requests of version " +
-                                            std::to_string(internal::kSuspendedVersion));
+      return Fail(ErrorCode::kDataLoss,
+                  "these are no suspended requests of version " + std::to_string(internal::kSuspendedVersion));
     }
     std::vector<SuspendedRequest> requests(reader.GetCount(sizeof(RequestId)));
     for (SuspendedRequest& request : requests) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DraftLength: how many guesses are worth their rows, by how many of a text's guesses were right so far and by what rows
-// cost. Where they cost more than they bring it asks for none, and tries again now and then. Plain state of one text.
+// DraftLength: how many guesses are worth their rows, by how many of a text's guesses were right so far and by what
+// rows cost. Where they cost more than they bring it asks for none, and tries again now and then. Plain state of one
+// text.
 
 #ifndef SKALD_ENGINE_SPECULATION_DRAFT_LENGTH_H_
 #define SKALD_ENGINE_SPECULATION_DRAFT_LENGTH_H_

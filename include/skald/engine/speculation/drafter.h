@@ -19,10 +19,10 @@ namespace skald {
 
 // One text that goes on.
 struct DraftTask {
-  uint64_t sequence;                // names it, for drafters that remember
-  std::span<const int32_t> tokens;  // all of it, prompt included
-  const SamplerSettings* sampler;   // by which the text's own tokens are drawn
-  uint32_t most;                    // guesses wanted at most, at least 1
+  uint64_t sequence;                 // names it, for drafters that remember
+  std::span<const int32_t> tokens;   // all of it, prompt included
+  const SamplerSettings* sampler;    // by which the text's own tokens are drawn
+  uint32_t most;                     // guesses wanted at most, at least 1
   std::vector<int32_t> drafts = {};  // to be filled; may stay empty
 };
 

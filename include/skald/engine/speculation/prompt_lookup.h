@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PromptLookup: guesses that a text repeats itself. What followed the last time that the latest tokens stood somewhere
-// before follows again (prompt lookup decoding, A. Saxena 2023; LLMA, Yang et al., arXiv:2304.04487). Costs no model; it
-// pays where answers copy from their prompts, as in editing, summarising and code.
+// before follows again (prompt lookup decoding, A. Saxena 2023; LLMA, Yang et al., arXiv:2304.04487). Costs no model;
+// it pays where answers copy from their prompts, as in editing, summarising and code.
 
 #ifndef SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
 #define SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
