@@ -27,12 +27,12 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/engine/engine_options.h"
-#include "skald/engine/model_ref.h"
+#include "skald/engine/form/engine_options.h"
+#include "skald/engine/form/model_ref.h"
+#include "skald/engine/form/request.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/memory_model.h"
 #include "skald/engine/plan/scheduler.h"
-#include "skald/engine/request.h"
 #include "skald/engine/running/capacity.h"
 #include "skald/engine/running/request_check.h"
 #include "skald/engine/running/sequence.h"
@@ -89,9 +89,7 @@ class Engine {
   }
 
   // A request that is paused computes nothing, and is the first to give its memory away, until it goes on.
-  void Pause(RequestId id, bool is_paused = true) noexcept {
-    sequences_.ForEachOf(id, [=](Sequence& sequence) { sequence.is_paused = is_paused; });
-  }
+  void Pause(RequestId id, bool is_paused = true) noexcept { sequences_.Pause(id, is_paused); }
 
   // Whether a step would do anything: some request is neither at its end nor paused.
   bool has_work() const { return sequences_.has_work(); }

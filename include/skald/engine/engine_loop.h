@@ -26,7 +26,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/request.h"
+#include "skald/engine/form/request.h"
 
 namespace skald {
 

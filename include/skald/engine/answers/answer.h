@@ -21,7 +21,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/engine/answers/stop_strings.h"
-#include "skald/engine/request.h"
+#include "skald/engine/form/request.h"
 #include "skald/sampling/penalties.h"
 #include "skald/sampling/sampler.h"
 #include "skald/text/filters/token_filter.h"

@@ -15,8 +15,8 @@
 
 #include "skald/cache/kv_cache.h"
 #include "skald/engine/answers/answer.h"
+#include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
-#include "skald/engine/request.h"
 #include "skald/engine/running/swap_space.h"
 #include "skald/engine/speculation/draft_length.h"
 

@@ -22,12 +22,13 @@
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/engine/answers/answer.h"
-#include "skald/engine/engine_options.h"
+#include "skald/engine/form/engine_options.h"
+#include "skald/engine/form/request.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"
-#include "skald/engine/request.h"
 #include "skald/engine/running/sequence.h"
+#include "skald/engine/running/shared_beginnings.h"
 #include "skald/engine/running/suspended.h"
 #include "skald/engine/running/swap_space.h"
 #include "skald/store/prompts/prompt_cache.h"
@@ -43,30 +44,12 @@ class Sequences {
 
   // Adds the samples of a request. An error leaves none of them.
   Result<void> Add(RequestId id, std::shared_ptr<const Request> request, uint32_t capacity) {
-    std::list<Sequence> added;
-    const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
-    const uint32_t room = capacity - prompt_tokens + 1;
-    const uint32_t max_tokens = std::min(room, request->max_tokens.value_or(room));
+    const uint32_t room = capacity - static_cast<uint32_t>(request->prompt.size()) + 1;
+    SuspendedRequest begun = {.id = id, .max_tokens = std::min(room, request->max_tokens.value_or(room))};
     for (uint32_t sample = 0; sample < request->samples; ++sample) {
-      auto answer = Answer::Begin(request, sample, max_tokens, options_.tokenizer);
-      if (!answer) return Failure(answer.error());
-      Sequence& sequence = added.emplace_back(Sequence{.id = next_id_ + sample,
-                                                       .request_id = id,
-                                                       .sample = sample,
-                                                       .request = request,
-                                                       .answer = std::move(*answer)});
-      const double now = options_.clock();
-      sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + max_tokens};
-      sequence.usage.prompt_tokens = prompt_tokens;
-      sequence.usage.submitted = now;
-      sequence.step_ends = request->branch_points;
-      if (sample > 0) sequence.Follow(added.front(), prompt_tokens);
+      begun.samples.push_back({.sample = sample, .usage = {.submitted = options_.clock()}});
     }
-    tenants_.Enter(request->tenant);
-    for (uint32_t sample = 1; sample < request->samples; ++sample) tenants_.Enter(request->tenant);
-    next_id_ += request->samples;
-    sequences_.splice(sequences_.end(), added);
-    return {};
+    return Add(begun, std::move(request));
   }
 
   // Adds what was suspended, as it stood. An error leaves none of it.
@@ -160,6 +143,14 @@ class Sequences {
     }
   }
 
+  // Nobody waits for one that is paused.
+  void Pause(RequestId id, bool is_paused) noexcept {
+    ForEachOf(id, [&](Sequence& sequence) {
+      sequence.is_paused = is_paused;
+      if (is_paused) internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/false);
+    });
+  }
+
   // Ends those whose time is over.
   void ExpireAt(double now) noexcept {
     for (Sequence& sequence : sequences_) {
@@ -180,7 +171,7 @@ class Sequences {
       if (sequence.is_finished()) continue;
       candidates.push_back(&sequence);
       // A step that failed after computing, and before it drew, is done again.
-      if (sequence.is_running() && sequence.pending() == 0) ForgetWrong(sequence);
+      if (sequence.is_running() && sequence.pending() == 0) internal::ForgetWrong(sequence);
     }
     return candidates;
   }
@@ -230,7 +221,7 @@ class Sequences {
     sequence.cache.reset();
     sequence.drafts.clear();
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
-    ReleaseFollowers(sequence, /*with_samples=*/false);
+    internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/false);
   }
 
   // Returns who should give its memory away if someone must; null where no more than one has any.
@@ -261,7 +252,7 @@ class Sequences {
     if (std::ranges::binary_search(sequence.request->branch_points, at)) Keep(sequence, {});
     for (Sequence& follower : sequences_) {
       if (follower.leader != &sequence || follower.share_at != at || follower.request == sequence.request) continue;
-      ShareWith(follower, sequence, at);
+      internal::ShareWith(follower, sequence, at);
       follower.leader = nullptr;
     }
   }
@@ -286,7 +277,7 @@ class Sequences {
     sequence.usage.accepted_tokens += right;
     stats_.drafted_tokens += drafted;
     stats_.accepted_tokens += right;
-    ForgetWrong(sequence);
+    internal::ForgetWrong(sequence);
   }
 
   // Moves what is new to `events`, and lets those go that are at their end.
@@ -360,12 +351,14 @@ class Sequences {
       logits = std::move(prefix->logits);
       known = std::move(prefix->cache);
     }
-    const auto [leader, at] = logits.empty() ? FindLeader(sequence, known ? known->size() : 0) : Leader{};
+    const auto [leader, at] = logits.empty() ? internal::FindLeader(sequences_, sequence, known ? known->size() : 0,
+                                                                    pool_->runtime().block_tokens)
+                                             : internal::Leader{};
     if (leader != nullptr && leader->cache->size() < at) {
       sequence.Follow(*leader, at);
       return {};
     }
-    if (leader != nullptr && ShareWith(sequence, *leader, at)) return {};
+    if (leader != nullptr && internal::ShareWith(sequence, *leader, at)) return {};
     if (!known) {
       auto cache = CreateKVCache(pool_, sequence.request->adapter);
       if (!cache) return Failure(cache.error());
@@ -375,47 +368,18 @@ class Sequences {
     return {};
   }
 
-  struct Leader {
-    Sequence* sequence = nullptr;
-    uint32_t at = 0;
-  };
-
-  // Returns who has, or will have, the longest beginning in common with `sequence`, if that is worth it.
-  Leader FindLeader(const Sequence& sequence, uint32_t known) {
-    Leader best = {nullptr, known + pool_->runtime().block_tokens - 1};
-    for (Sequence& other : sequences_) {
-      if (!other.is_running() || &other == &sequence || other.is_finished() || other.is_paused) continue;
-      if (other.request->tenant != sequence.request->tenant || other.request->adapter != sequence.request->adapter) {
-        continue;
-      }
-      const uint32_t common =
-          std::min(internal::CommonPrefix(other.answer.tokens(), sequence.answer.tokens()), sequence.answer.size() - 1);
-      const uint32_t at = common < other.cache->size() ? other.cache->NearestResumePoint(common) : common;
-      if (at > best.at) best = {&other, at};
-    }
-    return best.sequence == nullptr ? Leader{} : best;
-  }
-
-  // Gives `sequence` the first `tokens` tokens of the other's cache.
-  static bool ShareWith(Sequence& sequence, const Sequence& other, uint32_t tokens) {
-    auto fork = other.cache->Fork();
-    if (!fork || (fork->size() > tokens && !fork->Truncate(tokens))) return false;
-    sequence.cache = std::move(*fork);
-    return true;
-  }
-
   // The other samples of a request go on from the end of the prompt.
   void BeginSamples(Sequence& first, std::span<const float> logits, SamplerScratch& scratch) {
     for (Sequence& sample : sequences_) {
       if (sample.leader != &first || sample.request != first.request || sample.is_finished()) continue;
       sample.leader = nullptr;
-      if (!ShareWith(sample, first, first.answer.size())) continue;
+      if (!internal::ShareWith(sample, first, first.answer.size())) continue;
       sample.has_begun = true;
       sample.usage.cached_tokens = sample.usage.prompt_tokens;
       stats_.prompt_tokens += sample.usage.prompt_tokens;
       stats_.cached_tokens += sample.usage.prompt_tokens;
       (void)DrawOne(sample, logits, scratch);
-      ForgetWrong(sample);
+      internal::ForgetWrong(sample);
     }
   }
 
@@ -431,14 +395,6 @@ class Sequences {
     if (!sequence.usage.first_token) sequence.usage.first_token = options_.clock();
     if (sequence.answer.finish()) sequence.event.finish = sequence.answer.finish();
     return *id;
-  }
-
-  // Rewinds to what the answer says; at least one of its tokens stays to be computed, unless it is at its end.
-  static void ForgetWrong(Sequence& sequence) {
-    const std::span<const int32_t> tokens = sequence.answer.tokens();
-    uint32_t right = internal::CommonPrefix(tokens, sequence.cache->tokens());
-    if (!sequence.is_finished()) right = std::min(right, sequence.answer.size() - 1);
-    if (sequence.cache->size() > right && !sequence.cache->Truncate(right)) sequence.cache.reset();
   }
 
   // Offers what it has computed to the prompt cache, which may have no room for it.
@@ -459,18 +415,12 @@ class Sequences {
            cost.Seconds(StepWork().With(0, sequence.cache->size()));
   }
 
-  void ReleaseFollowers(const Sequence& leader, bool with_samples) noexcept {
-    for (Sequence& follower : sequences_) {
-      if (follower.leader == &leader && (with_samples || follower.request != leader.request)) follower.leader = nullptr;
-    }
-  }
-
   void Remove(std::list<Sequence>::iterator at) {
     Sequence& sequence = *at;
     if (sequence.is_running() && sequence.answer.finish()) Keep(sequence, {});
     if (sequence.swapped) swap_->Drop(*sequence.swapped);
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
-    ReleaseFollowers(sequence, /*with_samples=*/true);
+    internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/true);
     tenants_.Leave(sequence.request->tenant);
     sequences_.erase(at);
   }

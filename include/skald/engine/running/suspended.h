@@ -22,7 +22,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/byte_codec.h"
 #include "skald/base/result.h"
-#include "skald/engine/request.h"
+#include "skald/engine/form/request.h"
 #include "skald/engine/running/swap_space.h"
 #include "skald/store/snapshots/manifest.h"
 

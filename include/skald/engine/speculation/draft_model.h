@@ -22,8 +22,8 @@
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/steps/batch.h"
-#include "skald/engine/model_ref.h"
-#include "skald/engine/speculation/drafter.h"
+#include "skald/engine/form/drafter.h"
+#include "skald/engine/form/model_ref.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 

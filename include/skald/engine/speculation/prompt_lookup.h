@@ -14,7 +14,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/engine/speculation/drafter.h"
+#include "skald/engine/form/drafter.h"
 
 namespace skald {
 

@@ -3,8 +3,8 @@
 // What an engine is made of, and what it tells of itself. Plain data; everything that is referred to belongs to the
 // caller and outlives the engine.
 
-#ifndef SKALD_ENGINE_ENGINE_OPTIONS_H_
-#define SKALD_ENGINE_ENGINE_OPTIONS_H_
+#ifndef SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_
+#define SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_
 
 #include <chrono>
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include <optional>
 #include <vector>
 
+#include "skald/engine/form/drafter.h"
+#include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
-#include "skald/engine/request.h"
-#include "skald/engine/speculation/drafter.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "skald/store/snapshots/identity.h"
@@ -67,4 +67,4 @@ struct StepReport {
 
 }  // namespace skald
 
-#endif  // SKALD_ENGINE_ENGINE_OPTIONS_H_
+#endif  // SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_

@@ -5,8 +5,8 @@
 // that depend on the position alone in place of its acceptance rule). So a wrong guess costs time and changes nothing,
 // and a drafter of your own may guess in any way.
 
-#ifndef SKALD_ENGINE_SPECULATION_DRAFTER_H_
-#define SKALD_ENGINE_SPECULATION_DRAFTER_H_
+#ifndef SKALD_ENGINE_FORM_DRAFTER_H_
+#define SKALD_ENGINE_FORM_DRAFTER_H_
 
 #include <cstdint>
 #include <span>
@@ -40,4 +40,4 @@ class Drafter {
 
 }  // namespace skald
 
-#endif  // SKALD_ENGINE_SPECULATION_DRAFTER_H_
+#endif  // SKALD_ENGINE_FORM_DRAFTER_H_

@@ -2,8 +2,8 @@
 //
 // What is asked of an engine, and what it tells of it: requests, events, and how an answer ended. Plain data.
 
-#ifndef SKALD_ENGINE_REQUEST_H_
-#define SKALD_ENGINE_REQUEST_H_
+#ifndef SKALD_ENGINE_FORM_REQUEST_H_
+#define SKALD_ENGINE_FORM_REQUEST_H_
 
 #include <cstdint>
 #include <limits>
@@ -93,4 +93,4 @@ struct Event {
 
 }  // namespace skald
 
-#endif  // SKALD_ENGINE_REQUEST_H_
+#endif  // SKALD_ENGINE_FORM_REQUEST_H_

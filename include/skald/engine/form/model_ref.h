@@ -3,8 +3,8 @@
 // ModelRef: a Model or AnyModel that someone else owns, without its type, so that what is compiled against it is
 // compiled once and includes no kernels. A few pointers, to be passed by value; the model must outlive it.
 
-#ifndef SKALD_ENGINE_MODEL_REF_H_
-#define SKALD_ENGINE_MODEL_REF_H_
+#ifndef SKALD_ENGINE_FORM_MODEL_REF_H_
+#define SKALD_ENGINE_FORM_MODEL_REF_H_
 
 #include <concepts>
 #include <cstdint>
@@ -51,4 +51,4 @@ class ModelRef {
 
 }  // namespace skald
 
-#endif  // SKALD_ENGINE_MODEL_REF_H_
+#endif  // SKALD_ENGINE_FORM_MODEL_REF_H_
