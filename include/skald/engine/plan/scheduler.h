@@ -4,13 +4,13 @@
 // it can be simulated with any number of requests and no model (benchmarks/schedule_sim.cc). What it decides changes
 // when a token is computed, never which.
 //
-//   1. Memory goes by urgency: whoever needs more than is free takes it from the least urgent, if that is enough. So
-//      the most urgent sequence always gets on, and nobody gives memory away in vain.
+//   1. Memory goes by urgency: who runs and needs more than is free takes it from the least urgent, if that is enough.
+//      So the most urgent of those that run always gets on, and nobody gives memory away in vain.
 //   2. Rows go first to those that write, one each and then their drafts, so that no stream waits for a prompt.
 //   3. What tokens and time are left go to prompts, piece by piece. However little it is, the most urgent prompt gets a
 //      few tokens, so that none waits for ever.
-//   4. Who waits is admitted in order, as long as all of its tokens have room beside what those before it will need;
-//      who is more urgent than one that runs takes its place.
+//   4. Who waits is admitted in order, as long as all of its tokens have room beside what those before it will need
+//      soon. If its policy says so, it also takes the place of those that run and are less urgent.
 
 #ifndef SKALD_ENGINE_PLAN_SCHEDULER_H_
 #define SKALD_ENGINE_PLAN_SCHEDULER_H_
@@ -78,11 +78,9 @@ class Scheduling {
       : views_(views), limits_(limits), memory_(memory), cost_(cost), free_(limits.free_bytes) {
     Rank();
     for (const Ranked& ranked : order_) {
-      if (!views_[ranked.view].is_running) continue;
-      ++running_;
-      held_behind_ += ranked.held;
+      if (views_[ranked.view].is_running) CountBehind(ranked);
     }
-    running_behind_ = running_;
+    running_ = behind_.count;
     next_victim_ = order_.size();
   }
 
@@ -97,11 +95,15 @@ class Scheduling {
  private:
   // The fewest tokens of the most urgent prompt in a step, whatever time they take.
   static constexpr uint32_t kLeastPrompt = 16;
+  // Room for so many tokens of each that writes is left when others are admitted. Without, who just began would often
+  // be the one that has to give its memory back (benchmarks/README.md says what that costs).
+  static constexpr uint32_t kSoon = 64;
 
   struct Ranked {
     uint32_t view;
     Urgency urgency;
     uint64_t held = 0;  // bytes, if it runs
+    uint64_t soon = 0;  // more of them, that it will need
     uint32_t rows = 0;  // of those that write, that schedule_.work counts
     bool is_preempted = false;
 
@@ -109,6 +111,33 @@ class Scheduling {
       return std::tie(a.urgency, a.view) < std::tie(b.urgency, b.view);
     }
   };
+
+  // Sequences that run, the bytes that they hold, and those that they will soon need besides.
+  struct Holders {
+    uint32_t count = 0;
+    uint64_t bytes = 0, soon = 0;
+
+    void Add(const Ranked& ranked) {
+      ++count;
+      bytes += ranked.held;
+      soon += ranked.soon;
+    }
+    void Remove(const Ranked& ranked) {
+      --count;
+      bytes -= ranked.held;
+      soon -= ranked.soon;
+    }
+  };
+
+  // Counts one that runs among those behind the one that is visited, or no longer.
+  void CountBehind(const Ranked& ranked) {
+    behind_.Add(ranked);
+    if (!views_[ranked.view].may_run) paused_.Add(ranked);
+  }
+  void UncountBehind(const Ranked& ranked) {
+    behind_.Remove(ranked);
+    if (!views_[ranked.view].may_run) paused_.Remove(ranked);
+  }
 
   // Fills order_: those that may run, most urgent first, then others that have memory to give. As there are no more
   // than max_running places, no more of those that wait are looked at.
@@ -118,7 +147,9 @@ class Scheduling {
       for (uint32_t i = 0; i < views_.size(); ++i) {
         const SequenceView& view = views_[i];
         if (view.is_running && view.may_run == may_run) {
-          order_.push_back({i, view.urgency, memory_.BytesFor(view.cached)});
+          const uint64_t rows = view.writes() ? 1 + kSoon : view.pending;
+          const uint64_t soon = may_run ? memory_.Growth(view.cached, rows) : 0;
+          order_.push_back({i, view.urgency, memory_.BytesFor(view.cached), soon});
         }
       }
     };
@@ -174,8 +205,7 @@ class Scheduling {
       is_closed_ = true;
       return;
     }
-    held_behind_ -= ranked.held;
-    --running_behind_;
+    UncountBehind(ranked);
     view.writes() ? PlaceWriting(ranked) : PlacePrompt(ranked);
   }
 
@@ -184,17 +214,19 @@ class Scheduling {
     const SequenceView& view = views_[ranked.view];
     // Nobody makes room for drafts.
     if (ranked.rows > 1 && memory_.Growth(view.cached, ranked.rows) > free_) Discharge(ranked, 1);
-    if (!TakeMemory(memory_.Growth(view.cached, ranked.rows))) return Discharge(ranked, 0);
+    const uint64_t taken = memory_.Growth(view.cached, ranked.rows);
+    if (!TakeMemory(taken)) return Discharge(ranked, 0);
     schedule_.rows.push_back({ranked.view, 1, ranked.rows - 1});
+    promised_ += ranked.soon - std::min(ranked.soon, taken);
   }
 
   void PlacePrompt(const Ranked& ranked) {
     const SequenceView& view = views_[ranked.view];
     const uint32_t rows = PromptRows(view);
-    const bool has_memory = rows > 0 && TakeMemory(memory_.Growth(view.cached, rows));
-    if (has_memory) AddPrompt(ranked, rows);
-    const uint32_t computed = has_memory ? rows : 0;
-    promised_ += memory_.Growth(view.cached + computed, view.pending - computed);
+    const uint64_t needed = memory_.Growth(view.cached, rows);
+    const bool is_placed = rows > 0 && TakeMemory(needed);
+    if (is_placed) AddPrompt(ranked, rows);
+    promised_ += is_placed ? ranked.soon - needed : ranked.soon;
   }
 
   // Who waits begins only with room for all that it has to compute, and none behind it goes before it.
@@ -202,11 +234,15 @@ class Scheduling {
     if (is_closed_) return;
     const SequenceView& view = views_[ranked.view];
     const uint32_t rows = PromptRows(view);
+    const bool displaces = view.urgency.displaces;
+    const Holders& victims = displaces ? behind_ : paused_;
     const uint64_t bytes = memory_.BytesFor(uint64_t{view.cached} + view.pending);
-    is_closed_ = rows == 0 || running_ - running_behind_ >= limits_.max_running || !HasMemory(bytes + promised_);
+    const uint64_t with_spare = bytes + promised_ + (displaces ? 0 : behind_.soon);
+    is_closed_ = rows == 0 || running_ - victims.count >= limits_.max_running || !HasMemory(with_spare, victims);
     if (is_closed_) return;
     while (running_ >= limits_.max_running) PreemptLast();
-    TakeMemory(bytes, promised_);
+    while (with_spare > free_) PreemptLast();
+    free_ -= bytes;
     ++running_;
     schedule_.admitted.push_back(ranked.view);
     AddPrompt(ranked, rows);
@@ -244,13 +280,15 @@ class Scheduling {
     return fitting;
   }
 
-  // Whether so much is free, or would be if all that are less urgent gave up theirs.
-  bool HasMemory(uint64_t bytes) const { return bytes <= free_ || bytes - free_ <= held_behind_; }
+  // Whether so much is free, or would be if all of `victims` gave up theirs.
+  bool HasMemory(uint64_t bytes, const Holders& victims) const {
+    return bytes <= free_ || bytes - free_ <= victims.bytes;
+  }
 
-  // Takes `bytes` where besides them `spare` are free, or can be.
-  bool TakeMemory(uint64_t bytes, uint64_t spare = 0) {
-    if (!HasMemory(bytes + spare)) return false;
-    while (bytes + spare > free_) PreemptLast();
+  // Takes it from those behind the one that is visited, where no more is free.
+  bool TakeMemory(uint64_t bytes) {
+    if (!HasMemory(bytes, behind_)) return false;
+    while (bytes > free_) PreemptLast();
     free_ -= bytes;
     return true;
   }
@@ -263,8 +301,7 @@ class Scheduling {
     victim.is_preempted = true;
     Discharge(victim, 0);
     --running_;
-    --running_behind_;
-    held_behind_ -= victim.held;
+    UncountBehind(victim);
     free_ += std::min(victim.held, std::numeric_limits<uint64_t>::max() - free_);
     schedule_.preempted.push_back(victim.view);
   }
@@ -275,14 +312,14 @@ class Scheduling {
   const CostModel& cost_;
   std::vector<Ranked> order_;
   uint64_t free_;
-  uint64_t promised_ = 0;  // bytes that prompts before the one that is visited will need in later steps
-  // Of those that run; behind the one that is visited.
-  uint32_t running_ = 0, running_behind_ = 0;
-  uint64_t held_behind_ = 0;  // bytes
-  size_t next_victim_ = 0;    // ranks from here on have no victims
-  bool has_prompt_ = false;   // a prompt has rows; who comes back with a single token to compute does not count
-  bool is_full_ = false;      // prompts get no more rows
-  bool is_closed_ = false;    // nobody else is admitted
+  uint64_t promised_ = 0;  // bytes that those visited so far will soon need
+  uint32_t running_ = 0;
+  Holders behind_;           // the one that is visited
+  Holders paused_;           // of these
+  size_t next_victim_ = 0;   // ranks from here on have no victims
+  bool has_prompt_ = false;  // a prompt has rows, not just one that comes back to write on
+  bool is_full_ = false;     // prompts get no more rows
+  bool is_closed_ = false;   // nobody else is admitted
   Schedule schedule_;
 };
 
