@@ -308,5 +308,25 @@ TEST_CASE("bad settings and states of another vocabulary are refused") {
   CHECK(Contains(ErrorOf(kLogits, {.presence_penalty = 1.0f}, {.recent_tokens = {8}}), "token 8"));
 }
 
+TEST_CASE("Only tokens that are allowed are drawn, and log-probabilities do not know of it") {
+  std::vector<float> logits(140);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i % 13);
+  const std::vector<uint64_t> allowed = {0b101, uint64_t{1} << 5};  // ids beyond the words are not
+  SamplerScratch scratch;
+  for (const float temperature : {0.0f, 1.0f, 5.0f}) {
+    for (uint64_t position = 0; position < 50; ++position) {
+      const auto token = Sample(logits, {.temperature = temperature, .num_logprobs = 3}, {}, position, scratch, allowed);
+      REQUIRE(token);
+      CHECK((token->id == 0 || token->id == 2 || token->id == 69));
+      CHECK(*token->logprob == static_cast<float>(logits[static_cast<size_t>(token->id)] - LogSumExp(logits)));
+      CHECK(token->top_logprobs.front().id == 12);
+    }
+  }
+  const std::vector<uint64_t> none = {0, 0, 0};
+  const auto impossible = Sample(logits, {}, {}, 0, scratch, none);
+  REQUIRE_FALSE(impossible);
+  CHECK(impossible.error().message.find("tokens that are not allowed") != std::string::npos);
+}
+
 }  // namespace sampler_test
 }  // namespace skald

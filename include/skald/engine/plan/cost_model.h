@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CostModel: how long a step takes, learnt while steps are run. Time is a constant (weights are read once), so much for
-// each row, and so much for each earlier token that a row attends to; the three are fitted by recursive least squares
-// with exponential forgetting (Haykin, Adaptive Filter Theory, 4th ed., table 9.1). A schedule depends on it, an answer
-// never does. Plain data.
+// each row, and so much for each earlier token that a row attends to; a Kalman filter tracks the three (R. E. Kalman, A
+// New Approach to Linear Filtering and Prediction Problems, 1960), so that what was learnt of prompts holds through
+// hours without one, while what steps show follows a machine that slows down. A schedule depends on it, an answer never
+// does. Plain data.
 
 #ifndef SKALD_ENGINE_PLAN_COST_MODEL_H_
 #define SKALD_ENGINE_PLAN_COST_MODEL_H_
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,41 +35,35 @@ class CostModel {
   CostModel() = default;
   // One that is known: seconds of a step, and more for each row and each attended token.
   CostModel(double step, double row, double attended)
-      : seconds_{step, row * kRowUnit, attended * kAttendedUnit}, observed_(1) {}
+      : seconds_{step, row * kRowUnit, attended * kAttendedUnit}, typical_(step + row) {}
 
   // False before the first observation; Seconds is 0 then.
-  bool is_known() const { return observed_ > 0; }
+  bool is_known() const { return typical_ > 0.0; }
 
   double Seconds(const StepWork& work) const {
     const Features features = FeaturesOf(work);
     double seconds = 0.0;
-    for (size_t i = 0; i < kTerms; ++i) seconds += std::max(0.0, seconds_[i]) * features[i];
+    for (size_t i = 0; i < kTerms; ++i) seconds += seconds_[i] * features[i];
     return seconds;
   }
 
+  // `seconds` of 0 say nothing: the clock is too coarse.
   void Observe(const StepWork& work, double seconds) {
-    const Features features = FeaturesOf(work);
-    Features gain{};
-    double scale = kForgetting, predicted = 0.0;
-    for (size_t i = 0; i < kTerms; ++i) {
-      for (size_t j = 0; j < kTerms; ++j) gain[i] += inverse_[i][j] * features[j];
-      scale += features[i] * gain[i];
-      predicted += seconds_[i] * features[i];
+    if (!(seconds > 0.0)) return;
+    if (!is_known()) {
+      for (size_t i = 0; i < kTerms; ++i) variance_[i][i] = Square(kLargestDoubt * seconds);
+      typical_ = seconds;
     }
-    for (size_t i = 0; i < kTerms; ++i) seconds_[i] += gain[i] / scale * (seconds - predicted);
-    for (size_t i = 0; i < kTerms; ++i) {
-      for (size_t j = 0; j < kTerms; ++j) {
-        inverse_[i][j] = (inverse_[i][j] - gain[i] * gain[j] / scale) / kForgetting;
-        // What is never excited must not grow without bound.
-        inverse_[i][j] = std::clamp(inverse_[i][j], -kUncertainty, kUncertainty);
-      }
-    }
-    ++observed_;
+    typical_ += (seconds - typical_) * kLearning;
+    Correct(FeaturesOf(work), seconds);
+    for (size_t i = 0; i < kTerms; ++i) Drift(i);
   }
 
  private:
   static constexpr size_t kTerms = 3;
-  static constexpr double kForgetting = 0.99, kUncertainty = 1e4;
+  // Steps of the same work differ by a part of kNoise; the truth changes by kDrift of a typical step from one to the
+  // next, and no term is ever thought to be further off than kLargestDoubt of them.
+  static constexpr double kNoise = 0.05, kDrift = 0.005, kLargestDoubt = 10.0, kLearning = 0.02;
   // Units that make the three terms of about one size.
   static constexpr double kRowUnit = 256.0, kAttendedUnit = 256.0 * 1024.0;
   using Features = std::array<double, kTerms>;
@@ -76,10 +72,37 @@ class CostModel {
     return {1.0, static_cast<double>(work.rows) / kRowUnit, static_cast<double>(work.attended) / kAttendedUnit};
   }
 
-  Features seconds_{};
-  std::array<Features, kTerms> inverse_ = {Features{kUncertainty, 0.0, 0.0}, Features{0.0, kUncertainty, 0.0},
-                                           Features{0.0, 0.0, kUncertainty}};
-  uint64_t observed_ = 0;
+  static double Square(double x) { return x * x; }
+
+  void Correct(const Features& features, double seconds) {
+    Features doubt{};
+    double variance = Square(kNoise * seconds), predicted = 0.0;
+    for (size_t i = 0; i < kTerms; ++i) {
+      for (size_t j = 0; j < kTerms; ++j) doubt[i] += variance_[i][j] * features[j];
+      variance += features[i] * doubt[i];
+      predicted += seconds_[i] * features[i];
+    }
+    for (size_t i = 0; i < kTerms; ++i) {
+      seconds_[i] = std::max(0.0, seconds_[i] + doubt[i] / variance * (seconds - predicted));
+      for (size_t j = 0; j < kTerms; ++j) variance_[i][j] -= doubt[i] * doubt[j] / variance;
+    }
+  }
+
+  // Grows the doubt about a term, within bounds. Scaling a row and its column keeps variances what they must be.
+  void Drift(size_t i) {
+    variance_[i][i] += Square(kDrift * typical_);
+    const double most = Square(kLargestDoubt * typical_);
+    if (variance_[i][i] <= most) return;
+    const double scale = std::sqrt(most / variance_[i][i]);
+    for (size_t j = 0; j < kTerms; ++j) {
+      variance_[i][j] *= scale;
+      variance_[j][i] *= scale;
+    }
+  }
+
+  Features seconds_{};  // of each term's unit
+  std::array<Features, kTerms> variance_{};
+  double typical_ = 0.0;  // seconds of a step
 };
 
 }  // namespace skald

@@ -17,6 +17,9 @@ namespace skald {
 struct Urgency {
   double level = 0.0;
   double since = 0.0;  // seconds
+  // Whether it takes the places of those that run and are less urgent, rather than the first that is free. Displacing
+  // costs computing again, so only a policy whose users ask for it does (benchmarks/README.md).
+  bool displaces = false;
 
   friend auto operator<=>(const Urgency&, const Urgency&) = default;
 };
@@ -48,7 +51,7 @@ inline Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options)
     case Policy::kFirstCome:
       break;
     case Policy::kPriority:
-      return {0.0, standing.arrival - options.seconds_per_priority * standing.priority};
+      return {0.0, standing.arrival - options.seconds_per_priority * standing.priority, /*displaces=*/true};
     case Policy::kFairShare:
       return {std::floor(standing.served / options.turn_tokens), standing.arrival};
     case Policy::kShortestFirst:

@@ -4,12 +4,13 @@
 // it can be simulated with any number of requests and no model (benchmarks/schedule_sim.cc). What it decides changes
 // when a token is computed, never which.
 //
-//   1. The most urgent sequence is sure of memory: less urgent ones give theirs for it.
-//   2. Those that write go first, a row each and their drafts, so that no stream waits for a prompt.
+//   1. Memory goes by urgency: who runs and needs more than is free takes it from the least urgent, if that is enough.
+//      So the most urgent of those that run always gets on, and nobody gives memory away in vain.
+//   2. Rows go first to those that write, one each and then their drafts, so that no stream waits for a prompt.
 //   3. What tokens and time are left go to prompts, piece by piece. However little it is, the most urgent prompt gets a
 //      few tokens, so that none waits for ever.
-//   4. Who waits is admitted in order, as long as all of its tokens have room; who is more urgent than one that runs
-//      takes its place.
+//   4. Who waits is admitted in order, as long as all of its tokens have room beside what those before it will need
+//      soon. If its policy says so, it also takes the place of those that run and are less urgent.
 
 #ifndef SKALD_ENGINE_PLAN_SCHEDULER_H_
 #define SKALD_ENGINE_PLAN_SCHEDULER_H_
@@ -18,9 +19,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "skald/engine/plan/cost_model.h"
@@ -45,8 +47,10 @@ struct SequenceView {
 
 struct StepLimits {
   uint32_t max_running = 64;
-  uint32_t step_tokens = 512;               // rows
-  std::optional<double> step_seconds = {};  // needs a cost model that is known
+  uint32_t step_tokens = 512;  // rows
+  // Needs a cost model that is known. A row for each that writes and the few tokens of the most urgent prompt are
+  // computed even if they take longer.
+  std::optional<double> step_seconds = {};
   uint64_t free_bytes = std::numeric_limits<uint64_t>::max();
 };
 
@@ -61,7 +65,7 @@ struct StepRows {
 struct Schedule {
   std::vector<uint32_t> preempted;  // give up their caches, before anything else
   std::vector<uint32_t> admitted;   // get one
-  std::vector<StepRows> rows;       // what is computed
+  std::vector<StepRows> rows;       // what is computed, most urgent first
   StepWork work;
 };
 
@@ -71,91 +75,204 @@ class Scheduling {
  public:
   Scheduling(std::span<const SequenceView> views, const StepLimits& limits, const MemoryModel& memory,
              const CostModel& cost)
-      : views_(views), limits_(limits), memory_(memory), cost_(cost), free_(limits.free_bytes), order_(views.size()) {
-    std::iota(order_.begin(), order_.end(), 0u);
-    std::sort(order_.begin(), order_.end(), [&](uint32_t a, uint32_t b) {
-      if (views[a].may_run != views[b].may_run) return views[a].may_run;
-      return views[a].urgency != views[b].urgency ? views[a].urgency < views[b].urgency : a < b;
-    });
-    is_running_.reserve(views.size());
-    for (const SequenceView& view : views) is_running_.push_back(view.is_running);
-    running_ = static_cast<uint32_t>(std::count(is_running_.begin(), is_running_.end(), true));
-    is_placed_.resize(views.size());
-    runnable_ = static_cast<size_t>(std::ranges::count_if(views, &SequenceView::may_run));
-    last_victim_ = order_.size();
+      : views_(views), limits_(limits), memory_(memory), cost_(cost), free_(limits.free_bytes) {
+    Rank();
+    for (const Ranked& ranked : order_) {
+      if (views_[ranked.view].is_running) CountBehind(ranked);
+    }
+    running_ = behind_.count;
+    next_victim_ = order_.size();
   }
 
   Schedule Run() {
-    if (runnable_ == 0) return std::move(schedule_);
-    ReserveForFirst();
-    for (size_t rank = 0; rank < runnable_; ++rank) {
-      const uint32_t i = order_[rank];
-      if (is_running_[i] && !is_placed_[i] && views_[i].writes()) PlaceWriting(i, rank);
-    }
-    for (size_t rank = 0; rank < runnable_ && !is_closed_; ++rank) {
-      const uint32_t i = order_[rank];
-      if (!is_placed_[i] && !WasPreempted(i)) PlacePrompt(i, rank);
-    }
+    if (order_.empty() || !views_[order_.front().view].may_run) return std::move(schedule_);
+    schedule_.rows.reserve(order_.size());
+    ChargeWriting();
+    for (size_t rank = 0; rank < order_.size() && views_[order_[rank].view].may_run; ++rank) Visit(order_[rank]);
     return std::move(schedule_);
   }
 
  private:
-  // The fewest tokens of the most urgent prompt in a step, whatever the budget says.
+  // The fewest tokens of the most urgent prompt in a step, whatever time they take.
   static constexpr uint32_t kLeastPrompt = 16;
+  // Room for so many tokens of each that writes is left when others are admitted. Without, who just began would often
+  // be the one that has to give its memory back (benchmarks/README.md says what that costs).
+  static constexpr uint32_t kSoon = 64;
 
-  bool WasPreempted(uint32_t i) const { return views_[i].is_running && !is_running_[i]; }
-  uint32_t RowsLeft() const {
-    return limits_.step_tokens - std::min<uint32_t>(limits_.step_tokens, static_cast<uint32_t>(schedule_.work.rows));
-  }
+  struct Ranked {
+    uint32_t view;
+    Urgency urgency;
+    uint64_t held = 0;  // bytes, if it runs
+    uint64_t soon = 0;  // more of them, that it will need
+    uint32_t rows = 0;  // of those that write, that schedule_.work counts
+    bool is_preempted = false;
 
-  // A prompt that is computed comes after those that write, but its memory does not, where it is the most urgent.
-  void ReserveForFirst() {
-    const SequenceView& first = views_[order_.front()];
-    if (!first.is_running || first.writes()) return;
-    is_first_reserved_ = TakeMemory(first.cached, std::min(first.pending, limits_.step_tokens), 0);
-  }
-
-  void PlaceWriting(uint32_t i, size_t rank) {
-    const SequenceView& view = views_[i];
-    if (RowsLeft() == 0) return;
-    const uint32_t drafts = std::min(view.drafts, RowsLeft() - 1);
-    if (TakeMemory(view.cached, 1 + drafts, rank)) return Place(i, 1, drafts);
-    if (drafts > 0 && TakeMemory(view.cached, 1, rank)) Place(i, 1, 0);
-  }
-
-  void PlacePrompt(uint32_t i, size_t rank) {
-    const SequenceView& view = views_[i];
-    const uint32_t rows = PromptRows(view);
-    if (rows == 0) {
-      is_closed_ = true;
-      return;
+    friend bool operator<(const Ranked& a, const Ranked& b) {
+      return std::tie(a.urgency, a.view) < std::tie(b.urgency, b.view);
     }
-    if (is_running_[i]) {
-      if ((rank == 0 && is_first_reserved_) || TakeMemory(view.cached, rows, rank)) Place(i, rows, 0);
-      return;
+  };
+
+  // Sequences that run, the bytes that they hold, and those that they will soon need besides.
+  struct Holders {
+    uint32_t count = 0;
+    uint64_t bytes = 0, soon = 0;
+
+    void Add(const Ranked& ranked) {
+      ++count;
+      bytes += ranked.held;
+      soon += ranked.soon;
     }
-    // Who waits begins only with room for all that it has to compute, and none behind it goes before it.
-    const bool has_place = running_ < limits_.max_running || Preempt(rank, /*of_less_urgent=*/true);
-    if (!has_place || !TakeMemory(0, view.cached + view.pending, rank, /*of_less_urgent=*/true)) {
-      is_closed_ = true;
-      return;
+    void Remove(const Ranked& ranked) {
+      --count;
+      bytes -= ranked.held;
+      soon -= ranked.soon;
     }
-    is_running_[i] = true;
-    ++running_;
-    schedule_.admitted.push_back(i);
-    Place(i, rows, 0);
+  };
+
+  // Counts one that runs among those behind the one that is visited, or no longer.
+  void CountBehind(const Ranked& ranked) {
+    behind_.Add(ranked);
+    if (!views_[ranked.view].may_run) paused_.Add(ranked);
+  }
+  void UncountBehind(const Ranked& ranked) {
+    behind_.Remove(ranked);
+    if (!views_[ranked.view].may_run) paused_.Remove(ranked);
   }
 
-  // How many tokens of a prompt the budgets have room for.
-  uint32_t PromptRows(const SequenceView& view) const {
-    uint32_t most = std::min(view.pending, RowsLeft());
-    if (view.step_end > 0) most = std::min(most, view.step_end);
-    if (!limits_.step_seconds || !cost_.is_known()) return most;
-    const uint32_t least = has_prompt_ ? 0 : std::min(most, kLeastPrompt);
-    const auto fits = [&](uint32_t rows) {
-      return cost_.Seconds(schedule_.work.With(view.cached, rows)) <= *limits_.step_seconds;
+  // Fills order_: those that may run, most urgent first, then others that have memory to give. As there are no more
+  // than max_running places, no more of those that wait are looked at.
+  void Rank() {
+    order_.reserve(views_.size());
+    const auto add_running = [&](bool may_run) {
+      for (uint32_t i = 0; i < views_.size(); ++i) {
+        const SequenceView& view = views_[i];
+        if (view.is_running && view.may_run == may_run) {
+          const uint64_t rows = view.writes() ? 1 + kSoon : view.pending;
+          const uint64_t soon = may_run ? memory_.Growth(view.cached, rows) : 0;
+          order_.push_back({i, view.urgency, memory_.BytesFor(view.cached), soon});
+        }
+      }
     };
-    uint32_t fitting = least, too_many = most + 1;
+    for (uint32_t i = 0; i < views_.size(); ++i) {
+      if (!views_[i].is_running && views_[i].may_run) order_.push_back({i, views_[i].urgency});
+    }
+    if (order_.size() > limits_.max_running) {
+      std::nth_element(order_.begin(), order_.begin() + limits_.max_running, order_.end());
+      order_.resize(limits_.max_running);
+    }
+    add_running(true);
+    std::sort(order_.begin(), order_.end());
+    const auto runnable = static_cast<std::ptrdiff_t>(order_.size());
+    add_running(false);
+    std::sort(order_.begin() + runnable, order_.end());
+  }
+
+  // Counts the rows of those that write before any prompt has some. Who then finds no memory gives them back.
+  void ChargeWriting() {
+    const SequenceView& first = views_[order_.front().view];
+    const uint32_t half = limits_.step_tokens - limits_.step_tokens / 2;
+    uint32_t left = limits_.step_tokens - (first.writes() ? 0 : std::min({first.pending, kLeastPrompt, half}));
+    for (Ranked& ranked : order_) {
+      const SequenceView& view = views_[ranked.view];
+      if (left == 0) return;
+      if (!view.writes() || !view.may_run) continue;
+      schedule_.work = schedule_.work.With(view.cached, 1);
+      ranked.rows = 1;
+      --left;
+    }
+    for (Ranked& ranked : order_) {
+      const SequenceView& view = views_[ranked.view];
+      if (ranked.rows == 0 || view.drafts == 0) continue;
+      const uint32_t drafts = Fitting(view.cached + 1, 0, std::min(view.drafts, left));
+      schedule_.work = schedule_.work.With(view.cached + 1, drafts);
+      ranked.rows += drafts;
+      left -= drafts;
+    }
+  }
+
+  // Gives it back what was counted for rows behind the first `rows`.
+  void Discharge(Ranked& ranked, uint32_t rows) {
+    const StepWork wrong = StepWork().With(views_[ranked.view].cached + rows, ranked.rows - rows);
+    schedule_.work.rows -= wrong.rows;
+    schedule_.work.attended -= wrong.attended;
+    ranked.rows = rows;
+  }
+
+  void Visit(Ranked& ranked) {
+    const SequenceView& view = views_[ranked.view];
+    if (!view.is_running) return Admit(ranked);
+    if (ranked.is_preempted) {
+      is_closed_ = true;
+      return;
+    }
+    UncountBehind(ranked);
+    view.writes() ? PlaceWriting(ranked) : PlacePrompt(ranked);
+  }
+
+  void PlaceWriting(Ranked& ranked) {
+    if (ranked.rows == 0) return;
+    const SequenceView& view = views_[ranked.view];
+    // Nobody makes room for drafts.
+    if (ranked.rows > 1 && memory_.Growth(view.cached, ranked.rows) > free_) Discharge(ranked, 1);
+    const uint64_t taken = memory_.Growth(view.cached, ranked.rows);
+    if (!TakeMemory(taken)) return Discharge(ranked, 0);
+    schedule_.rows.push_back({ranked.view, 1, ranked.rows - 1});
+    promised_ += ranked.soon - std::min(ranked.soon, taken);
+  }
+
+  void PlacePrompt(const Ranked& ranked) {
+    const SequenceView& view = views_[ranked.view];
+    const uint32_t rows = PromptRows(view);
+    const uint64_t needed = memory_.Growth(view.cached, rows);
+    const bool is_placed = rows > 0 && TakeMemory(needed);
+    if (is_placed) AddPrompt(ranked, rows);
+    promised_ += is_placed ? ranked.soon - needed : ranked.soon;
+  }
+
+  // Who waits begins only with room for all that it has to compute, and none behind it goes before it.
+  void Admit(const Ranked& ranked) {
+    if (is_closed_) return;
+    const SequenceView& view = views_[ranked.view];
+    const uint32_t rows = PromptRows(view);
+    const bool displaces = view.urgency.displaces;
+    const Holders& victims = displaces ? behind_ : paused_;
+    const uint64_t bytes = memory_.BytesFor(uint64_t{view.cached} + view.pending);
+    const uint64_t with_spare = bytes + promised_ + (displaces ? 0 : behind_.soon);
+    is_closed_ = rows == 0 || running_ - victims.count >= limits_.max_running || !HasMemory(with_spare, victims);
+    if (is_closed_) return;
+    while (running_ >= limits_.max_running) PreemptLast();
+    while (with_spare > free_) PreemptLast();
+    free_ -= bytes;
+    ++running_;
+    schedule_.admitted.push_back(ranked.view);
+    AddPrompt(ranked, rows);
+  }
+
+  void AddPrompt(const Ranked& ranked, uint32_t rows) {
+    has_prompt_ |= views_[ranked.view].pending > 1;
+    schedule_.rows.push_back({ranked.view, rows, 0});
+    schedule_.work = schedule_.work.With(views_[ranked.view].cached, rows);
+  }
+
+  // How many tokens of a prompt the budgets have room for. Where there is none for one, there is none for those behind.
+  uint32_t PromptRows(const SequenceView& view) {
+    if (is_full_) return 0;
+    const auto counted = static_cast<uint32_t>(std::min<uint64_t>(schedule_.work.rows, limits_.step_tokens));
+    uint32_t most = std::min(view.pending, limits_.step_tokens - counted);
+    if (view.step_end > 0) most = std::min(most, view.step_end);
+    const uint32_t rows = Fitting(view.cached, has_prompt_ ? 0 : std::min(most, kLeastPrompt), most);
+    is_full_ = rows == 0;
+    return rows;
+  }
+
+  // How many rows, up to `most`, behind `cached` tokens the step has time for; no fewer than `least`.
+  uint32_t Fitting(uint64_t cached, uint32_t least, uint32_t most) const {
+    if (!limits_.step_seconds || !cost_.is_known()) return most;
+    const auto fits = [&](uint32_t rows) {
+      return cost_.Seconds(schedule_.work.With(cached, rows)) <= *limits_.step_seconds;
+    };
+    if (fits(most)) return most;
+    uint32_t fitting = least, too_many = most;
     while (fitting + 1 < too_many) {
       const uint32_t middle = fitting + (too_many - fitting) / 2;
       (fits(middle) ? fitting : too_many) = middle;
@@ -163,59 +280,53 @@ class Scheduling {
     return fitting;
   }
 
-  void Place(uint32_t i, uint32_t tokens, uint32_t drafts) {
-    is_placed_[i] = true;
-    has_prompt_ |= !views_[i].writes();
-    schedule_.rows.push_back({i, tokens, drafts});
-    schedule_.work = schedule_.work.With(views_[i].cached, tokens + drafts);
+  // Whether so much is free, or would be if all of `victims` gave up theirs.
+  bool HasMemory(uint64_t bytes, const Holders& victims) const {
+    return bytes <= free_ || bytes - free_ <= victims.bytes;
   }
 
-  // Takes what `rows` tokens behind `cached` need, from sequences that come after `rank` where nothing else is free.
-  bool TakeMemory(uint64_t cached, uint64_t rows, size_t rank, bool of_less_urgent = false) {
-    const uint64_t needed = memory_.Growth(cached, rows);
-    while (needed > free_) {
-      if (!Preempt(rank, of_less_urgent)) return false;
-    }
-    free_ -= needed;
+  // Takes it from those behind the one that is visited, where no more is free.
+  bool TakeMemory(uint64_t bytes) {
+    if (!HasMemory(bytes, behind_)) return false;
+    while (bytes > free_) PreemptLast();
+    free_ -= bytes;
     return true;
   }
 
-  // Has the least urgent sequence that runs give up its memory, if it comes after `rank` and has no rows yet.
-  bool Preempt(size_t rank, bool of_less_urgent) {
-    for (size_t victim = last_victim_; victim-- > rank + 1;) {
-      const uint32_t i = order_[victim];
-      if (!views_[i].is_running || !is_running_[i] || is_placed_[i]) continue;
-      if (of_less_urgent && views_[i].may_run && !(views_[order_[rank]].urgency < views_[i].urgency)) return false;
-      last_victim_ = victim;
-      is_running_[i] = false;
-      --running_;
-      free_ += memory_.BytesFor(views_[i].cached);
-      schedule_.preempted.push_back(i);
-      return true;
+  // Has the least urgent of those that run give up its memory; there must be one behind the one that is visited.
+  void PreemptLast() {
+    while (!views_[order_[--next_victim_].view].is_running) {
     }
-    return false;
+    Ranked& victim = order_[next_victim_];
+    victim.is_preempted = true;
+    Discharge(victim, 0);
+    --running_;
+    UncountBehind(victim);
+    free_ += std::min(victim.held, std::numeric_limits<uint64_t>::max() - free_);
+    schedule_.preempted.push_back(victim.view);
   }
 
   const std::span<const SequenceView> views_;
   const StepLimits& limits_;
   const MemoryModel& memory_;
   const CostModel& cost_;
+  std::vector<Ranked> order_;
   uint64_t free_;
+  uint64_t promised_ = 0;  // bytes that those visited so far will soon need
   uint32_t running_ = 0;
-  std::vector<uint32_t> order_;  // those that may run, most urgent first; behind them the others
-  size_t runnable_ = 0;          // so many may run
-  std::vector<bool> is_running_, is_placed_;
-  size_t last_victim_ = 0;   // ranks from here on have no victims
-  bool has_prompt_ = false;  // a prompt has rows
-  bool is_first_reserved_ = false;
-  bool is_closed_ = false;  // nothing more is placed
+  Holders behind_;           // the one that is visited
+  Holders paused_;           // of these
+  size_t next_victim_ = 0;   // ranks from here on have no victims
+  bool has_prompt_ = false;  // a prompt has rows, not just one that comes back to write on
+  bool is_full_ = false;     // prompts get no more rows
+  bool is_closed_ = false;   // nobody else is admitted
   Schedule schedule_;
 };
 
 }  // namespace internal
 
-// Returns what the next step does. O(n log n). Where no sequence could get rows, `rows` is empty: then the pool is too
-// small for the most urgent one, or there is none.
+// Returns what the next step does. O(n + r log r) for n sequences of which r run or may. Where no sequence could get
+// rows, `rows` is empty: then the pool is too small for the most urgent one, or there is none.
 inline Schedule MakeSchedule(std::span<const SequenceView> views, const StepLimits& limits, const MemoryModel& memory,
                              const CostModel& cost) {
   return internal::Scheduling(views, limits, memory, cost).Run();

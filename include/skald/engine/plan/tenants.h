@@ -18,10 +18,7 @@ class Tenants {
  public:
   // One more sequence of `name` is there.
   void Enter(const std::string& name) {
-    double least = std::numeric_limits<double>::infinity();
-    for (const auto& [other, tenant] : tenants_) {
-      if (tenant.sequences > 0) least = std::min(least, tenant.served);
-    }
+    const double least = LeastServed();
     Tenant& tenant = tenants_[name];
     if (tenant.sequences++ == 0 && least < std::numeric_limits<double>::infinity()) {
       tenant.served = std::max(tenant.served, least);
@@ -30,9 +27,12 @@ class Tenants {
 
   void Leave(const std::string& name) noexcept {
     const auto found = tenants_.find(name);
-    if (found != tenants_.end()) --found->second.sequences;
-    // Who is not there and owes nothing to those who are need not be remembered.
-    if (std::ranges::none_of(tenants_, [](const auto& entry) { return entry.second.sequences > 0; })) tenants_.clear();
+    if (found == tenants_.end() || --found->second.sequences > 0) return;
+    // Who is not there and was served no more than those who are would begin where they are: that need not be
+    // remembered.
+    const double least = LeastServed();
+    std::erase_if(tenants_,
+                  [=](const auto& entry) { return entry.second.sequences == 0 && entry.second.served <= least; });
   }
 
   void Serve(const std::string& name, double tokens) noexcept {
@@ -49,6 +49,16 @@ class Tenants {
     double served = 0.0;  // tokens
     uint64_t sequences = 0;
   };
+
+  // Of those who are there; infinity if nobody is.
+  double LeastServed() const noexcept {
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [name, tenant] : tenants_) {
+      if (tenant.sequences > 0) least = std::min(least, tenant.served);
+    }
+    return least;
+  }
+
   std::map<std::string, Tenant> tenants_;
 };
 

@@ -10,7 +10,6 @@
 #ifndef SKALD_TEXT_FILTERS_TOKEN_FILTER_H_
 #define SKALD_TEXT_FILTERS_TOKEN_FILTER_H_
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,17 +43,6 @@ class TokenFilter {
 inline bool IsAllowed(std::span<const uint64_t> allowed, int32_t id) {
   const auto bit = static_cast<size_t>(id);
   return id >= 0 && bit / 64 < allowed.size() && (allowed[bit / 64] >> bit % 64 & 1) != 0;
-}
-
-// Sets the logits [vocab_size] of all ids that are not allowed to minus infinity.
-inline void Forbid(std::span<const uint64_t> allowed, std::span<float> logits) {
-  for (size_t begin = 0; begin < logits.size(); begin += 64) {
-    const uint64_t word = begin / 64 < allowed.size() ? allowed[begin / 64] : 0;
-    if (word == ~uint64_t{0}) continue;
-    for (size_t i = begin; i < logits.size() && i < begin + 64; ++i) {
-      if ((word >> (i - begin) & 1) == 0) logits[i] = -INFINITY;
-    }
-  }
 }
 
 }  // namespace skald
