@@ -315,7 +315,8 @@ TEST_CASE("Only tokens that are allowed are drawn, and log-probabilities do not 
   SamplerScratch scratch;
   for (const float temperature : {0.0f, 1.0f, 5.0f}) {
     for (uint64_t position = 0; position < 50; ++position) {
-      const auto token = Sample(logits, {.temperature = temperature, .num_logprobs = 3}, {}, position, scratch, allowed);
+      const auto token =
+          Sample(logits, {.temperature = temperature, .num_logprobs = 3}, {}, position, scratch, allowed);
       REQUIRE(token);
       CHECK((token->id == 0 || token->id == 2 || token->id == 69));
       CHECK(*token->logprob == static_cast<float>(logits[static_cast<size_t>(token->id)] - LogSumExp(logits)));
