@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "benchmarks/machine_limits.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
+#include "skald/kernels/simd/avx_vnni_support.h"
 #include "tests/support/targets.h"
 
 namespace skald {
@@ -31,8 +33,8 @@ struct KernelWork {
 
 // The limits of one core on the target in use.
 inline const MachineLimits& LimitsInUse() {
-  static std::map<int64_t, MachineLimits> known;
-  const auto [entry, is_new] = known.try_emplace(testing::TargetInUse());
+  static std::map<std::pair<int64_t, bool>, MachineLimits> known;
+  const auto [entry, is_new] = known.try_emplace({testing::TargetInUse(), HaveAvxVnni()});
   MachineLimits& limits = entry->second;
   if (is_new) {
     ThreadPool one(1);
@@ -58,22 +60,31 @@ inline void ReportWork(benchmark::State& state, const KernelWork& work) {
   add("of_limit", std::max(reading, computing));
 }
 
-// Registers `name` for every target. `make()` returns a kernel with what it reads and writes: Run() computes,
-// IsCorrect() says after one Run whether the answer is right, work() is what a Run takes.
+// Registers a kernel for one target: AVX2 with or without AVX-VNNI, or any other.
+template <class Make>
+void RegisterKernelOn(int64_t target, bool avx_vnni, const std::string& name, const Make& make) {
+  const auto run = [make, target, avx_vnni](benchmark::State& state) {
+    const testing::ScopedTarget scoped(target);
+    AllowAvxVnni(avx_vnni);
+    const FloatEnvironment contract;
+    auto kernel = make();
+    kernel.Run();
+    if (!kernel.IsCorrect()) return state.SkipWithError("wrong answer");
+    for (auto _ : state) kernel.Run();
+    ReportWork(state, kernel.work());
+  };
+  benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMicrosecond);
+}
+
+// Registers `name` for every target, whose name is added. `make()` returns a kernel with what it reads and writes:
+// Run() computes, IsCorrect() says after one Run whether the answer is right, work() is what a Run takes.
 template <class Make>
 void RegisterKernel(const std::string& name, const Make& make) {
   for (int64_t rest = HWY_TARGETS & hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
     const int64_t target = rest & -rest;
-    const auto run = [make, target](benchmark::State& state) {
-      const testing::ScopedTarget scoped(target);
-      const FloatEnvironment contract;
-      auto kernel = make();
-      kernel.Run();
-      if (!kernel.IsCorrect()) return state.SkipWithError("wrong answer");
-      for (auto _ : state) kernel.Run();
-      ReportWork(state, kernel.work());
-    };
-    benchmark::RegisterBenchmark((name + "/" + hwy::TargetName(target)).c_str(), run)->Unit(benchmark::kMicrosecond);
+    const std::string with_target = name + "/" + hwy::TargetName(target);
+    RegisterKernelOn(target, target != HWY_AVX2, with_target, make);
+    if (target == HWY_AVX2 && HaveAvxVnni()) RegisterKernelOn(target, true, with_target + "_VNNI", make);
   }
 }
 

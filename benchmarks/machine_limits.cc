@@ -16,7 +16,9 @@
 #include "hwy/foreach_target.h"
 // clang-format on
 #include "hwy/highway.h"
+#include "skald/kernels/matmul/codes-inl.h"
 #include "skald/kernels/simd/amx-inl.h"
+#include "skald/kernels/simd/avx_vnni_support.h"
 #include "skald/kernels/simd/bf16_dot-inl.h"
 
 #ifndef SKALD_BENCHMARKS_MACHINE_LIMITS_CC_ONCE
@@ -58,12 +60,19 @@ double MultiplyFloats(size_t rounds, float& result) {
   return 12.0 * 2.0 * static_cast<double>(rounds * hn::Lanes(d));
 }
 
-double MultiplyInt8InVectors(size_t rounds, float& result) {
-  const hn::ScalableTag<int32_t> d;
-  const auto a = hn::Set(hn::Repartition<uint8_t, decltype(d)>(), static_cast<uint8_t>(rounds % 7));
-  const auto b = hn::Set(hn::Repartition<int8_t, decltype(d)>(), int8_t{3});
-  result = RunChains(d, rounds, [&](auto sum) HWY_ATTR { return hn::SumOfMulQuadAccumulate(d, a, b, sum); });
+template <Codes kCodes>
+double MultiplyCodes(size_t rounds, float& result) {
+  const IntTag d;
+  const IntVec a = hn::Set(d, static_cast<int32_t>(rounds % 7)), b = hn::Set(d, 0x03030303);
+  result = RunChains(d, rounds, [&](auto sum) HWY_ATTR { return AddProducts<kCodes>(a, b, sum); });
   return 12.0 * 8.0 * static_cast<double>(rounds * hn::Lanes(d));
+}
+
+double MultiplyInt8InVectors(size_t rounds, float& result) {
+#if HWY_TARGET == HWY_AVX2
+  if (HaveAvxVnni()) return MultiplyCodes<Codes::kFours>(rounds, result);
+#endif
+  return MultiplyCodes<Codes::kSmall>(rounds, result);
 }
 
 #if HWY_TARGET == HWY_AVX3_SPR && SKALD_HAS_AMX

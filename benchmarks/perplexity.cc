@@ -3,7 +3,9 @@
 // What each type of weights, and of cached keys and values, costs in quality: the perplexity of the demo model on a
 // text of one document per line.
 //
-//   perplexity FILE [FOLDER OF THE MODEL]
+//   perplexity FILE [FOLDER OF THE MODEL [MODEL.gguf...]]
+//
+// With GGUF files of the model, made from it by whatever quantises them, those are measured in place of our own types.
 //
 // The chapters that the demo model was not trained on, every 40th from the 21st, from Debian's package bible-kjv:
 //
@@ -18,6 +20,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,9 +61,9 @@ struct AnyDemoModel : DemoModel {
   using WeightTypes = AllWeights;
 };
 
-Result<void> Report(const std::filesystem::path& folder, DType type, DType kv_type,
-                    const std::vector<std::vector<int32_t>>& windows) {
-  const auto model = LoadModel<AnyDemoModel>(folder, {.dtype = type});
+Result<void> Report(const std::filesystem::path& folder, const LoadOptions& options, const std::string& name,
+                    DType kv_type, const std::vector<std::vector<int32_t>>& windows) {
+  const auto model = LoadModel<AnyDemoModel>(folder, options);
   if (!model) return Failure(model.error());
   auto workspace = CreateWorkspace();
   if (!workspace) return Failure(workspace.error());
@@ -74,23 +77,32 @@ Result<void> Report(const std::filesystem::path& folder, DType type, DType kv_ty
     if (!outputs) return Failure(outputs.error());
     for (size_t i = 0; i + 1 < tokens.size(); ++i, ++count) sum += NegativeLogLikelihood((*outputs)[i], tokens[i + 1]);
   }
-  std::cout << NameOf(type) << ", cache " << NameOf(kv_type) << ": perplexity "
-            << std::exp(sum / static_cast<double>(count)) << " over " << count << " tokens\n";
+  std::cout << name << ", cache " << NameOf(kv_type) << ": perplexity " << std::exp(sum / static_cast<double>(count))
+            << " over " << count << " tokens\n";
   return {};
 }
 
-Result<void> ReportAll(const char* text, const std::filesystem::path& folder) {
+Result<void> ReportType(const std::filesystem::path& folder, DType type, DType kv_type,
+                        const std::vector<std::vector<int32_t>>& windows) {
+  return Report(folder, {.dtype = type}, std::string(NameOf(type)), kv_type, windows);
+}
+
+Result<void> ReportAll(const char* text, const std::filesystem::path& folder, std::span<char* const> files) {
   const auto tokenizer = Tokenizer::Load(folder / "tokenizer.model");
   if (!tokenizer) return Failure(tokenizer.error());
   const auto windows = ReadWindows(text, *tokenizer);
   if (!windows) return Failure(windows.error());
+  for (const char* const file : files) {
+    if (auto reported = Report(file, {}, file, DType::kBF16, *windows); !reported) return reported;
+  }
+  if (!files.empty()) return {};
   for (const DType type : {DType::kF32, DType::kBF16, DType::kQ8A, DType::kQ8_0, DType::kQ6_K, DType::kQ5_K,
                            DType::kQ5_1, DType::kQ5_0, DType::kQ4_K, DType::kIQ4_XS, DType::kIQ4_NL, DType::kQ4_1,
                            DType::kQ4_0, DType::kMXFP4, DType::kQ3_K, DType::kQ2_K}) {
-    if (auto reported = Report(folder, type, DType::kBF16, *windows); !reported) return reported;
+    if (auto reported = ReportType(folder, type, DType::kBF16, *windows); !reported) return reported;
   }
   for (const DType kv_type : {DType::kF32, DType::kI8}) {
-    if (auto reported = Report(folder, DType::kBF16, kv_type, *windows); !reported) return reported;
+    if (auto reported = ReportType(folder, DType::kBF16, kv_type, *windows); !reported) return reported;
   }
   return {};
 }
@@ -100,10 +112,12 @@ Result<void> ReportAll(const char* text, const std::filesystem::path& folder) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::cerr << "usage: perplexity FILE [FOLDER OF THE MODEL]\n";
+    std::cerr << "usage: perplexity FILE [FOLDER OF THE MODEL [MODEL.gguf...]]\n";
     return 2;
   }
-  const auto reported = skald::ReportAll(argv[1], argc > 2 ? argv[2] : "examples/demo_model");
+  const std::span<char* const> arguments(argv, static_cast<size_t>(argc));
+  const auto reported = skald::ReportAll(argv[1], argc > 2 ? argv[2] : "examples/demo_model",
+                                         arguments.subspan(std::min<size_t>(arguments.size(), 3)));
   if (!reported) std::cerr << reported.error().message << '\n';
   return reported ? 0 : 1;
 }

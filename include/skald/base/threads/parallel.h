@@ -7,8 +7,11 @@
 #define SKALD_BASE_THREADS_PARALLEL_H_
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstddef>
 
+#include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
@@ -42,6 +45,36 @@ void ParallelFor(const ExecutorRef& executor, size_t count, size_t work_per_item
   executor.Run(pieces, TaskRef(task));
 }
 
+// The same for panels that each touch `work_per_panel` elements, in short pieces, so that no worker waits long for
+// another's last one. A worker takes pieces that follow each other, since a kernel asks memory for what comes next,
+// until its share is done; then it helps the others.
+template <class Function>
+void ParallelForPanels(const ExecutorRef& executor, size_t panels, size_t work_per_panel, Function function) {
+  constexpr size_t kPieceWork = size_t{1} << 18, kMaxShares = 64;  // more workers than that share a share
+  struct alignas(kAlignment) Share {
+    std::atomic<size_t> next = 0;
+    size_t end = 0;
+  };
+  const size_t workers = executor.num_workers(), num_shares = std::min(workers, kMaxShares);
+  const size_t piece = RoundUp(std::max<size_t>(1, kPieceWork / work_per_panel), kPanelsTogether);
+  const size_t pieces = (panels + piece - 1) / piece;
+  std::array<Share, kMaxShares> shares;
+  for (size_t i = 0; i < num_shares; ++i) {
+    shares[i].next = pieces * i / num_shares * piece;
+    shares[i].end = std::min(panels, pieces * (i + 1) / num_shares * piece);
+  }
+  const auto task = [&](size_t worker) {
+    const FloatEnvironment contract;
+    for (size_t i = 0; i < num_shares; ++i) {
+      Share& share = shares[(worker + i) % num_shares];
+      for (size_t begin; (begin = share.next.fetch_add(piece)) < share.end;) {
+        function(begin, std::min(begin + piece, share.end));
+      }
+    }
+  };
+  executor.Run(workers, TaskRef(task));
+}
+
 // The same for a matmul of [rows, panels]: calls `function(row_begin, row_end, panel_begin, panel_end)`. Rows are split
 // only into groups of at most `group`, a multiple of 2 * kRowBlock, whose activations a core's cache holds; pieces that
 // share panels are handed out one after the other, so that weights come from memory once. `work_per_panel` is about how
@@ -53,6 +86,11 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
   const size_t step = RoundUp((rows + groups - 1) / groups, 2 * kRowBlock);
   const size_t workers = executor.num_workers();
   const bool alone = workers == 1 || rows * panels * work_per_panel < kMinParallelWork;
+  constexpr size_t kRowsBoundByMemory = 4;
+  if (rows <= kRowsBoundByMemory && !alone) {
+    const auto all_rows = [&](size_t begin, size_t end) { function(size_t{0}, rows, begin, end); };
+    return ParallelForPanels(executor, panels, work_per_panel, all_rows);
+  }
   const size_t quads = (panels + kPanelsTogether - 1) / kPanelsTogether;
   const size_t pieces = alone ? 1 : std::min(quads, std::max<size_t>(1, workers * kPiecesPerWorker / groups));
   const auto first_panel = [&](size_t piece) { return std::min(panels, quads * piece / pieces * kPanelsTogether); };

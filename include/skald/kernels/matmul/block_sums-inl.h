@@ -46,12 +46,24 @@ HWY_INLINE void AddCodes(const int8_t* x, const Block& block, size_t group, size
     HWY_UNROLL(8)
     for (size_t j = 0; j < kStep; ++j) {
       const IntLanes codes = block.CodesAt(group, begin + j);
+      IntLanes signs;
+      if constexpr (kCodes == Codes::kSplit) signs = block.SignsAt(group, begin + j);
       ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {
-        const IntVec four = LoadFour(x + r * kActivationGroup + 4 * j);
+        IntVec four = LoadFour(x + r * kActivationGroup + 4 * j);
+        if constexpr (kCodes == Codes::kSplit) four = hn::Xor(four, Part(signs, i));
         SetPart(sums[r], i, AddProducts<kCodes>(Part(codes, i), four, Part(sums[r], i)));
       });
     }
   }
+}
+
+// Returns what the sums of a group's products begin at.
+template <Codes kCodes, class Block>
+HWY_INLINE IntLanes FirstSums(const Block& block, size_t group) {
+  if constexpr (kCodes == Codes::kSplit)
+    return block.MissingOf(group);
+  else
+    return SetIntLanes(0);
 }
 
 // What the rows of a tile have in common: where their activations are, from term k of the first of them on.
@@ -112,7 +124,7 @@ HWY_INLINE void AddNestedBlock(const Block& block, const ActivationTile& tile, L
       for (size_t j = 0; j < block.group_rows; j += block.fitting_rows, x += 4 * block.fitting_rows) {
         IntLanes products[kRows];
         HWY_UNROLL(16)
-        for (size_t r = 0; r < kRows; ++r) products[r] = SetIntLanes(0);
+        for (size_t r = 0; r < kRows; ++r) products[r] = FirstSums<kCodes>(block, group);
         AddCodes<kCodes>(x, block, group, j, j + block.fitting_rows, products);
         ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {
           const IntVec product = Part(products[r], i), number = Part(numbers, i), dot = Part(dots[r], i);
@@ -179,9 +191,12 @@ HWY_INLINE void AddFloatBlock(const Block& block, const ActivationTile& tile, La
       const bool in_first = first == 0, in_second = first + block.group_rows == kPieceRows;  // of two sums
       const int16_t* const code_sums = tile.SumsAt(piece);
       IntLanes dots[kRows];
-      ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {
-        SetPart(dots[r], i, WeighSums(code_sums + 2 * r, in_first ? -block.bias : 0, in_second ? -block.bias : 0));
-      });
+      HWY_UNROLL(16)
+      for (size_t r = 0; r < kRows; ++r) dots[r] = FirstSums<kCodes>(block, group);
+      if constexpr (kCodes != Codes::kSplit)
+        ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {
+          SetPart(dots[r], i, WeighSums(code_sums + 2 * r, in_first ? -block.bias : 0, in_second ? -block.bias : 0));
+        });
       AddGroup<kCodes>(tile.CodesAt(piece) + 4 * first, block, group, dots);
       const Lanes scales = block.ScalesOf(group);
       ForEachPart<kRows>([&](size_t r, size_t i) HWY_ATTR {

@@ -38,9 +38,10 @@ inline constexpr bool kMultipliesShorts = HWY_ARCH_X86 && HWY_TARGET != HWY_SCAL
 
 // What the codes of a type of weights are as factors, and what becomes of their products. Small factors count from zero
 // and have at most kSmallBits bits, so that some products may be added up in 16 bits, where bytes are multiplied in
-// pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied. For AVX-VNNI, in
-// AVX2, both are unsigned and multiplied in fours.
-enum class Codes { kSmall, kLarge, kFours };
+// pairs. Large ones have all eight bits: signed, or larger by 128 where unsigned bytes are multiplied. Split ones are
+// large ones for many rows where bytes are multiplied in pairs: magnitudes, and bytes that are -1 where a code is
+// negative. For AVX-VNNI, in AVX2, all are unsigned and multiplied in fours.
+enum class Codes { kSmall, kLarge, kSplit, kFours };
 inline constexpr size_t kSmallBits = 6;
 
 template <Codes kCodes>
@@ -101,7 +102,7 @@ HWY_INLINE IntVec AddFours(IntVec codes, IntVec x, IntVec sums) {
 HWY_INLINE IntVec AddFours(IntVec, IntVec, IntVec sums) { return sums; }
 #endif
 
-// Adds the products of four codes and of `x`, -127 to 127, in each lane.
+// Adds the products of four codes, or of four magnitudes, and of `x`, -127 to 127, in each lane.
 #if HWY_TARGET == HWY_SCALAR  // whose vectors hold no four bytes
 template <Codes kCodes>
 HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
@@ -125,6 +126,9 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   } else if constexpr (kSumsInShorts<kCodes>) {
     const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, codes), factor);
     return AddedUp(hn::BitCast(IntTag(), hn::Add(hn::BitCast(shorts, sums), pairs)));
+  } else if constexpr (kCodes == Codes::kSplit) {
+    const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, codes), factor);
+    return AddedUp(hn::Add(sums, hn::WidenMulPairwiseAdd(IntTag(), pairs, hn::Set(shorts, int16_t{1}))));
   } else if constexpr (kPairsOfBytes) {
     const auto pairs = hn::SatWidenMulPairwiseAdd(shorts, hn::BitCast(unsigned_bytes, hn::Abs(operand)),
                                                   hn::IfNegativeThenNegOrUndefIfZero(operand, factor));
@@ -134,6 +138,34 @@ HWY_INLINE IntVec AddProducts(IntVec codes, IntVec x, IntVec sums) {
   }
 }
 #endif
+
+// Replaces codes by their magnitudes and returns their signs. Where a sign is -1, the product of a magnitude and of
+// `x ^ sign`, which is -1 - x, lacks the magnitude to be that of the code and x. Adds what four products lack to
+// `missing`.
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE IntVec SplitCodes(IntVec&, IntVec& missing) { return missing; }
+#else
+HWY_INLINE IntVec SplitCodes(IntVec& codes, IntVec& missing) {
+  const hn::Repartition<int8_t, IntTag> bytes;
+  const auto code = hn::BitCast(bytes, codes);
+  const IntVec signs = hn::BitCast(IntTag(), hn::VecFromMask(bytes, hn::Lt(code, hn::Zero(bytes))));
+  codes = hn::BitCast(IntTag(), hn::Abs(code));
+  missing = AddProducts<Codes::kSplit>(codes, hn::And(signs, hn::Set(IntTag(), 0x01010101)), missing);
+  return signs;
+}
+#endif
+HWY_INLINE IntLanes SplitCodes(IntLanes& codes, IntLanes& missing) {
+  IntLanes signs;
+  const size_t parts = NumParts();  // known to the compiler, which a call in a template is not
+  SKALD_UNROLL_PARTS
+  for (size_t i = 0; i < parts; ++i) {
+    IntVec code = Part(codes, i), lack = Part(missing, i);
+    SetPart(signs, i, SplitCodes(code, lack));
+    SetPart(codes, i, code);
+    SetPart(missing, i, lack);
+  }
+  return signs;
+}
 
 // Returns sum + a * b.
 HWY_INLINE IntVec MulAddIntegers(IntVec a, IntVec b, IntVec sum) { return hn::Add(sum, hn::Mul(a, b)); }

@@ -78,17 +78,29 @@ void SumPacks(const void* group_product, size_t row, size_t panel, size_t k, siz
   AddBlock<kCodes, NestedScales<T>, kRows>(block, product.Activations(row, k), k == 0, sums);
 }
 
+// What codes become for many rows.
+template <class T>
+inline constexpr Codes kCodesForMany = kCodesOf<T>;
+template <class T>
+requires(kPairsOfBytes&& kCodesOf<T> == Codes::kLarge) inline constexpr Codes kCodesForMany<T> = Codes::kSplit;
+
+// Up to so many rows, splitting costs more than it saves.
+inline constexpr size_t kFewForSplitting = 16;
+
 // Sets the tile for many rows of codes in this form.
 template <class T, Codes kCodes>
 HWY_INLINE void MultiplyMany(GroupProduct& product, VectorProduct& loops) {
   // Sums of a block need no register while a group is multiplied, so that AVX2 has room for more rows.
   constexpr size_t kManyRows = kKnownParts == 2 ? 4 : kTileRows;
   static_assert(kRowBlock % kManyRows == 0, "a tile lies within one block of the input");
-  if constexpr (kCodesLieExpanded<T>) {
-    loops.many = {kManyRows, 1, &SumPacks<T, kCodes, kManyRows>};
-  } else {
-    product.matrix = GroupMatrixOf<T, kCodes>(product.matrix.weights, product.matrix.padded_k);
-    loops.many = {kManyRows, 1, kExpanded<T, kCodes, kManyRows>, true};
+  product.matrix = GroupMatrixOf<T, kCodes>(product.matrix.weights, product.matrix.padded_k);
+  constexpr bool kSplits = kCodes == Codes::kSplit;
+  constexpr Codes kPacked = kSplits ? Codes::kLarge : kCodes;
+  if constexpr (kCodesLieExpanded<T>) loops.many = {kManyRows, 1, &SumPacks<T, kPacked, kManyRows>};
+  if constexpr (kSplits || !kCodesLieExpanded<T>) {
+    if (!kCodesLieExpanded<T> || loops.to.rows > kFewForSplitting) {
+      loops.many = {kManyRows, 1, kExpanded<T, kCodes, kManyRows>, true};
+    }
   }
 }
 
@@ -108,7 +120,7 @@ void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
     loops.one = loops.one_panel = {1, 1, &SumPacks<T, kCodes, 1>};
     loops.few = {kFewRows, 1, &SumPacks<T, kCodes, kFewRows>};
     loops.few_limit = kFewForPacks<T>;
-    MultiplyMany<T, kCodes>(product, loops);
+    MultiplyMany<T, kCodesForMany<T>>(product, loops);
 #if HWY_TARGET == HWY_AVX2
     if (HaveAvxVnni()) MultiplyMany<T, Codes::kFours>(product, loops);
 #endif

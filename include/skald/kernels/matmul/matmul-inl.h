@@ -17,6 +17,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/matmul/float_block-inl.h"
 #include "skald/kernels/matmul/matmul_amx-inl.h"
 #include "skald/kernels/matmul/outputs-inl.h"
 #include "skald/kernels/matmul/vector_loops-inl.h"
@@ -93,6 +94,11 @@ void MatMul(const MatMulArgs<T>& args) {
   VectorProduct product = VectorLoopsOf(args);
   product.one = kTileShape<T, 1, kRowStreams>, product.one_panel = kTileShape<T, 1, 1>;
   product.few = kTileShape<T, kFewRows, kFewStreams>, product.many = kTileShape<T, kTileRows, 1>;
+  if constexpr (std::is_same_v<T, bf16> && kWidensPanels) {
+    constexpr size_t kFewForWidening = 16;  // which costs more than it saves
+    if (args.rows > kFewForWidening) return MultiplyWidened(args);
+    product.few_limit = kFewForWidening;
+  }
   MultiplyOnVectors(product);
 }
 

@@ -246,6 +246,8 @@ struct PanelBlock {
   size_t groups;
   int32_t bias;  // by which factors are larger, but for small ones with scales of scales
   alignas(kAlignment) uint8_t codes[kCodeRows][4 * kLanes];
+  alignas(kAlignment) uint8_t signs[kCodeRows][4 * kLanes];  // of split codes
+  alignas(kAlignment) int32_t missing[kMaxGroups][kLanes];   // what the products of a group of them lack
   alignas(kAlignment) float scales[kMaxGroups][kLanes], offsets[kMaxGroups][kLanes];  // without scales of scales
   alignas(kAlignment) int32_t numbers[kMaxGroups][kLanes], sum_numbers[kMaxGroups / kSumsAtOnce][kLanes];  // with them
   alignas(kAlignment) float scale[kLanes], minimum[kLanes];
@@ -267,6 +269,10 @@ struct ExpandedBlock {
   HWY_INLINE IntLanes CodesAt(size_t group, size_t j) const {
     return LoadIntLanes(reinterpret_cast<const int32_t*>(from.codes[group * group_rows + j]));
   }
+  HWY_INLINE IntLanes SignsAt(size_t group, size_t j) const {
+    return LoadIntLanes(reinterpret_cast<const int32_t*>(from.signs[group * group_rows + j]));
+  }
+  HWY_INLINE IntLanes MissingOf(size_t group) const { return LoadIntLanes(from.missing[group]); }
   HWY_INLINE Lanes ScalesOf(size_t group) const { return LoadLanes(from.scales[group]); }
   HWY_INLINE Lanes OffsetsOf(size_t group) const { return LoadLanes(from.offsets[group]); }
   HWY_INLINE IntLanes NumbersOf(size_t group) const { return LoadIntLanes(from.numbers[group]); }
@@ -288,10 +294,18 @@ void Expand(const std::byte* packs, size_t num_packs, size_t ahead, PanelBlock& 
   const PackBlock<T, kCodes> from = {reinterpret_cast<const T*>(packs), num_packs * T::kGroups, ahead};
   to.groups = from.groups, to.bias = from.bias;
   for (size_t group = 0; group < from.groups; ++group) {
+    IntLanes missing = SetIntLanes(0);
     HWY_UNROLL(8)
     for (size_t j = 0; j < from.group_rows; ++j) {
-      StoreIntLanes(from.CodesAt(group, j), reinterpret_cast<int32_t*>(to.codes[group * from.group_rows + j]));
+      const size_t row = group * from.group_rows + j;
+      IntLanes codes = from.CodesAt(group, j);
+      if constexpr (kCodes == Codes::kSplit) {
+        const IntLanes signs = SplitCodes(codes, missing);
+        StoreIntLanes(signs, reinterpret_cast<int32_t*>(to.signs[row]));
+      }
+      StoreIntLanes(codes, reinterpret_cast<int32_t*>(to.codes[row]));
     }
+    if constexpr (kCodes == Codes::kSplit) StoreIntLanes(missing, to.missing[group]);
     if constexpr (NestedScales<T>) {
       StoreIntLanes(from.NumbersOf(group), to.numbers[group]);
     } else {

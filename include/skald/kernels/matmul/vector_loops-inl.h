@@ -29,8 +29,8 @@ namespace HWY_NAMESPACE {
 inline constexpr size_t kRowStreams = kOneStream ? 1 : kRowPanels, kFewStreams = kOneStream ? 1 : kFewPanels;
 
 // How the work is cut: so many terms of a panel stay in the first-level cache while a group of rows passes over them. A
-// single row passes over all of K at once.
-inline constexpr size_t kVectorRows = 128, kVectorTerms = 256;
+// single row passes over all of K at once. AVX2 multiplies rows by fours and by sixes.
+inline constexpr size_t kVectorRows = kKnownParts == 2 ? 96 : 128, kVectorTerms = 256;
 static_assert(kVectorTerms % kActivationBlock == 0);
 
 // Adds the terms [k, k_end) of a tile of rows and panels to `sums`, [rows][panels][kLanes], which begin at k = 0.
