@@ -46,5 +46,25 @@ TEST_CASE("pieces of a matmul cover every row and panel once and begin where ker
   }
 }
 
+TEST_CASE("pieces of several matmuls cover every panel of each once and begin where kernels want them") {
+  std::mt19937 random(2);
+  for (int i = 0; i < 500; ++i) {
+    OneThread thread = {1 + random() % 9};
+    const size_t panels = 1 + random() % 100;
+    std::vector<size_t> rows(1 + random() % 8);
+    for (size_t& count : rows) count = 1 + random() % (1 + random() % 300);
+    CAPTURE(thread.workers);
+    CAPTURE(panels);
+    std::vector<int> times(rows.size() * panels);
+    const auto count = [&](size_t matmul, size_t panel, size_t panel_end) {
+      CHECK(panel % kPanelsTogether == 0);
+      CHECK(panel < panel_end);
+      for (size_t p = panel; p < panel_end; ++p) ++times[matmul * panels + p];
+    };
+    ParallelForEach(ExecutorRef(thread), rows, panels, 1 << (random() % 12), count);
+    CHECK(times == std::vector<int>(rows.size() * panels, 1));
+  }
+}
+
 }  // namespace parallel_test
 }  // namespace skald::testing

@@ -10,6 +10,8 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <numeric>
+#include <span>
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/packed_layout.h"
@@ -104,6 +106,33 @@ void ParallelForTiles(const ExecutorRef& executor, size_t rows, size_t group, si
   } else {
     executor.Run(groups * pieces, TaskRef(task));
   }
+}
+
+// The same for several matmuls of as many panels each, of rows[i] rows in the i-th: calls `function(i, panel_begin,
+// panel_end)`. Nobody waits between them.
+template <class Function>
+void ParallelForEach(const ExecutorRef& executor, std::span<const size_t> rows, size_t panels, size_t work_per_panel,
+                     Function function) {
+  const size_t quads = (panels + kPanelsTogether - 1) / kPanelsTogether;
+  const size_t work = quads * std::accumulate(rows.begin(), rows.end(), size_t{0});  // in rows of a quad
+  const size_t workers = executor.num_workers();
+  const bool alone = workers == 1 || work * kPanelsTogether * work_per_panel < kMinParallelWork;
+  const size_t pieces = alone ? 1 : std::min(work, workers * kPiecesPerWorker);
+  const auto task = [&](size_t piece) {
+    const FloatEnvironment contract;
+    const size_t begin = work * piece / pieces, end = work * (piece + 1) / pieces;
+    for (size_t i = 0, first = 0; i < rows.size(); first += quads * rows[i++]) {
+      // A quad is in the piece in which its first row is.
+      const auto quad_from = [&](size_t at) {
+        return at <= first ? 0 : std::min(quads, (at - first + rows[i] - 1) / rows[i]);
+      };
+      const size_t panel = quad_from(begin) * kPanelsTogether;
+      const size_t panel_end = std::min(panels, quad_from(end) * kPanelsTogether);
+      if (panel < panel_end) function(i, panel, panel_end);
+    }
+  };
+  if (alone) return task(0);
+  executor.Run(pieces, TaskRef(task));
 }
 
 }  // namespace skald

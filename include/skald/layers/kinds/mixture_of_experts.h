@@ -5,7 +5,8 @@
 // it, and their outputs are added up with weights that follow from the scores (expert_router.h). A shared expert may
 // compute all rows (DeepSeekMoE, Dai et al. 2024, arXiv:2401.06066).
 //
-// Rows that chose an expert are multiplied together; no row depends on what others choose (kernels/ARITHMETIC.md).
+// Rows that chose an expert are multiplied together, and several experts at once, so that threads need not wait for
+// each other between them; no row depends on what others choose (kernels/ARITHMETIC.md).
 
 #ifndef SKALD_LAYERS_KINDS_MIXTURE_OF_EXPERTS_H_
 #define SKALD_LAYERS_KINDS_MIXTURE_OF_EXPERTS_H_
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -24,6 +26,7 @@
 #include "skald/base/visit_unless.h"
 #include "skald/layers/kinds/expert_router.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/operations.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -132,13 +135,23 @@ struct MixtureOfExperts {
     if (shared_width > 0) ListShared(weights, model_dim, list);
   }
 
-  // Weights; what a router remembers of one row; the rows of an expert, what lies between its projections (two) and its
-  // outputs; the weights of the shared expert; rows of latent_dim, and what experts make of them.
-  std::array<size_t, 9> ScratchFloats(size_t rows, size_t model_dim) const {
+  // Weights; what a router remembers of one row; the rows of some experts, what lies between their projections (two)
+  // and their outputs; the weights of the shared expert; rows of latent_dim, and what experts make of them; what
+  // multiplications by some experts need.
+  std::array<size_t, 10> ScratchFloats(size_t rows, size_t model_dim) const {
     const auto count = static_cast<size_t>(experts), hidden = static_cast<size_t>(std::max(width, shared_width));
     const size_t latent = rows * static_cast<size_t>(latent_dim), dim = std::max(model_dim, ExpertDim(model_dim));
-    return {rows * count, 2 * count, rows * dim, rows * 2 * hidden, RoundUp(rows, kRowBlock) * hidden, rows * dim,
-            rows,         latent,    latent};
+    const size_t some = RowsTogether(rows);
+    return {rows * count,
+            2 * count,
+            some * dim,
+            some * 2 * hidden,
+            RoundUp(some, kRowBlock) * hidden,
+            some * dim,
+            rows,
+            latent,
+            latent,
+            Operations::EachFloats(some, std::max(dim, hidden))};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const { RunRouted(weights, run, run.input, {}); }
@@ -159,7 +172,8 @@ struct MixtureOfExperts {
       run.ops.MatMul(weights.latent_in, run.input, rows, {}, input);
     }
     for (size_t row = 0; row < rows; ++row) std::fill_n(output.data + row * output.stride, dim, 0.0f);
-    for (size_t expert = 0; expert < count; ++expert) AddExpert(weights, expert, run, input, output);
+    const size_t together = ExpertsTogether(weights, RowsTogether(rows));
+    for (size_t expert = 0; expert < count;) expert = AddExperts(weights, expert, together, run, input, output);
     if (latent_dim > 0) run.ops.MatMul(weights.latent_out, output, rows, {}, run.output);
     if (shared_width > 0) AddShared(weights, run);
   }
@@ -204,52 +218,107 @@ struct MixtureOfExperts {
     list.AddMatrix(weights.shared_gate, model_dim, {{"mlp.shared_expert_gate.weight", 1}}, DType::kF32);
   }
 
-  // The projections of an expert.
-  struct Expert {
-    const Matrix& gate_up;
-    const std::vector<float>& gate_up_bias;
-    const Matrix& down;
-    const std::vector<float>& down_bias;
+  // The rows of experts that are multiplied at once, at most: all where they are few, and always those of one expert.
+  size_t RowsTogether(size_t rows) const {
+    return std::max(rows, std::min<size_t>(32, rows * static_cast<size_t>(chosen)));
+  }
+
+  // The experts that may be multiplied at once.
+  static size_t ExpertsTogether(const Weights& weights, size_t rows) {
+    const auto is_alone = [rows](const Matrix& matrix) { return PartialSumsSize(matrix, rows) != 0; };
+    const bool all_alone =
+        std::ranges::any_of(weights.gate_up, is_alone) || std::ranges::any_of(weights.down, is_alone);
+    return all_alone ? 1 : Operations::kMostTogether;
+  }
+
+  // Experts and the rows that chose them, gathered one after the other.
+  struct Group {
+    size_t size = 0;
+    size_t experts[Operations::kMostTogether];
+    size_t ends[Operations::kMostTogether + 1] = {};  // ends[i] to ends[i + 1]: the rows of experts[i]
+
+    std::array<RowsOfMatrix, Operations::kMostTogether> By(const std::vector<Matrix>& matrices,
+                                                           const std::vector<std::vector<float>>& biases) const {
+      std::array<RowsOfMatrix, Operations::kMostTogether> parts;
+      for (size_t i = 0; i < size; ++i) {
+        parts[i] = {&matrices[experts[i]], &biases[experts[i]], ends[i], ends[i + 1]};
+      }
+      return parts;
+    }
   };
 
-  // Computes rows by one expert; returns its outputs, as wide as the rows.
-  const float* Compute(const Expert& by, Rows input, size_t rows, const LayerRun& run) const {
-    const Rows between = {run.scratch[3], by.gate_up.rows}, outputs = {run.scratch[5], by.down.rows};
-    if (gated) {
-      run.ops.FeedForward(activation, by.gate_up, by.gate_up_bias, by.down, by.down_bias, input, rows, between.data,
-                          run.scratch[4], outputs);
+  // Adds the shares of at most `together` experts, as many as there is room for, from `first` on, to the output of the
+  // rows that chose them. Returns the first expert that is left.
+  size_t AddExperts(const Weights& weights, size_t first, size_t together, const LayerRun& run, Rows input,
+                    Rows output) const {
+    const size_t rows = run.rows.size(), count = static_cast<size_t>(experts), dim = ExpertDim(run.model_dim);
+    const auto share = [&](size_t row, size_t expert) { return run.scratch[0][row * count + expert]; };
+    Group group;
+    size_t expert = first;
+    for (; expert < count && group.size < together; ++expert) {
+      size_t end = group.ends[group.size];
+      for (size_t row = 0; row < rows; ++row) end += share(row, expert) != 0.0f;
+      if (end > RowsTogether(rows)) break;
+      if (end == group.ends[group.size]) continue;
+      float* to = run.scratch[2] + group.ends[group.size] * dim;
+      for (size_t row = 0; row < rows; ++row) {
+        if (share(row, expert) != 0.0f) to = std::copy_n(input.data + row * input.stride, dim, to);
+      }
+      group.experts[group.size] = expert;
+      group.ends[++group.size] = end;
+    }
+    if (group.size == 0) return expert;
+    const float* from = Compute(weights, group, dim, run);
+    for (size_t i = 0; i < group.size; ++i) {
+      for (size_t row = 0; row < rows; ++row) {
+        if (share(row, group.experts[i]) == 0.0f) continue;
+        AddShare(share(row, group.experts[i]), from, dim, output.data + row * output.stride);
+        from += dim;
+      }
+    }
+    return expert;
+  }
+
+  // Returns what the experts of a group make of their rows, as wide as those.
+  const float* Compute(const Weights& weights, const Group& group, size_t dim, const LayerRun& run) const {
+    const size_t rows = group.ends[group.size], hidden = static_cast<size_t>(width);
+    const Rows input = {run.scratch[2], dim}, outputs = {run.scratch[5], dim};
+    const auto up = group.By(weights.gate_up, weights.gate_up_bias), down = group.By(weights.down, weights.down_bias);
+    const auto multiply = [&](const auto& parts, Rows from, Rows to, std::optional<Activation> gate = {}) {
+      run.ops.MatMulEach(std::span(parts).first(group.size), from, to, gate, run.scratch[9]);
+    };
+    Rows between = {run.scratch[4], hidden};
+    if (gated && hidden % kLanes == 0) {  // the gate is applied while sums are in registers
+      multiply(up, input, between, activation);
+    } else if (gated) {
+      multiply(up, input, {run.scratch[3], 2 * hidden});
+      run.ops.Gate(activation, run.scratch[3], rows, hidden, between.data);
     } else {
-      run.ops.MatMul(by.gate_up, input, rows, by.gate_up_bias, between);
-      run.ops.Activate(activation, between.data, rows * by.gate_up.rows);
-      run.ops.MatMul(by.down, between, rows, by.down_bias, outputs);
+      multiply(up, input, between);
+      run.ops.Activate(activation, between.data, rows * hidden);
+    }
+    multiply(down, between, outputs);
+    return outputs.data;
+  }
+
+  // Returns what the shared expert makes of all rows.
+  const float* ComputeShared(const Weights& weights, const LayerRun& run) const {
+    const Matrix &up = weights.shared_gate_up, &down = weights.shared_down;
+    const size_t rows = run.rows.size();
+    const Rows between = {run.scratch[3], up.rows}, outputs = {run.scratch[5], down.rows};
+    if (gated) {
+      run.ops.FeedForward(activation, up, {}, down, {}, run.input, rows, between.data, run.scratch[4], outputs);
+    } else {
+      run.ops.MatMul(up, run.input, rows, {}, between);
+      run.ops.Activate(activation, between.data, rows * up.rows);
+      run.ops.MatMul(down, between, rows, {}, outputs);
     }
     return outputs.data;
   }
 
-  // Adds an expert's share to the output of the rows that chose it.
-  void AddExpert(const Weights& weights, size_t expert, const LayerRun& run, Rows input, Rows output) const {
-    const size_t rows = run.rows.size(), count = static_cast<size_t>(experts), dim = ExpertDim(run.model_dim);
-    const float* const shares = run.scratch[0] + expert;
-    float* const gathered = run.scratch[2];
-    size_t found = 0;
-    for (size_t row = 0; row < rows; ++row) {
-      if (shares[row * count] == 0.0f) continue;
-      std::copy_n(input.data + row * input.stride, dim, gathered + found++ * dim);
-    }
-    if (found == 0) return;
-    const float* from = Compute(
-        {weights.gate_up[expert], weights.gate_up_bias[expert], weights.down[expert], weights.down_bias[expert]},
-        {gathered, dim}, found, run);
-    for (size_t row = 0; row < rows; ++row) {
-      if (shares[row * count] == 0.0f) continue;
-      AddShare(shares[row * count], from, dim, output.data + row * output.stride);
-      from += dim;
-    }
-  }
-
   void AddShared(const Weights& weights, const LayerRun& run) const {
     const size_t rows = run.rows.size(), dim = run.model_dim;
-    const float* const outputs = Compute({weights.shared_gate_up, {}, weights.shared_down, {}}, run.input, rows, run);
+    const float* const outputs = ComputeShared(weights, run);
     float* const shares = run.scratch[6];
     if (shared_gate) run.ops.MatMul(weights.shared_gate, run.input, rows, {}, {shares, 1});
     for (size_t row = 0; row < rows; ++row) {

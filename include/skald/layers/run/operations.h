@@ -56,8 +56,20 @@ inline void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, s
   Reserve(scratch.partial_sums, blocks.size() * PartialSumsSize(one, rows));
 }
 
+// Rows [row_begin, row_end) and the matrix that multiplies them, with its bias or an empty one.
+struct RowsOfMatrix {
+  const Matrix* weights;
+  const std::vector<float>* bias;
+  size_t row_begin, row_end;
+
+  size_t rows() const { return row_end - row_begin; }
+};
+
 class Operations {
  public:
+  // Matrices that MatMulEach multiplies by at most.
+  static constexpr size_t kMostTogether = 8;
+
   // `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
   // `adapted` are the rows that have adapters, or null where none has.
   Operations(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
@@ -71,6 +83,49 @@ class Operations {
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
     Multiply(weights, PrepareRows(weights, input, rows), rows, bias, {.output = output});
     if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
+  }
+
+  // MatMul for each part's rows of input and output, the work of all parts shared among the threads at once; with a
+  // gate, outputs are half as wide, as in FeedForward. The matrices are of one shape and have no adapters; there are
+  // kMostTogether of them at most, and more than one only where none needs partial sums. `memory` holds
+  // EachFloats(number of rows, cols).
+  void MatMulEach(std::span<const RowsOfMatrix> parts, Rows input, Rows output, std::optional<Activation> gate,
+                  float* memory) {
+    std::byte* prepared[kMostTogether];
+    size_t rows[kMostTogether];
+    auto* free = reinterpret_cast<std::byte*>(memory);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      prepared[i] = free, rows[i] = parts[i].rows();
+      free += PreparedBytes(parts[i].weights->dtype, rows[i], parts[i].weights->padded_cols);
+    }
+    const Matrix& shape = *parts.front().weights;
+    ParallelFor(executor_, parts.size(), parts.back().row_end * shape.cols / parts.size(),
+                [&](size_t begin, size_t end) {
+                  for (size_t i = begin; i < end; ++i) {
+                    KernelsFor(*parts[i].weights)
+                        .prepare({.input = input.data + parts[i].row_begin * input.stride,
+                                  .input_stride = input.stride,
+                                  .output = prepared[i],
+                                  .rows = rows[i],
+                                  .cols = shape.cols,
+                                  .row_begin = 0,
+                                  .row_end = rows[i]});
+                  }
+                });
+    const size_t panels = shape.NumPanels() / (gate ? 2 : 1);
+    ParallelForEach(executor_, {rows, parts.size()}, panels, shape.padded_cols * shape.rows / panels,
+                    [&](size_t i, size_t panel_begin, size_t panel_end) {
+                      const Outputs to = {{output.data + parts[i].row_begin * output.stride, output.stride}, gate};
+                      for (size_t row = 0; row < rows[i]; row += kMatMulGroup) {
+                        MultiplyTile(*parts[i].weights, prepared[i], rows[i], *parts[i].bias, to, row,
+                                     std::min(rows[i], row + kMatMulGroup), panel_begin, panel_end);
+                      }
+                    });
+  }
+
+  // Returns the memory, in floats, that MatMulEach needs for matrices of any type.
+  static constexpr size_t EachFloats(size_t rows, size_t cols) {
+    return (rows + kMostTogether * (kRowBlock - 1)) * RoundUp(cols, kActivationBlock);
   }
 
   // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
@@ -369,26 +424,30 @@ class Operations {
 
   void Multiply(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
                 const Outputs& to) {
-    const WeightKernels& kernels = KernelsFor(weights);
     const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-      kernels.mat_mul({.input = prepared,
-                       .weights = weights.bytes(),
-                       .bias = bias.empty() ? nullptr : bias.data(),
-                       .output = to.output.data,
-                       .output_stride = to.output.stride,
-                       .rows = rows,
-                       .n = weights.rows,
-                       .padded_k = weights.padded_cols,
-                       .row_begin = row_begin,
-                       .row_end = row_end,
-                       .panel_begin = panel_begin,
-                       .panel_end = panel_end,
-                       .partial_sums = scratch_.partial_sums.data(),
-                       .gate = to.gate,
-                       .prepared_output = to.prepared});
+      MultiplyTile(weights, prepared, rows, bias, to, row_begin, row_end, panel_begin, panel_end);
     };
     const size_t panels = weights.NumPanels() / (to.gate ? 2 : 1);
     ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
+  }
+
+  void MultiplyTile(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
+                    const Outputs& to, size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
+    KernelsFor(weights).mat_mul({.input = prepared,
+                                 .weights = weights.bytes(),
+                                 .bias = bias.empty() ? nullptr : bias.data(),
+                                 .output = to.output.data,
+                                 .output_stride = to.output.stride,
+                                 .rows = rows,
+                                 .n = weights.rows,
+                                 .padded_k = weights.padded_cols,
+                                 .row_begin = row_begin,
+                                 .row_end = row_end,
+                                 .panel_begin = panel_begin,
+                                 .panel_end = panel_end,
+                                 .partial_sums = scratch_.partial_sums.data(),
+                                 .gate = to.gate,
+                                 .prepared_output = to.prepared});
   }
 
   // Calls the kernel with `args` and a range of rows or units, each of which touches `work` elements.
