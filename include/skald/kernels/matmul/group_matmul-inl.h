@@ -122,7 +122,12 @@ void MultiplyGroups(const MatMulArgs<T>& args, size_t ahead) {
     loops.few_limit = kFewForPacks<T>;
     MultiplyMany<T, kCodesForMany<T>>(product, loops);
 #if HWY_TARGET == HWY_AVX2
-    if (HaveAvxVnni()) MultiplyMany<T, Codes::kFours>(product, loops);
+    if (HaveAvxVnni()) {
+      // The codes of other types come as fast from memory as they are multiplied.
+      constexpr bool kFoursForOne = NestedScales<T> || ListsValues<T>;
+      if constexpr (kFoursForOne) loops.one = loops.one_panel = {1, 1, &SumPacks<T, Codes::kFours, 1>};
+      MultiplyMany<T, Codes::kFours>(product, loops);
+    }
 #endif
   }
   MultiplyOnVectors(loops);
