@@ -7,6 +7,7 @@
 #define SKALD_TEXT_FILTERS_TOKEN_VOCABULARY_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,6 +22,8 @@
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/utf8.h"
+#include "skald/text/filters/grammar/characters.h"
 #include "skald/text/tokenizer_value.h"
 
 namespace skald {
@@ -49,14 +52,32 @@ class TokenVocabulary {
   std::span<const int32_t> end_ids() const { return end_ids_; }
   bool IsEnd(int32_t id) const { return std::find(end_ids_.begin(), end_ids_.end(), id) != end_ids_.end(); }
 
+  // Most tokens write whole characters of one kind, at most kMostCharacters: letters and digits of ASCII (words), or
+  // besides all that strings of JSON hold as it is (plain). Most often all of a kind may come, or none, so each kind
+  // has a tree of its own. Words are not among the plain ones.
+  enum class Kind : size_t { kWord, kPlain, kOther };
+  static constexpr Kind kKinds[] = {Kind::kWord, Kind::kPlain, Kind::kOther};
+  static constexpr size_t kMostCharacters = 24;
+  // The characters of a kind but for kOther; those of plain tokens include those of words.
+  static CharacterSet CharactersOf(Kind kind) {
+    if (kind == Kind::kWord) return {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+    return Complement({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+  }
+  // One bit for each id, as in masks: the tokens of a kind, not kOther, of at most `characters` characters, which may
+  // be kMostCharacters.
+  std::span<const uint64_t> UpTo(Kind kind, size_t characters) const {
+    return up_to_[static_cast<size_t>(kind)][characters];
+  }
+
   // A node is the beginning of a token. They stand in the order of their bytes, each before all that go on from it;
-  // node 0 is the empty text.
+  // the root of each kind is the empty text.
   struct Node {
     uint32_t end;          // of the nodes that go on from this one, which follow it
     uint32_t first_token;  // in tokens(); those of this node reach to the next one's
     uint32_t depth;        // bytes
     uint8_t byte;          // the last one
   };
+  uint32_t root(Kind kind) const { return roots_[static_cast<size_t>(kind)]; }
   uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size() - 1); }
   const Node& node(uint32_t index) const { return nodes_[index]; }
   // The tokens that write just what a node is.
@@ -64,18 +85,26 @@ class TokenVocabulary {
     const size_t first = nodes_[node].first_token;
     return std::span(tokens_).subspan(first, nodes_[node + 1].first_token - first);
   }
+  // Those that go on from it.
+  std::span<const int32_t> TokensBehind(uint32_t node) const {
+    const size_t first = nodes_[node + 1].first_token;
+    return std::span(tokens_).subspan(first, nodes_[nodes_[node].end].first_token - first);
+  }
   size_t longest() const { return longest_; }  // bytes
 
  private:
   TokenVocabulary() = default;
   Result<void> Fill(const std::vector<std::string>& tokens, std::span<const int32_t> end_ids);
-  void Grow();
+  static std::pair<Kind, size_t> KindOf(std::string_view token);
+  void Grow(std::vector<int32_t> ids);
 
   std::string bytes_;
   std::vector<uint32_t> begins_ = {0};  // in bytes_, by id
   std::vector<int32_t> end_ids_;
   std::vector<Node> nodes_;  // and one more, whose first token ends the last node's
   std::vector<int32_t> tokens_;
+  std::array<uint32_t, 3> roots_ = {};                            // by kind
+  std::array<std::vector<std::vector<uint64_t>>, 2> up_to_ = {};  // by kind and number of characters
   size_t longest_ = 0;
 };
 
@@ -128,32 +157,60 @@ inline Result<void> TokenVocabulary::Fill(const std::vector<std::string>& tokens
     begins_.push_back(static_cast<uint32_t>(bytes_.size()));
     longest_ = std::max(longest_, BytesOf(id).size());
   }
-  Grow();
+  std::array<std::vector<int32_t>, 3> ids;
+  up_to_.fill(std::vector(kMostCharacters + 1, std::vector<uint64_t>(mask_words())));
+  for (int32_t id = 0; static_cast<size_t>(id) < size(); ++id) {
+    if (BytesOf(id).empty()) continue;
+    const auto [kind, characters] = KindOf(BytesOf(id));
+    ids[static_cast<size_t>(kind)].push_back(id);
+    for (size_t i = characters; i <= kMostCharacters && kind != Kind::kOther; ++i) {
+      up_to_[static_cast<size_t>(kind)][i][static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64;
+    }
+  }
+  for (const Kind kind : kKinds) {
+    roots_[static_cast<size_t>(kind)] = static_cast<uint32_t>(nodes_.size());
+    Grow(std::move(ids[static_cast<size_t>(kind)]));
+  }
+  nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), 0, 0});
   return {};
 }
 
-inline void TokenVocabulary::Grow() {
-  tokens_.reserve(size());
-  for (int32_t id = 0; static_cast<size_t>(id) < size(); ++id) {
-    if (!BytesOf(id).empty()) tokens_.push_back(id);
+// The kind of a token, and its characters where they are of one.
+inline std::pair<TokenVocabulary::Kind, size_t> TokenVocabulary::KindOf(std::string_view token) {
+  static const CharacterSet words = CharactersOf(Kind::kWord), plain = CharactersOf(Kind::kPlain);
+  Kind kind = Kind::kWord;
+  size_t characters = 0;
+  for (; !token.empty(); ++characters) {
+    const Utf8Character character = FirstUtf8Character(token);
+    if (characters == kMostCharacters || character.status != Utf8Status::kComplete) return {Kind::kOther, 0};
+    const char32_t c = internal::CharacterIn(token.substr(0, character.length));
+    if (!Contains(plain, c)) return {Kind::kOther, 0};
+    if (!Contains(words, c)) kind = Kind::kPlain;
+    token.remove_prefix(character.length);
   }
-  std::stable_sort(tokens_.begin(), tokens_.end(), [this](int32_t a, int32_t b) { return BytesOf(a) < BytesOf(b); });
-  nodes_.push_back({0, 0, 0, 0});
-  std::vector<uint32_t> path = {0};  // the nodes that the last token went through
+  return {kind, characters};
+}
+
+// Adds a tree of these tokens.
+inline void TokenVocabulary::Grow(std::vector<int32_t> ids) {
+  std::stable_sort(ids.begin(), ids.end(), [this](int32_t a, int32_t b) { return BytesOf(a) < BytesOf(b); });
+  std::vector<uint32_t> path = {static_cast<uint32_t>(nodes_.size())};  // the nodes that the last token went through
+  nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), 0, 0});
   std::string_view last;
-  for (uint32_t i = 0; i < tokens_.size(); ++i) {
-    const std::string_view token = BytesOf(tokens_[i]);
+  for (const int32_t id : ids) {
+    const std::string_view token = BytesOf(id);
     const auto same =
         static_cast<size_t>(std::mismatch(token.begin(), token.end(), last.begin(), last.end()).first - token.begin());
     for (; path.size() > same + 1; path.pop_back()) nodes_[path.back()].end = static_cast<uint32_t>(nodes_.size());
     for (size_t depth = same; depth < token.size(); ++depth) {
       path.push_back(static_cast<uint32_t>(nodes_.size()));
-      nodes_.push_back({0, i, static_cast<uint32_t>(depth + 1), static_cast<uint8_t>(token[depth])});
+      const auto first_token = static_cast<uint32_t>(tokens_.size());
+      nodes_.push_back({0, first_token, static_cast<uint32_t>(depth + 1), static_cast<uint8_t>(token[depth])});
     }
+    tokens_.push_back(id);
     last = token;
   }
   for (const uint32_t node : path) nodes_[node].end = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), 0, 0});
 }
 
 }  // namespace skald
