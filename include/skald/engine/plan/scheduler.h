@@ -212,8 +212,8 @@ class Scheduling {
   void PlaceWriting(Ranked& ranked) {
     if (ranked.rows == 0) return;
     const SequenceView& view = views_[ranked.view];
-    // Nobody makes room for drafts.
-    if (ranked.rows > 1 && memory_.Growth(view.cached, ranked.rows) > free_) Discharge(ranked, 1);
+    // Drafts have only memory that nobody will soon need.
+    if (ranked.rows > 1 && memory_.Growth(view.cached, ranked.rows) + behind_.soon > free_) Discharge(ranked, 1);
     const uint64_t taken = memory_.Growth(view.cached, ranked.rows);
     if (!TakeMemory(taken)) return Discharge(ranked, 0);
     schedule_.rows.push_back({ranked.view, 1, ranked.rows - 1});

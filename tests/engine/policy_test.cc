@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Policies, the tenants that fair shares go by, and what a memory model says of bytes.
+
+#include "skald/engine/plan/policy.h"
+
+#include <string>
+
+#include "doctest/doctest.h"
+#include "skald/engine/plan/memory_model.h"
+#include "skald/engine/plan/tenants.h"
+
+namespace skald::testing {
+namespace policy_test {
+
+bool IsBefore(Policy policy, const Standing& a, const Standing& b) {
+  return UrgencyOf(a, {.policy = policy}) < UrgencyOf(b, {.policy = policy});
+}
+
+TEST_CASE("Policy: first come, whatever else is known") {
+  CHECK(IsBefore(Policy::kFirstCome, {1.0, 0, 1000, 1e6}, {2.0, 9, 1, 0.0}));
+}
+
+TEST_CASE("Policy: a priority is worth a bounded time, and displaces") {
+  CHECK(IsBefore(Policy::kPriority, {9.0, 1}, {0.0, 0}));
+  CHECK(!IsBefore(Policy::kPriority, {11.0, 1}, {0.0, 0}));
+  CHECK(IsBefore(Policy::kPriority, {0.0, 0}, {0.0, -1}));
+  for (const Policy policy : {Policy::kFirstCome, Policy::kPriority, Policy::kFairShare, Policy::kShortestFirst}) {
+    CHECK(UrgencyOf({}, {.policy = policy}).displaces == (policy == Policy::kPriority));
+  }
+}
+
+TEST_CASE("Policy: the tenant that was served less goes first, turn by turn") {
+  CHECK(IsBefore(Policy::kFairShare, {5.0, 0, 1, 2000.0}, {1.0, 0, 1, 2100.0}));
+  CHECK(IsBefore(Policy::kFairShare, {1.0, 0, 1, 2040.0}, {5.0, 0, 1, 0.0}));  // in the same turn
+}
+
+TEST_CASE("Policy: short ones go first, until a long one has waited for what it is longer") {
+  CHECK(IsBefore(Policy::kShortestFirst, {5.0, 0, 100}, {0.0, 0, 1000}));
+  CHECK(!IsBefore(Policy::kShortestFirst, {9.5, 0, 100}, {0.0, 0, 1000}));
+}
+
+TEST_CASE("Tenants: who comes back begins where those are who are there") {
+  Tenants tenants;
+  tenants.Enter("a");
+  tenants.Serve("a", 500.0);
+  tenants.Enter("b");
+  CHECK(tenants.served("b") == 500.0);
+  tenants.Serve("b", 100.0);
+  tenants.Enter("c");
+  CHECK(tenants.served("c") == 500.0);
+  // What it was given before is not forgiven while others wait.
+  tenants.Leave("b");
+  tenants.Enter("b");
+  CHECK(tenants.served("b") == 600.0);
+  // A second request changes nothing.
+  tenants.Enter("b");
+  CHECK(tenants.served("b") == 600.0);
+}
+
+TEST_CASE("Tenants: those who are gone are forgotten when that changes nothing") {
+  Tenants tenants;
+  tenants.Enter("always");
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = std::to_string(i);
+    tenants.Enter(name);
+    tenants.Serve(name, 10.0);
+    tenants.Leave(name);
+    CHECK(tenants.served(name) == tenants.served("always") + 10.0);
+    tenants.Serve("always", 10.0);
+    tenants.Enter("other");
+    tenants.Leave("other");
+    CHECK(tenants.served(name) == 0.0);
+  }
+  tenants.Leave("always");
+  CHECK(tenants.served("always") == 0.0);
+  tenants.Leave("never there");
+}
+
+TEST_CASE("MemoryModel: whole blocks, up to as many as a window needs") {
+  const MemoryModel model = {{{100, 64, kUnlimited}, {7, 32, 3}, {1000, 1, 2}}};
+  CHECK(model.BytesFor(0) == 0);
+  CHECK(model.BytesFor(1) == 100 + 7 + 1000);
+  CHECK(model.BytesFor(64) == 100 + 14 + 2000);
+  CHECK(model.BytesFor(65) == 200 + 21 + 2000);
+  CHECK(model.BytesFor(6400) == 10000 + 21 + 2000);
+  CHECK(model.Growth(64, 1) == 107);
+  CHECK(model.Growth(100, 0) == 0);
+}
+
+}  // namespace policy_test
+}  // namespace skald::testing
