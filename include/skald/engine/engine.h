@@ -253,6 +253,8 @@ class Engine {
 
   static void AddRow(Sequence& sequence, uint32_t tokens, uint32_t drafts, std::vector<Row>& rows) {
     if (!sequence.is_running() || sequence.is_finished()) return;  // it found no memory, or all was known
+    // Since the schedule was made it may have found a beginning, or others that wait for a part of it.
+    if (const uint32_t end = sequence.step_end(); end > 0) tokens = std::min(tokens, end);
     Row row = {&sequence, std::min(tokens, sequence.pending()), drafts};
     if (row.tokens == 0) return;
     if (row.tokens < sequence.pending()) row.drafts = 0;
@@ -338,14 +340,14 @@ class Engine {
   void Take(std::span<Row> rows, const Outputs& outputs) {
     size_t output = 0;
     for (Row& row : rows) {
-      sequences_.Serve(*row.sequence, row.ids.size());
-      if (!row.draws) {
+      if (row.draws) {
+        std::vector<std::span<const float>> logits;
+        for (uint32_t i = 0; i <= row.drafts; ++i) logits.push_back(outputs[output++]);
+        sequences_.Draw(*row.sequence, logits, std::span(row.ids).last(row.drafts), scratch_);
+      } else {
         sequences_.Reached(*row.sequence);
-        continue;
       }
-      std::vector<std::span<const float>> logits;
-      for (uint32_t i = 0; i <= row.drafts; ++i) logits.push_back(outputs[output++]);
-      sequences_.Draw(*row.sequence, logits, std::span(row.ids).last(row.drafts), scratch_);
+      sequences_.Serve(*row.sequence);
     }
   }
 

@@ -37,6 +37,7 @@ struct Sequence {
   const Sequence* leader = nullptr;
   uint32_t share_at = 0;
   std::vector<uint32_t> step_ends = {};  // ascending; where steps end, for others to go on from
+  uint32_t served = 0;                   // tokens that were computed for it at some time
   bool has_begun = false;                // has had a cache
   bool is_paused = false;
 
@@ -54,6 +55,11 @@ struct Sequence {
 
   bool is_running() const { return cache.has_value(); }
   bool is_finished() const { return event.finish.has_value(); }
+  // Pending tokens until a step must end; 0 if none must before they end.
+  uint32_t step_end() const {
+    const auto end = std::ranges::upper_bound(step_ends, computed());
+    return end == step_ends.end() ? 0 : *end - computed();
+  }
   // Tokens that need not be computed again.
   uint32_t computed() const { return cache ? cache->size() : swapped ? swapped->tokens : 0; }
   uint32_t pending() const { return answer.size() - std::min(answer.size(), computed()); }

@@ -185,8 +185,7 @@ class Sequences {
     view.cached = sequence.computed();
     view.pending = std::max(1u, sequence.pending());
     view.drafts = static_cast<uint32_t>(sequence.drafts.size());
-    const auto end = std::ranges::upper_bound(sequence.step_ends, view.cached);
-    if (end != sequence.step_ends.end()) view.step_end = *end - view.cached;
+    view.step_end = sequence.step_end();
     return view;
   }
 
@@ -236,9 +235,12 @@ class Sequences {
     return holders > 1 ? least : nullptr;
   }
 
-  // So many rows of it were computed.
-  void Serve(Sequence& sequence, uint64_t rows) noexcept {
-    tenants_.Serve(sequence.request->tenant, static_cast<double>(rows));
+  // Its rows were computed. What had to be computed again, for others' sake, was no service.
+  void Serve(Sequence& sequence) noexcept {
+    const uint32_t computed = sequence.computed();
+    if (computed <= sequence.served) return;
+    tenants_.Serve(sequence.request->tenant, computed - sequence.served);
+    sequence.served = computed;
   }
   void CountStep(uint64_t rows) noexcept {
     ++stats_.steps;
