@@ -78,13 +78,17 @@ class FairnessMeter {
         largest_difference_ = std::max(largest_difference_, pair.most - pair.least);
       }
     }
-    if (std::ranges::count(waiting, 0u) == 0) served_while_all_wait_.assign(service.begin(), service.end());
+    shares_.resize(tenants);
+    const bool all_wait = std::ranges::count(waiting, 0u) == 0;
+    for (size_t a = 0; a < tenants && all_wait && all_waited_; ++a) shares_[a] += service[a] - before_[a];
+    before_.assign(service.begin(), service.end());
+    all_waited_ = all_wait;
   }
 
   // By how many tokens the service of two tenants differed, over any time in which both waited throughout.
   double largest_difference() const { return largest_difference_; }
-  // Jain's index of what tenants had been given when all of them waited for the last time; 1 if they never did.
-  double jain() const { return JainIndex(served_while_all_wait_); }
+  // Jain's index of what tenants were given while all of them waited; 1 if they never did.
+  double jain() const { return JainIndex(shares_); }
 
  private:
   struct Pair {
@@ -92,7 +96,8 @@ class FairnessMeter {
     double least = 0.0, most = 0.0;
   };
   std::vector<Pair> pairs_;
-  std::vector<double> served_while_all_wait_;
+  std::vector<double> shares_, before_;  // of each tenant: tokens while all waited; of the last step
+  bool all_waited_ = false;
   double largest_difference_ = 0.0;
 };
 
