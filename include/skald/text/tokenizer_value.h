@@ -95,6 +95,11 @@ class Tokenizer {
   PieceKind KindOf(int32_t id) const { return engine_->KindOf(id); }
   uint8_t ByteOf(int32_t id) const { return engine_->ByteOf(id); }  // of a kByte piece
 
+  // Returns what decoding writes for a piece in the middle of a text: bytes that may be parts of characters, and the
+  // name of a control piece. An id beyond the vocabulary is an error, and so is a tokenizer that cannot say it of one
+  // piece alone.
+  Result<std::string> BytesOf(int32_t id) const;
+
   // How decoding treats the space before a text, and what it writes for text that has no pieces.
   LeadingSpace leading_space() const { return engine_->leading_space(); }
   std::string_view unknown_text() const { return engine_->unknown_text(); }
@@ -173,6 +178,16 @@ inline Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, SkipS
 inline Result<std::string_view> Tokenizer::IdToPiece(int32_t id) const {
   if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
   return engine_->IdToPiece(id);
+}
+
+inline Result<std::string> Tokenizer::BytesOf(int32_t id) const {
+  return NoThrow("a piece", [&]() -> Result<std::string> {
+    if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
+    std::optional<std::string> bytes = engine_->BytesOf(id);
+    if (bytes) return *std::move(bytes);
+    return Fail(ErrorCode::kUnsupported, "this tokenizer cannot say what one piece alone writes, token id " +
+                                             std::to_string(id) + ": that depends on the pieces beside it");
+  });
 }
 
 inline Result<void> Tokenizer::CheckId(int32_t id) const {

@@ -86,6 +86,9 @@ class TokenizerEngine {
 
   virtual PieceKind KindOf(int32_t id) const = 0;
   virtual uint8_t ByteOf(int32_t id) const = 0;  // of a kByte piece
+  // What decoding writes for a piece in the middle of a text, which may be parts of characters; nothing where that
+  // cannot be said of one piece alone.
+  virtual std::optional<std::string> BytesOf(int32_t /*id*/) const { return std::nullopt; }
   virtual LeadingSpace leading_space() const { return LeadingSpace::kKeep; }
   // What decoding writes for unknown text.
   virtual std::string_view unknown_text() const { return {}; }

@@ -42,6 +42,16 @@ class DecoderStep {
   // `is_added`: the piece is an added token, and this the first step.
   virtual void Push(State& state, std::string text, bool is_added, DecodingMode mode, Texts& out) const = 0;
   virtual void Flush(State&, DecodingMode, Texts&) const {}
+  // What becomes of a piece in the middle of a text, in bytes; nothing where that depends on the pieces beside it.
+  virtual std::optional<std::string> Inside(std::string text, bool is_added) const {
+    State state;
+    state.started = true;
+    Texts out;
+    Push(state, std::move(text), is_added, DecodingMode::kWhole, out);
+    std::string joined;
+    for (const std::string& part : out) joined += part;
+    return joined;
+  }
 };
 
 // Joins bytes, and lets out whole characters.
@@ -57,6 +67,11 @@ class ByteLevelStep final : public DecoderStep {
   }
   void Flush(State& state, DecodingMode, Texts& out) const override {
     if (!state.held.empty()) TakeLastUtf8(state.held, out.emplace_back());
+  }
+  std::optional<std::string> Inside(std::string text, bool is_added) const override {
+    std::string bytes;
+    const bool verbatim = is_added && step_.added_tokens_verbatim;
+    return verbatim || !AppendLettersBytes(text, bytes) ? text : bytes;
   }
 
  private:
@@ -88,6 +103,10 @@ class ByteFallbackStep final : public DecoderStep {
       for (size_t i = 0; i < state.held.size(); ++i) out.emplace_back(kReplacementCharacter);
       state.held.clear();
     }
+  }
+  std::optional<std::string> Inside(std::string text, bool) const override {
+    const std::optional<uint8_t> byte = ByteOfPiece(text);
+    return byte ? std::string(1, static_cast<char>(*byte)) : text;
   }
 };
 
@@ -175,6 +194,7 @@ class StripTextStep final : public DecoderStep {
     state.held.erase(0, kept);
   }
   void Flush(State& state, DecodingMode, Texts&) const override { state.held.clear(); }
+  std::optional<std::string> Inside(std::string text, bool) const override { return text; }
 
  private:
   token_decoder::Strip step_;
@@ -220,6 +240,7 @@ class BpeDecoderStep final : public DecoderStep {
   void Flush(State& state, DecodingMode, Texts& out) const override {
     if (std::exchange(state.started, false)) out.push_back(WithSuffixAs("", std::exchange(state.held, {})));
   }
+  std::optional<std::string> Inside(std::string text, bool) const override { return WithSuffixAs(" ", text); }
 
  private:
   std::string WithSuffixAs(std::string_view end, const std::string& text) const {
@@ -245,6 +266,7 @@ class CtcStep final : public DecoderStep {
     if (!text.empty()) out.push_back(std::move(text));
   }
   void Flush(State& state, DecodingMode, Texts&) const override { state = {}; }
+  std::optional<std::string> Inside(std::string, bool) const override { return std::nullopt; }
 
  private:
   token_decoder::Ctc step_;
@@ -270,6 +292,7 @@ class WaitForEndStep final : public DecoderStep {
     step_->Push(inner, std::exchange(state.held, {}), false, mode, out);
     step_->Flush(inner, mode, out);
   }
+  std::optional<std::string> Inside(std::string, bool) const override { return std::nullopt; }
 
  private:
   std::unique_ptr<const DecoderStep> step_;
@@ -298,6 +321,14 @@ class DecoderChain {
     DecoderStep::Texts texts;
     texts.emplace_back(piece);
     return Run(state, 0, std::move(texts), is_added, mode);
+  }
+
+  // Returns what becomes of a piece in the middle of a text, in bytes; nothing where that depends on the pieces beside
+  // it.
+  std::optional<std::string> Inside(std::string piece, bool is_added) const {
+    std::optional<std::string> text = std::move(piece);
+    for (size_t i = 0; i < steps_.size() && text; ++i) text = steps_[i]->Inside(*std::move(text), is_added && i == 0);
+    return text;
   }
 
   // Returns what is left at the end.

@@ -114,6 +114,9 @@ class PipelineEngine final : public TokenizerEngine {
     return has_byte_pieces_ && ByteOfPiece(IdToPiece(id)) ? PieceKind::kByte : PieceKind::kText;
   }
   uint8_t ByteOf(int32_t id) const override { return ByteOfPiece(IdToPiece(id)).value_or(0); }
+  std::optional<std::string> BytesOf(int32_t id) const override {
+    return decoders_.Inside(std::string(IdToPiece(id)), IsAdded(id));
+  }
   LeadingSpace leading_space() const override { return decoders_.leading_space(); }
 
   Result<std::string> ToBytes() const override;  // in pipeline_file.h

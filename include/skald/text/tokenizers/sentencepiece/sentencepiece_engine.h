@@ -64,6 +64,7 @@ class SentencePieceEngine final : public TokenizerEngine {
   std::string_view IdToPiece(int32_t id) const override { return processor_->IdToPiece(id); }
   PieceKind KindOf(int32_t id) const override;
   uint8_t ByteOf(int32_t id) const override;
+  std::optional<std::string> BytesOf(int32_t id) const override;
   LeadingSpace leading_space() const override { return leading_space_; }
   std::string_view unknown_text() const override { return unknown_text_; }
   Result<std::string> ToBytes() const override { return std::string(processor_->serialized_model_proto()); }
@@ -189,6 +190,16 @@ inline uint8_t SentencePieceEngine::ByteOf(int32_t id) const {
   uint8_t byte = 0;
   std::from_chars(piece.data() + 3, piece.data() + 5, byte, 16);
   return byte;
+}
+
+inline std::optional<std::string> SentencePieceEngine::BytesOf(int32_t id) const {
+  const PieceKind kind = KindOf(id);
+  if (kind == PieceKind::kByte) return std::string(1, static_cast<char>(ByteOf(id)));
+  if (kind == PieceKind::kUnknown) return unknown_text_;
+  if (kind == PieceKind::kControl) return std::string(IdToPiece(id));
+  DecodingState::Step inside;
+  inside.started = true;
+  return Spell(inside, IdToPiece(id));
 }
 
 // Returns the first piece of a kind that begins so. (unk_id() is that of a name, which need not be the unknown

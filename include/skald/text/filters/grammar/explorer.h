@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Explorer: reads bytes with a GrammarAutomaton. A reading of the text so far is a stack of states; all readings
+// together are a Readings, plain data that says everything that a text's future depends on. An explorer numbers those
+// that it has met and remembers what each byte makes of them. One thread at a time; any explorer of an automaton gives
+// the same answers.
+
+#ifndef SKALD_TEXT_FILTERS_GRAMMAR_EXPLORER_H_
+#define SKALD_TEXT_FILTERS_GRAMMAR_EXPLORER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "skald/text/filters/grammar/automaton.h"
+#include "skald/text/filters/grammar/limits.h"
+
+namespace skald::internal {
+
+// Whether the text may end (1 or 0); then of each reading that can go on, in order, the number of its states and the
+// states from the lowest to the highest.
+using Readings = std::vector<uint32_t>;
+using Reading = std::span<const uint32_t>;  // the states of one
+
+struct HashReadings {
+  size_t operator()(const Readings& readings) const {
+    uint64_t hash = readings.size();
+    for (const uint32_t word : readings) {
+      hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+// Calls tell(reading) for each.
+template <class Tell>
+void ForEachReading(const Readings& readings, const Tell& tell) {
+  for (size_t at = 1; at < readings.size(); at += 1 + readings[at]) tell(Reading(&readings[at + 1], readings[at]));
+}
+
+// The readings that a single one is.
+inline Readings OnlyReading(Reading reading) {
+  Readings readings = {0, static_cast<uint32_t>(reading.size())};
+  readings.insert(readings.end(), reading.begin(), reading.end());
+  return readings;
+}
+
+class Explorer {
+ public:
+  // `automaton` must outlive this.
+  explicit Explorer(const GrammarAutomaton& automaton) : automaton_(automaton) { Forget(); }
+
+  static constexpr uint32_t kDead = 0;  // the number of no reading at all
+
+  // Forgets what takes much memory. Numbers from before mean nothing any more.
+  void ForgetIfLarge() {
+    if (bytes_ > kMaxExploredBytes / 4) Forget();
+  }
+
+  // Whether there were more readings side by side, or more memory was needed, than limits.h allows, since the last
+  // call. Answers and numbers since then mean nothing.
+  bool TakeOverflow() {
+    if (!overflow_) return false;
+    overflow_ = false;
+    Forget();
+    return true;
+  }
+
+  bool has_overflowed() const { return overflow_; }
+
+  uint32_t NumberOf(Readings readings) {
+    const auto [entry, is_new] = numbers_.try_emplace(std::move(readings), static_cast<uint32_t>(known_.size()));
+    if (is_new) {
+      known_.push_back({&entry->first, 0, entry->first[0] != 0});
+      ForEachReading(entry->first, [&](Reading reading) {
+        const auto deepest = static_cast<uint32_t>(reading.size()) + automaton_.need(reading.back());
+        known_.back().depth = std::max(known_.back().depth, deepest);
+      });
+      next_.resize(next_.size() + automaton_.classes(), kUnknown);
+      bytes_ += entry->first.size() * sizeof(uint32_t) + automaton_.classes() * sizeof(uint32_t) + kEntryBytes;
+    }
+    return entry->second;
+  }
+  const Readings& at(uint32_t number) const { return *known_[number].readings; }
+  bool IsComplete(uint32_t number) const { return known_[number].is_complete; }
+  // The calls within calls of its readings, and those that they take to their ends.
+  uint32_t Depth(uint32_t number) const { return known_[number].depth; }
+
+  // Where the root rule begins.
+  uint32_t Start() {
+    const uint32_t start[] = {GrammarAutomaton::kRoot};
+    Open(start);
+    return Close();
+  }
+
+  // What is left of a reading once its highest state has come to the end of its rule.
+  uint32_t Behind(Reading reading) {
+    Open(reading.first(reading.size() - 1));
+    return Close();
+  }
+
+  uint32_t Next(uint32_t number, uint8_t byte) {
+    const uint8_t byte_class = automaton_.class_of(byte);
+    const size_t place = number * automaton_.classes() + byte_class;
+    if (next_[place] == kUnknown) {
+      const uint32_t next = Step(number, automaton_.byte_of(byte_class));
+      next_[place] = next;
+    }
+    return next_[place];
+  }
+
+  // Reads bytes one after the other.
+  uint32_t Read(uint32_t number, std::span<const uint8_t> bytes) {
+    for (const uint8_t byte : bytes) {
+      if (number == kDead) break;
+      number = Next(number, byte);
+    }
+    return number;
+  }
+
+ private:
+  static constexpr uint32_t kUnknown = ~uint32_t{0};
+  static constexpr size_t kEntryBytes = 128;  // about what an entry of the tables takes besides
+
+  struct Known {
+    const Readings* readings;
+    uint32_t depth;
+    bool is_complete;
+  };
+
+  void Forget() {
+    numbers_.clear();
+    known_.clear();
+    next_.clear();
+    bytes_ = 0;
+    NumberOf({0});
+  }
+
+  uint32_t Step(uint32_t number, uint8_t byte) {
+    ForEachReading(at(number), [&](Reading reading) {
+      for (const ByteEdge& edge : automaton_.bytes(reading.back())) {
+        if (edge.bytes.first > byte || byte > edge.bytes.last) continue;
+        if (automaton_.need(edge.to) == GrammarAutomaton::kNeverEnds) continue;
+        Open(reading);
+        states_.back() = edge.to;
+      }
+    });
+    return Close();
+  }
+
+  // Stacks that are worked on lie one behind the other.
+  struct Stack {
+    size_t begin, size;
+  };
+  Reading StatesOf(const Stack& stack) const { return Reading(states_).subspan(stack.begin, stack.size); }
+  void Open(Reading states) {
+    const size_t begin = states_.size();
+    states_.resize(begin + states.size());
+    std::copy(states.begin(), states.end(), states_.begin() + static_cast<std::ptrdiff_t>(begin));
+    stacks_.push_back({begin, states.size()});
+  }
+  void OpenCopy(const Stack& stack, size_t size) {
+    const size_t begin = states_.size();
+    states_.resize(begin + size);
+    std::copy_n(states_.begin() + static_cast<std::ptrdiff_t>(stack.begin), size,
+                states_.begin() + static_cast<std::ptrdiff_t>(begin));
+    stacks_.push_back({begin, size});
+  }
+
+  // Follows calls and ends of rules until all readings wait for a byte, and numbers them.
+  uint32_t Close() {
+    bool is_complete = false;
+    for (size_t i = 0; i < stacks_.size(); ++i) {
+      const Stack stack = stacks_[i];
+      if (stack.size == 0) {
+        is_complete = true;
+        continue;
+      }
+      if (stacks_.size() > kMaxGrammarReadings) {
+        overflow_ = true;
+        break;
+      }
+      if (WasOpen(i)) continue;
+      const uint32_t state = states_[stack.begin + stack.size - 1];
+      if (!automaton_.bytes(state).empty()) waiting_.push_back(stack);
+      if (automaton_.is_final(state)) OpenCopy(stack, stack.size - 1);
+      for (const CallEdge& call : automaton_.calls(state)) Enter(stack, call);
+    }
+    return Number(is_complete);
+  }
+
+  bool WasOpen(size_t index) const {
+    const Reading states = StatesOf(stacks_[index]);
+    for (size_t i = 0; i < index; ++i) {
+      if (stacks_[i].size == states.size() && std::ranges::equal(StatesOf(stacks_[i]), states)) return true;
+    }
+    return false;
+  }
+
+  void Enter(const Stack& stack, const CallEdge& call) {
+    const uint32_t inside = automaton_.need(call.rule), behind = automaton_.need(call.back);
+    if (inside == GrammarAutomaton::kNeverEnds || behind == GrammarAutomaton::kNeverEnds) return;
+    const bool returns = !automaton_.is_last(call.back);  // else whoever called this rule goes on
+    const size_t size = stack.size + (returns ? 1 : 0);
+    if (size + inside > kMaxGrammarDepth || (returns && stack.size + behind > kMaxGrammarDepth)) return;
+    OpenCopy(stack, stack.size - 1);
+    if (returns) states_.push_back(call.back);
+    states_.push_back(call.rule);
+    stacks_.back().size = size;
+  }
+
+  uint32_t Number(bool is_complete) {
+    std::sort(waiting_.begin(), waiting_.end(), [this](const Stack& a, const Stack& b) {
+      return std::ranges::lexicographical_compare(StatesOf(a), StatesOf(b));
+    });
+    Readings readings = {is_complete ? 1u : 0u};
+    for (const Stack& stack : waiting_) {
+      readings.push_back(static_cast<uint32_t>(stack.size));
+      const Reading states = StatesOf(stack);
+      readings.insert(readings.end(), states.begin(), states.end());
+    }
+    states_.clear();
+    stacks_.clear();
+    waiting_.clear();
+    if (bytes_ > kMaxExploredBytes) overflow_ = true;
+    return overflow_ ? kDead : NumberOf(std::move(readings));
+  }
+
+  const GrammarAutomaton& automaton_;
+  std::unordered_map<Readings, uint32_t, HashReadings> numbers_;
+  std::vector<Known> known_;    // by number
+  std::vector<uint32_t> next_;  // by number and class of a byte
+  size_t bytes_ = 0;
+  bool overflow_ = false;
+
+  std::vector<uint32_t> states_;
+  std::vector<Stack> stacks_, waiting_;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_TEXT_FILTERS_GRAMMAR_EXPLORER_H_
