@@ -2,7 +2,9 @@
 //
 // All of Skald, except what needs a library of its own or costs compile time that few programs want to pay:
 //
-//   skald/text/            tokenizers and chat templates, which need SentencePiece, Oniguruma and utf8proc
+//   skald/text/            tokenizers and chat templates, which need SentencePiece, Oniguruma and utf8proc;
+//                          text/filters/grammar_filter.h, json_schema.h and gbnf.h hold texts to a form, and need none
+//                          of these
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
 //   skald/model/load_adapter.h
 //                          adapters (LoRA) from files, which need libcrypto

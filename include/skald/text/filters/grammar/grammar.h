@@ -68,10 +68,14 @@ class Grammar {
   };
 
   // Has one rule, which the whole text must be: rule 0.
-  explicit Grammar(std::string root_name = "root") { AddRule(std::move(root_name)); }
+  explicit Grammar(std::string root_name = "root") {
+    Add(Sequence{});
+    AddRule(std::move(root_name));
+  }
 
-  Expression Add(Form form) {
-    forms_.push_back(std::move(form));
+  template <class OneForm>
+  Expression Add(OneForm form) {
+    forms_.emplace_back(std::move(form));
     return static_cast<Expression>(forms_.size() - 1);
   }
   Expression Literal(std::string_view text) { return Add(Text{std::string(text)}); }
@@ -92,7 +96,7 @@ class Grammar {
   static constexpr Expression kEmpty = 0;  // the empty text
 
  private:
-  std::vector<Form> forms_ = {Sequence{}};
+  std::vector<Form> forms_;
   std::vector<NamedRule> rules_;
 };
 

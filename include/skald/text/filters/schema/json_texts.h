@@ -137,13 +137,17 @@ class JsonTexts {
       const Expression fraction = Sequence({grammar_.Literal("."), Digits(1, kMostDigits)});
       const Expression exponent =
           Sequence({OneOf({{'E', 'E'}, {'e', 'e'}}), grammar_.Maybe(OneOf({{'+', '+'}, {'-', '-'}})), Digits(1, 2)});
-      return Sequence({Integer(kMostDigits), grammar_.Maybe(fraction), grammar_.Maybe(exponent)});
+      return Sequence({grammar_.Maybe(grammar_.Literal("-")), Choice({grammar_.Literal("0"), FromOne(kMostDigits)}),
+                       grammar_.Maybe(fraction), grammar_.Maybe(exponent)});
     });
   }
 
   // Any integer of 64 bits with a sign.
   Expression AnyInteger() {
-    return Once(integer_, "integer", [this] { return Integer(kMostIntegerDigits); });
+    return Once(integer_, "integer", [this] {
+      const Expression minus = grammar_.Maybe(grammar_.Literal("-"));
+      return Choice({grammar_.Literal("0"), Sequence({minus, FromOne(kMostIntegerDigits)})});
+    });
   }
 
   // Any value.
@@ -196,11 +200,8 @@ class JsonTexts {
 
   Expression OneOf(CharacterSet set) { return grammar_.Add(Grammar::Characters{std::move(set)}); }
 
-  Expression Integer(size_t most_digits) {
-    const Expression others = Sequence({OneOf({{'1', '9'}}), Digits(0, most_digits - 1)});
-    const Expression zero = grammar_.Literal("0");
-    return Sequence({grammar_.Maybe(grammar_.Literal("-")), Choice({zero, others})});
-  }
+  // An integer above 0.
+  Expression FromOne(size_t most_digits) { return Sequence({OneOf({{'1', '9'}}), Digits(0, most_digits - 1)}); }
 
   Expression FreeCharacter() {
     if (free_character_) return *free_character_;
