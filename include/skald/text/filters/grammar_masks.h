@@ -5,7 +5,8 @@
 //
 // Most tokens come to an end, or fail, within the rule that a reading stands in, whatever called that rule. So masks
 // are made of parts: what a state of a rule allows by itself is computed once, together with the beginnings of tokens
-// that come to the rule's end; only these are followed in each reading anew. Source: Dong et al., "XGrammar: flexible
+// that come to the rule's end; only these are followed in each reading anew. And where any characters may follow, as in
+// strings, tokens of plain characters are not looked at one by one. Source: Dong et al., "XGrammar: flexible
 // and efficient structured generation engine for large language models", 2024, section 3.1.
 
 #ifndef SKALD_TEXT_FILTERS_GRAMMAR_MASKS_H_
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -114,6 +116,13 @@ class GrammarMasks {
 
   void ComputeLargeParts() const;
   std::shared_ptr<const Part> PartOf(uint32_t state, Explorer& explorer) const;
+  std::optional<size_t> PlainCharacters(Explorer& explorer, uint32_t from, Part& part) const;
+  std::vector<uint32_t> AfterPlain(Explorer& explorer, uint32_t from, Part& part, bool& some_fail) const;
+  size_t BytesFrom(uint32_t state) const {
+    size_t bytes = 0;
+    for (const ByteEdge& edge : automaton_.bytes(state)) bytes += edge.bytes.last - edge.bytes.first + size_t{1};
+    return bytes;
+  }
   Result<std::shared_ptr<const Mask>> Compute(const Readings& readings) const;
   void AddReading(Reading reading, Explorer& explorer, Mask& mask) const;
   template <class Tell>
@@ -122,6 +131,9 @@ class GrammarMasks {
     for (const int32_t id : vocabulary_->TokensOf(node)) Add(id, mask);
   }
   static void Add(int32_t id, Mask& mask) { mask[static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64; }
+
+  // Bytes that lead on from a state which many tokens can follow.
+  static constexpr size_t kManyBytes = 64;
 
   GrammarAutomaton automaton_;
   std::shared_ptr<const TokenVocabulary> vocabulary_;
@@ -155,16 +167,20 @@ size_t GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, cons
   return visited;
 }
 
-// States from which a good part of all tokens can follow, as inside of strings, so that no token waits for them.
+// States from which a good part of all tokens can follow, as inside of strings, so that no token waits for them: those
+// with the most first.
 inline void GrammarMasks::ComputeLargeParts() const {
-  constexpr size_t kManyBytes = 64, kMostVisited = size_t{1} << 24;  // some ten milliseconds
+  constexpr size_t kMostVisited = size_t{1} << 22;  // some ten milliseconds
+  std::vector<std::pair<size_t, uint32_t>> large;
+  for (uint32_t state = 0; state < automaton_.size(); ++state) {
+    if (BytesFrom(state) >= kManyBytes) large.emplace_back(BytesFrom(state), state);
+  }
+  std::stable_sort(large.begin(), large.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   LentExplorer explorer(*this);
   size_t visited = 0;
-  for (uint32_t state = 0; state < automaton_.size() && visited < kMostVisited; ++state) {
-    size_t bytes = 0;
-    for (const ByteEdge& edge : automaton_.bytes(state)) bytes += edge.bytes.last - edge.bytes.first + size_t{1};
+  for (size_t i = 0; i < large.size() && visited < kMostVisited; ++i) {
     explorer->ForgetIfLarge();
-    if (bytes >= kManyBytes) visited += PartOf(state, *explorer)->visited;
+    visited += PartOf(large[i].second, *explorer)->visited;
     if (explorer->TakeOverflow()) return;
   }
 }
@@ -178,13 +194,22 @@ inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t s
   const uint32_t alone[] = {state};
   const uint32_t from = explorer.NumberOf(OnlyReading(alone));
   part->depth = explorer.Depth(from);
-  part->visited = Walk(explorer, from, 0, [&](uint32_t node, uint32_t number) {
+  const auto add = [&](uint32_t node, uint32_t number) {
     const std::span<const int32_t> tokens = vocabulary_->TokensOf(node);
     part->ids.insert(part->ids.end(), tokens.begin(), tokens.end());
     part->depth = std::max(part->depth, explorer.Depth(number));
     if (explorer.IsComplete(number) && vocabulary_->node(node).end > node + 1) part->exits.push_back(node);
-  });
-  if (part->ids.size() > vocabulary_->mask_words()) {
+  };
+  const bool is_large = BytesFrom(state) >= kManyBytes;
+  const std::optional<size_t> plain = is_large ? PlainCharacters(explorer, from, *part) : std::nullopt;
+  if (plain) {
+    const std::span<const uint64_t> bits = vocabulary_->PlainUpTo(*plain);
+    part->bits.assign(bits.begin(), bits.end());
+  } else {
+    part->visited += Walk(explorer, from, vocabulary_->plain_root(), add);
+  }
+  part->visited += Walk(explorer, from, TokenVocabulary::kOtherRoot, add);
+  if (plain || part->ids.size() > vocabulary_->mask_words()) {
     part->bits.resize(vocabulary_->mask_words());
     for (const int32_t id : part->ids) Add(id, part->bits);
     part->ids = {};
@@ -194,6 +219,61 @@ inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t s
   const std::lock_guard lock(mutex_);
   parts_.Add(state, part, bytes);
   return part;
+}
+
+// Returns how many plain characters may follow, whichever they are, kMostPlain standing for that and any more. Nothing
+// if it depends on which, or if the rule may end between them.
+inline std::optional<size_t> GrammarMasks::PlainCharacters(Explorer& explorer, uint32_t from, Part& part) const {
+  constexpr size_t kMostStates = 8;
+  std::vector<uint32_t> states = {from};
+  for (size_t count = 0; count < TokenVocabulary::kMostPlain; ++count) {
+    std::vector<uint32_t> next;
+    bool some_fail = false;
+    for (const uint32_t state : states) {
+      const std::vector<uint32_t> after = AfterPlain(explorer, state, part, some_fail);
+      next.insert(next.end(), after.begin(), after.end());
+    }
+    std::sort(next.begin(), next.end());
+    next.erase(std::unique(next.begin(), next.end()), next.end());
+    if (next.empty()) return count;
+    const auto ends = [&](uint32_t number) { return explorer.IsComplete(number); };
+    if (some_fail || next.size() > kMostStates || std::any_of(next.begin(), next.end(), ends)) return std::nullopt;
+    if (next == states) break;
+    states = std::move(next);
+  }
+  return TokenVocabulary::kMostPlain;
+}
+
+// Where one plain character leads, and whether there are any that cannot follow, or in which the rule may end.
+inline std::vector<uint32_t> GrammarMasks::AfterPlain(Explorer& explorer, uint32_t from, Part& part,
+                                                      bool& some_fail) const {
+  static const std::vector<std::vector<ByteInterval>> plain = [] {
+    std::vector<std::vector<ByteInterval>> sequences;
+    for (const CharacterRange& range : Complement({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}})) {
+      TellUtf8(range, [&](std::span<const ByteInterval> bytes) { sequences.emplace_back(bytes.begin(), bytes.end()); });
+    }
+    return sequences;
+  }();
+  std::vector<uint32_t> after;
+  for (const std::vector<ByteInterval>& sequence : plain) {
+    std::vector<uint32_t> states = {from};
+    for (const ByteInterval& bytes : sequence) {
+      const bool is_last = &bytes == &sequence.back();
+      std::vector<uint32_t> next;
+      for (const uint32_t state : states) {
+        for (size_t byte = bytes.first; byte <= bytes.last; byte = automaton_.EndOfClass(static_cast<uint8_t>(byte))) {
+          const uint32_t number = explorer.Next(state, static_cast<uint8_t>(byte));
+          some_fail = some_fail || number == Explorer::kDead || (!is_last && explorer.IsComplete(number));
+          part.depth = std::max(part.depth, explorer.Depth(number));
+          const bool is_new = std::find(next.begin(), next.end(), number) == next.end();
+          if (number != Explorer::kDead && is_new) next.push_back(number);
+        }
+      }
+      states = std::move(next);
+    }
+    after.insert(after.end(), states.begin(), states.end());
+  }
+  return after;
 }
 
 inline Result<std::shared_ptr<const Mask>> GrammarMasks::MaskOf(const Readings& readings) const {
@@ -223,7 +303,9 @@ inline void GrammarMasks::AddReading(Reading reading, Explorer& explorer, Mask& 
   const std::shared_ptr<const Part> part = PartOf(reading.back(), explorer);
   const auto add = [&](uint32_t node, uint32_t) { AddTokens(node, mask); };
   if (reading.size() + part->depth > kMaxGrammarDepth) {  // the limit is not of the state alone
-    Walk(explorer, explorer.NumberOf(OnlyReading(reading)), 0, add);
+    for (const uint32_t root : {TokenVocabulary::kOtherRoot, vocabulary_->plain_root()}) {
+      Walk(explorer, explorer.NumberOf(OnlyReading(reading)), root, add);
+    }
     return;
   }
   for (const int32_t id : part->ids) Add(id, mask);

@@ -21,6 +21,8 @@
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/utf8.h"
+#include "skald/text/filters/grammar/characters.h"
 #include "skald/text/tokenizer_value.h"
 
 namespace skald {
@@ -49,14 +51,23 @@ class TokenVocabulary {
   std::span<const int32_t> end_ids() const { return end_ids_; }
   bool IsEnd(int32_t id) const { return std::find(end_ids_.begin(), end_ids_.end(), id) != end_ids_.end(); }
 
+  // Plain tokens write whole characters, at most kMostPlain, that stand in strings of JSON as they are. They are most
+  // tokens, and have a tree of their own, as most often all of them may come or none.
+  static constexpr size_t kMostPlain = 24;
+  static bool IsPlain(char32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
+  // One bit for each id, as in masks: the plain tokens of at most `characters` characters, which may be kMostPlain.
+  std::span<const uint64_t> PlainUpTo(size_t characters) const { return plain_up_to_[characters]; }
+
   // A node is the beginning of a token. They stand in the order of their bytes, each before all that go on from it;
-  // node 0 is the empty text.
+  // the two roots are the empty text.
   struct Node {
     uint32_t end;          // of the nodes that go on from this one, which follow it
     uint32_t first_token;  // in tokens(); those of this node reach to the next one's
     uint32_t depth;        // bytes
     uint8_t byte;          // the last one
   };
+  static constexpr uint32_t kOtherRoot = 0;
+  uint32_t plain_root() const { return plain_root_; }
   uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size() - 1); }
   const Node& node(uint32_t index) const { return nodes_[index]; }
   // The tokens that write just what a node is.
@@ -69,13 +80,16 @@ class TokenVocabulary {
  private:
   TokenVocabulary() = default;
   Result<void> Fill(const std::vector<std::string>& tokens, std::span<const int32_t> end_ids);
-  void Grow();
+  std::optional<size_t> PlainCharacters(std::string_view token) const;
+  void Grow(std::vector<int32_t> ids);
 
   std::string bytes_;
   std::vector<uint32_t> begins_ = {0};  // in bytes_, by id
   std::vector<int32_t> end_ids_;
   std::vector<Node> nodes_;  // and one more, whose first token ends the last node's
   std::vector<int32_t> tokens_;
+  uint32_t plain_root_ = 0;
+  std::vector<std::vector<uint64_t>> plain_up_to_;  // by number of characters
   size_t longest_ = 0;
 };
 
@@ -128,28 +142,53 @@ inline Result<void> TokenVocabulary::Fill(const std::vector<std::string>& tokens
     begins_.push_back(static_cast<uint32_t>(bytes_.size()));
     longest_ = std::max(longest_, BytesOf(id).size());
   }
-  Grow();
+  std::vector<int32_t> plain, others;
+  plain_up_to_.assign(kMostPlain + 1, std::vector<uint64_t>(mask_words()));
+  for (int32_t id = 0; static_cast<size_t>(id) < size(); ++id) {
+    if (BytesOf(id).empty()) continue;
+    const std::optional<size_t> characters = PlainCharacters(BytesOf(id));
+    (characters ? plain : others).push_back(id);
+    for (size_t i = characters.value_or(kMostPlain + 1); i <= kMostPlain; ++i) {
+      plain_up_to_[i][static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64;
+    }
+  }
+  Grow(std::move(others));
+  plain_root_ = nodes();
+  nodes_.pop_back();
+  Grow(std::move(plain));
   return {};
 }
 
-inline void TokenVocabulary::Grow() {
-  tokens_.reserve(size());
-  for (int32_t id = 0; static_cast<size_t>(id) < size(); ++id) {
-    if (!BytesOf(id).empty()) tokens_.push_back(id);
+// The number of a token's characters if it is plain.
+inline std::optional<size_t> TokenVocabulary::PlainCharacters(std::string_view token) const {
+  size_t characters = 0;
+  while (!token.empty() && characters < kMostPlain) {
+    const Utf8Character character = FirstUtf8Character(token);
+    if (character.status != Utf8Status::kComplete) return std::nullopt;
+    if (!IsPlain(internal::CharacterIn(token.substr(0, character.length)))) return std::nullopt;
+    token.remove_prefix(character.length);
+    ++characters;
   }
-  std::stable_sort(tokens_.begin(), tokens_.end(), [this](int32_t a, int32_t b) { return BytesOf(a) < BytesOf(b); });
-  nodes_.push_back({0, 0, 0, 0});
-  std::vector<uint32_t> path = {0};  // the nodes that the last token went through
+  return token.empty() ? std::optional(characters) : std::nullopt;
+}
+
+// Adds a tree of these tokens.
+inline void TokenVocabulary::Grow(std::vector<int32_t> ids) {
+  std::stable_sort(ids.begin(), ids.end(), [this](int32_t a, int32_t b) { return BytesOf(a) < BytesOf(b); });
+  std::vector<uint32_t> path = {static_cast<uint32_t>(nodes_.size())};  // the nodes that the last token went through
+  nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), 0, 0});
   std::string_view last;
-  for (uint32_t i = 0; i < tokens_.size(); ++i) {
-    const std::string_view token = BytesOf(tokens_[i]);
+  for (const int32_t id : ids) {
+    const std::string_view token = BytesOf(id);
     const auto same =
         static_cast<size_t>(std::mismatch(token.begin(), token.end(), last.begin(), last.end()).first - token.begin());
     for (; path.size() > same + 1; path.pop_back()) nodes_[path.back()].end = static_cast<uint32_t>(nodes_.size());
     for (size_t depth = same; depth < token.size(); ++depth) {
       path.push_back(static_cast<uint32_t>(nodes_.size()));
-      nodes_.push_back({0, i, static_cast<uint32_t>(depth + 1), static_cast<uint8_t>(token[depth])});
+      const auto first_token = static_cast<uint32_t>(tokens_.size());
+      nodes_.push_back({0, first_token, static_cast<uint32_t>(depth + 1), static_cast<uint8_t>(token[depth])});
     }
+    tokens_.push_back(id);
     last = token;
   }
   for (const uint32_t node : path) nodes_[node].end = static_cast<uint32_t>(nodes_.size());

@@ -54,6 +54,11 @@ class GrammarAutomaton {
 
   // Bytes of one class are on the same edges everywhere.
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
+  // The first byte behind `byte` that is of another class; 256 if there is none.
+  size_t EndOfClass(uint8_t byte) const {
+    const size_t next = class_of(byte) + size_t{1};
+    return next < classes() ? byte_of(next) : 256;
+  }
   uint8_t byte_of(size_t byte_class) const { return byte_of_[byte_class]; }
   size_t classes() const { return byte_of_.size(); }
 
