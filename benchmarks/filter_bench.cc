@@ -86,7 +86,8 @@ std::vector<int32_t> TokensOf(std::string_view text) {
   while (!text.empty()) {
     int32_t longest = -1;
     size_t length = 0;
-    for (const uint32_t root : {TokenVocabulary::kOtherRoot, vocabulary.plain_root()}) {
+    for (const TokenVocabulary::Kind kind : TokenVocabulary::kKinds) {
+      const uint32_t root = vocabulary.root(kind);
       for (uint32_t node = root + 1, depth = 0; node < vocabulary.node(root).end && depth < text.size();) {
         const TokenVocabulary::Node& at = vocabulary.node(node);
         if (at.depth != depth + 1) break;

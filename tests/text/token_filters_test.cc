@@ -775,17 +775,17 @@ TEST_CASE("Vocabularies: a tree of their tokens, and errors") {
   CHECK(Has(TokenVocabulary::From({"a"}, std::array{1}).error().message,
             "end token 1 is outside of the vocabulary of 1"));
   const Vocabulary vocabulary = TokenVocabulary::From({"ab", "", "a", "ab", "b", "end"}, std::array{5}).value();
-  const uint32_t root = vocabulary->plain_root();
-  REQUIRE(root == 1);  // all are plain
-  REQUIRE(vocabulary->nodes() == 5);
-  CHECK(vocabulary->node(TokenVocabulary::kOtherRoot).end == root);
-  CHECK(vocabulary->node(root).end == 5);
+  const uint32_t root = vocabulary->root(TokenVocabulary::Kind::kWord);
+  REQUIRE(root == 0);  // all are words
+  REQUIRE(vocabulary->nodes() == 6);
+  CHECK(vocabulary->node(root).end == 4);
   CHECK(std::ranges::equal(vocabulary->TokensOf(root + 1), std::array{2}));
   CHECK(std::ranges::equal(vocabulary->TokensOf(root + 2), std::array{0, 3}));
   CHECK(vocabulary->node(root + 1).end == root + 3);
   CHECK(vocabulary->node(root + 3).byte == 'b');
-  CHECK(vocabulary->PlainUpTo(1)[0] == 0b010100);
-  CHECK(vocabulary->PlainUpTo(2)[0] == 0b011101);
+  CHECK(std::ranges::equal(vocabulary->TokensBehind(root + 1), std::array{0, 3}));
+  CHECK(vocabulary->UpTo(TokenVocabulary::Kind::kWord, 1)[0] == 0b010100);
+  CHECK(vocabulary->UpTo(TokenVocabulary::Kind::kWord, 2)[0] == 0b011101);
   CHECK(vocabulary->longest() == 2);
   GrammarFilter filter = Compiled(ParseGbnf("root ::= \"ab\"*"), vocabulary);
   CHECK(Allowed(filter)[0] == 0b101101);

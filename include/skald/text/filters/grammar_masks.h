@@ -116,8 +116,10 @@ class GrammarMasks {
 
   void ComputeLargeParts() const;
   std::shared_ptr<const Part> PartOf(uint32_t state, Explorer& explorer) const;
-  std::optional<size_t> PlainCharacters(Explorer& explorer, uint32_t from, Part& part) const;
-  std::vector<uint32_t> AfterPlain(Explorer& explorer, uint32_t from, Part& part, bool& some_fail) const;
+  std::optional<size_t> CharactersAfter(TokenVocabulary::Kind kind, Explorer& explorer, uint32_t from,
+                                        uint32_t& depth) const;
+  std::vector<uint32_t> AfterOne(TokenVocabulary::Kind kind, Explorer& explorer, uint32_t from, uint32_t& depth,
+                                 bool& some_fail) const;
   size_t BytesFrom(uint32_t state) const {
     size_t bytes = 0;
     for (const ByteEdge& edge : automaton_.bytes(state)) bytes += edge.bytes.last - edge.bytes.first + size_t{1};
@@ -125,15 +127,15 @@ class GrammarMasks {
   }
   Result<std::shared_ptr<const Mask>> Compute(const Readings& readings) const;
   void AddReading(Reading reading, Explorer& explorer, Mask& mask) const;
-  template <class Tell>
-  size_t Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell) const;
+  template <class Tell, class TellAll>
+  size_t Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell, const TellAll& tell_all) const;
   void AddTokens(uint32_t node, Mask& mask) const {
     for (const int32_t id : vocabulary_->TokensOf(node)) Add(id, mask);
   }
   static void Add(int32_t id, Mask& mask) { mask[static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64; }
 
   // Bytes that lead on from a state which many tokens can follow.
-  static constexpr size_t kManyBytes = 64;
+  static constexpr size_t kManyBytes = 26;
 
   GrammarAutomaton automaton_;
   std::shared_ptr<const TokenVocabulary> vocabulary_;
@@ -146,9 +148,12 @@ class GrammarMasks {
 // Implementation.
 
 // Reads all that goes on from node `root` with what is at `from`, and calls tell(node, number) for each beginning of a
-// token that can be read. Returns the number of nodes that were looked at.
-template <class Tell>
-size_t GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell) const {
+// token that can be read. Of a node with many behind it, it asks tell_all(node, number) whether it has told
+// all behind it. Returns the number of nodes that were looked at.
+template <class Tell, class TellAll>
+size_t GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell,
+                          const TellAll& tell_all) const {
+  constexpr uint32_t kManyNodes = 256;
   const uint32_t end = vocabulary_->node(root).end, above = vocabulary_->node(root).depth;
   std::vector<uint32_t> path(vocabulary_->longest() - above + 1);  // by depth
   path[0] = from;
@@ -162,7 +167,9 @@ size_t GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, cons
       continue;
     }
     path[depth] = number;
-    tell(i++, number);
+    tell(i, number);
+    const bool takes_all = node.end - i > kManyNodes && tell_all(i, number);
+    i = takes_all ? node.end : i + 1;
   }
   return visited;
 }
@@ -201,15 +208,24 @@ inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t s
     if (explorer.IsComplete(number) && vocabulary_->node(node).end > node + 1) part->exits.push_back(node);
   };
   const bool is_large = BytesFrom(state) >= kManyBytes;
-  const std::optional<size_t> plain = is_large ? PlainCharacters(explorer, from, *part) : std::nullopt;
-  if (plain) {
-    const std::span<const uint64_t> bits = vocabulary_->PlainUpTo(*plain);
-    part->bits.assign(bits.begin(), bits.end());
-  } else {
-    part->visited += Walk(explorer, from, vocabulary_->plain_root(), add);
+  const auto add_all = [&](TokenVocabulary::Kind kind, uint32_t node, uint32_t number) {
+    if (CharactersAfter(kind, explorer, number, part->depth) != TokenVocabulary::kMostCharacters) return false;
+    const std::span<const int32_t> tokens = vocabulary_->TokensBehind(node);
+    part->ids.insert(part->ids.end(), tokens.begin(), tokens.end());
+    return true;
+  };
+  for (const TokenVocabulary::Kind kind : TokenVocabulary::kKinds) {
+    const std::optional<size_t> most = is_large ? CharactersAfter(kind, explorer, from, part->depth) : std::nullopt;
+    if (!most) {
+      const auto all = [&](uint32_t node, uint32_t number) { return add_all(kind, node, number); };
+      part->visited += Walk(explorer, from, vocabulary_->root(kind), add, all);
+      continue;
+    }
+    const std::span<const uint64_t> bits = vocabulary_->UpTo(kind, *most);
+    part->bits.resize(bits.size());
+    for (size_t i = 0; i < bits.size(); ++i) part->bits[i] |= bits[i];
   }
-  part->visited += Walk(explorer, from, TokenVocabulary::kOtherRoot, add);
-  if (plain || part->ids.size() > vocabulary_->mask_words()) {
+  if (!part->bits.empty() || part->ids.size() > vocabulary_->mask_words()) {
     part->bits.resize(vocabulary_->mask_words());
     for (const int32_t id : part->ids) Add(id, part->bits);
     part->ids = {};
@@ -221,16 +237,18 @@ inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t s
   return part;
 }
 
-// Returns how many plain characters may follow, whichever they are, kMostPlain standing for that and any more. Nothing
-// if it depends on which, or if the rule may end between them.
-inline std::optional<size_t> GrammarMasks::PlainCharacters(Explorer& explorer, uint32_t from, Part& part) const {
+// Returns how many characters of a kind may follow, whichever they are, kMostCharacters standing for that and any more.
+// Nothing if it depends on which, or if the rule may end between them.
+inline std::optional<size_t> GrammarMasks::CharactersAfter(TokenVocabulary::Kind kind, Explorer& explorer,
+                                                           uint32_t from, uint32_t& depth) const {
   constexpr size_t kMostStates = 8;
+  if (kind == TokenVocabulary::Kind::kOther) return std::nullopt;
   std::vector<uint32_t> states = {from};
-  for (size_t count = 0; count < TokenVocabulary::kMostPlain; ++count) {
+  for (size_t count = 0; count < TokenVocabulary::kMostCharacters; ++count) {
     std::vector<uint32_t> next;
     bool some_fail = false;
     for (const uint32_t state : states) {
-      const std::vector<uint32_t> after = AfterPlain(explorer, state, part, some_fail);
+      const std::vector<uint32_t> after = AfterOne(kind, explorer, state, depth, some_fail);
       next.insert(next.end(), after.begin(), after.end());
     }
     std::sort(next.begin(), next.end());
@@ -241,21 +259,23 @@ inline std::optional<size_t> GrammarMasks::PlainCharacters(Explorer& explorer, u
     if (next == states) break;
     states = std::move(next);
   }
-  return TokenVocabulary::kMostPlain;
+  return TokenVocabulary::kMostCharacters;
 }
 
-// Where one plain character leads, and whether there are any that cannot follow, or in which the rule may end.
-inline std::vector<uint32_t> GrammarMasks::AfterPlain(Explorer& explorer, uint32_t from, Part& part,
-                                                      bool& some_fail) const {
-  static const std::vector<std::vector<ByteInterval>> plain = [] {
-    std::vector<std::vector<ByteInterval>> sequences;
-    for (const CharacterRange& range : Complement({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}})) {
+// Where one character of a kind leads, and whether there are any that cannot follow, or in which the rule may end.
+inline std::vector<uint32_t> GrammarMasks::AfterOne(TokenVocabulary::Kind kind, Explorer& explorer, uint32_t from,
+                                                    uint32_t& depth, bool& some_fail) const {
+  using Sequences = std::vector<std::vector<ByteInterval>>;
+  static const auto spell = [](TokenVocabulary::Kind of) {
+    Sequences sequences;
+    for (const CharacterRange& range : TokenVocabulary::CharactersOf(of)) {
       TellUtf8(range, [&](std::span<const ByteInterval> bytes) { sequences.emplace_back(bytes.begin(), bytes.end()); });
     }
     return sequences;
-  }();
+  };
+  static const Sequences words = spell(TokenVocabulary::Kind::kWord), plain = spell(TokenVocabulary::Kind::kPlain);
   std::vector<uint32_t> after;
-  for (const std::vector<ByteInterval>& sequence : plain) {
+  for (const std::vector<ByteInterval>& sequence : kind == TokenVocabulary::Kind::kWord ? words : plain) {
     std::vector<uint32_t> states = {from};
     for (const ByteInterval& bytes : sequence) {
       const bool is_last = &bytes == &sequence.back();
@@ -264,7 +284,7 @@ inline std::vector<uint32_t> GrammarMasks::AfterPlain(Explorer& explorer, uint32
         for (size_t byte = bytes.first; byte <= bytes.last; byte = automaton_.EndOfClass(static_cast<uint8_t>(byte))) {
           const uint32_t number = explorer.Next(state, static_cast<uint8_t>(byte));
           some_fail = some_fail || number == Explorer::kDead || (!is_last && explorer.IsComplete(number));
-          part.depth = std::max(part.depth, explorer.Depth(number));
+          depth = std::max(depth, explorer.Depth(number));
           const bool is_new = std::find(next.begin(), next.end(), number) == next.end();
           if (number != Explorer::kDead && is_new) next.push_back(number);
         }
@@ -302,9 +322,10 @@ inline Result<std::shared_ptr<const Mask>> GrammarMasks::Compute(const Readings&
 inline void GrammarMasks::AddReading(Reading reading, Explorer& explorer, Mask& mask) const {
   const std::shared_ptr<const Part> part = PartOf(reading.back(), explorer);
   const auto add = [&](uint32_t node, uint32_t) { AddTokens(node, mask); };
+  const auto none = [](uint32_t, uint32_t) { return false; };
   if (reading.size() + part->depth > kMaxGrammarDepth) {  // the limit is not of the state alone
-    for (const uint32_t root : {TokenVocabulary::kOtherRoot, vocabulary_->plain_root()}) {
-      Walk(explorer, explorer.NumberOf(OnlyReading(reading)), root, add);
+    for (const TokenVocabulary::Kind kind : TokenVocabulary::kKinds) {
+      Walk(explorer, explorer.NumberOf(OnlyReading(reading)), vocabulary_->root(kind), add, none);
     }
     return;
   }
@@ -312,7 +333,7 @@ inline void GrammarMasks::AddReading(Reading reading, Explorer& explorer, Mask& 
   for (size_t i = 0; i < part->bits.size(); ++i) mask[i] |= part->bits[i];
   if (part->exits.empty() || reading.size() == 1) return;
   const uint32_t behind = explorer.Behind(reading);
-  for (const uint32_t node : part->exits) Walk(explorer, behind, node, add);
+  for (const uint32_t node : part->exits) Walk(explorer, behind, node, add, none);
 }
 
 }  // namespace skald::internal

@@ -7,6 +7,7 @@
 #define SKALD_TEXT_FILTERS_TOKEN_VOCABULARY_H_
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -51,23 +52,32 @@ class TokenVocabulary {
   std::span<const int32_t> end_ids() const { return end_ids_; }
   bool IsEnd(int32_t id) const { return std::find(end_ids_.begin(), end_ids_.end(), id) != end_ids_.end(); }
 
-  // Plain tokens write whole characters, at most kMostPlain, that stand in strings of JSON as they are. They are most
-  // tokens, and have a tree of their own, as most often all of them may come or none.
-  static constexpr size_t kMostPlain = 24;
-  static bool IsPlain(char32_t c) { return c >= 0x20 && c != '"' && c != '\\'; }
-  // One bit for each id, as in masks: the plain tokens of at most `characters` characters, which may be kMostPlain.
-  std::span<const uint64_t> PlainUpTo(size_t characters) const { return plain_up_to_[characters]; }
+  // Most tokens write whole characters of one kind, at most kMostCharacters: letters and digits of ASCII (words), or
+  // besides all that strings of JSON hold as it is (plain). Most often all of a kind may come, or none, so each kind
+  // has a tree of its own. Words are not among the plain ones.
+  enum class Kind : size_t { kWord, kPlain, kOther };
+  static constexpr Kind kKinds[] = {Kind::kWord, Kind::kPlain, Kind::kOther};
+  static constexpr size_t kMostCharacters = 24;
+  // The characters of a kind but for kOther; those of plain tokens include those of words.
+  static CharacterSet CharactersOf(Kind kind) {
+    if (kind == Kind::kWord) return {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
+    return Complement({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
+  }
+  // One bit for each id, as in masks: the tokens of a kind, not kOther, of at most `characters` characters, which may
+  // be kMostCharacters.
+  std::span<const uint64_t> UpTo(Kind kind, size_t characters) const {
+    return up_to_[static_cast<size_t>(kind)][characters];
+  }
 
   // A node is the beginning of a token. They stand in the order of their bytes, each before all that go on from it;
-  // the two roots are the empty text.
+  // the root of each kind is the empty text.
   struct Node {
     uint32_t end;          // of the nodes that go on from this one, which follow it
     uint32_t first_token;  // in tokens(); those of this node reach to the next one's
     uint32_t depth;        // bytes
     uint8_t byte;          // the last one
   };
-  static constexpr uint32_t kOtherRoot = 0;
-  uint32_t plain_root() const { return plain_root_; }
+  uint32_t root(Kind kind) const { return roots_[static_cast<size_t>(kind)]; }
   uint32_t nodes() const { return static_cast<uint32_t>(nodes_.size() - 1); }
   const Node& node(uint32_t index) const { return nodes_[index]; }
   // The tokens that write just what a node is.
@@ -75,12 +85,17 @@ class TokenVocabulary {
     const size_t first = nodes_[node].first_token;
     return std::span(tokens_).subspan(first, nodes_[node + 1].first_token - first);
   }
+  // Those that go on from it.
+  std::span<const int32_t> TokensBehind(uint32_t node) const {
+    const size_t first = nodes_[node + 1].first_token;
+    return std::span(tokens_).subspan(first, nodes_[nodes_[node].end].first_token - first);
+  }
   size_t longest() const { return longest_; }  // bytes
 
  private:
   TokenVocabulary() = default;
   Result<void> Fill(const std::vector<std::string>& tokens, std::span<const int32_t> end_ids);
-  std::optional<size_t> PlainCharacters(std::string_view token) const;
+  static std::pair<Kind, size_t> KindOf(std::string_view token);
   void Grow(std::vector<int32_t> ids);
 
   std::string bytes_;
@@ -88,8 +103,8 @@ class TokenVocabulary {
   std::vector<int32_t> end_ids_;
   std::vector<Node> nodes_;  // and one more, whose first token ends the last node's
   std::vector<int32_t> tokens_;
-  uint32_t plain_root_ = 0;
-  std::vector<std::vector<uint64_t>> plain_up_to_;  // by number of characters
+  std::array<uint32_t, 3> roots_ = {};                            // by kind
+  std::array<std::vector<std::vector<uint64_t>>, 2> up_to_ = {};  // by kind and number of characters
   size_t longest_ = 0;
 };
 
@@ -142,34 +157,38 @@ inline Result<void> TokenVocabulary::Fill(const std::vector<std::string>& tokens
     begins_.push_back(static_cast<uint32_t>(bytes_.size()));
     longest_ = std::max(longest_, BytesOf(id).size());
   }
-  std::vector<int32_t> plain, others;
-  plain_up_to_.assign(kMostPlain + 1, std::vector<uint64_t>(mask_words()));
+  std::array<std::vector<int32_t>, 3> ids;
+  up_to_.fill(std::vector(kMostCharacters + 1, std::vector<uint64_t>(mask_words())));
   for (int32_t id = 0; static_cast<size_t>(id) < size(); ++id) {
     if (BytesOf(id).empty()) continue;
-    const std::optional<size_t> characters = PlainCharacters(BytesOf(id));
-    (characters ? plain : others).push_back(id);
-    for (size_t i = characters.value_or(kMostPlain + 1); i <= kMostPlain; ++i) {
-      plain_up_to_[i][static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64;
+    const auto [kind, characters] = KindOf(BytesOf(id));
+    ids[static_cast<size_t>(kind)].push_back(id);
+    for (size_t i = characters; i <= kMostCharacters && kind != Kind::kOther; ++i) {
+      up_to_[static_cast<size_t>(kind)][i][static_cast<size_t>(id) / 64] |= uint64_t{1} << id % 64;
     }
   }
-  Grow(std::move(others));
-  plain_root_ = nodes();
-  nodes_.pop_back();
-  Grow(std::move(plain));
+  for (const Kind kind : kKinds) {
+    roots_[static_cast<size_t>(kind)] = static_cast<uint32_t>(nodes_.size());
+    Grow(std::move(ids[static_cast<size_t>(kind)]));
+  }
+  nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), 0, 0});
   return {};
 }
 
-// The number of a token's characters if it is plain.
-inline std::optional<size_t> TokenVocabulary::PlainCharacters(std::string_view token) const {
+// The kind of a token, and its characters where they are of one.
+inline std::pair<TokenVocabulary::Kind, size_t> TokenVocabulary::KindOf(std::string_view token) {
+  static const CharacterSet words = CharactersOf(Kind::kWord), plain = CharactersOf(Kind::kPlain);
+  Kind kind = Kind::kWord;
   size_t characters = 0;
-  while (!token.empty() && characters < kMostPlain) {
+  for (; !token.empty(); ++characters) {
     const Utf8Character character = FirstUtf8Character(token);
-    if (character.status != Utf8Status::kComplete) return std::nullopt;
-    if (!IsPlain(internal::CharacterIn(token.substr(0, character.length)))) return std::nullopt;
+    if (characters == kMostCharacters || character.status != Utf8Status::kComplete) return {Kind::kOther, 0};
+    const char32_t c = internal::CharacterIn(token.substr(0, character.length));
+    if (!Contains(plain, c)) return {Kind::kOther, 0};
+    if (!Contains(words, c)) kind = Kind::kPlain;
     token.remove_prefix(character.length);
-    ++characters;
   }
-  return token.empty() ? std::optional(characters) : std::nullopt;
+  return {kind, characters};
 }
 
 // Adds a tree of these tokens.
@@ -192,7 +211,6 @@ inline void TokenVocabulary::Grow(std::vector<int32_t> ids) {
     last = token;
   }
   for (const uint32_t node : path) nodes_[node].end = static_cast<uint32_t>(nodes_.size());
-  nodes_.push_back({0, static_cast<uint32_t>(tokens_.size()), 0, 0});
 }
 
 }  // namespace skald
