@@ -105,13 +105,14 @@ class Explorer {
   }
 
   uint32_t Next(uint32_t number, uint8_t byte) {
-    const uint8_t byte_class = automaton_.class_of(byte);
-    const size_t place = number * automaton_.classes() + byte_class;
-    if (next_[place] == kUnknown) {
-      const uint32_t next = Step(number, automaton_.byte_of(byte_class));
-      next_[place] = next;
+    const size_t row = number * automaton_.classes(), byte_class = automaton_.class_of(byte);
+    if (next_[row + byte_class] == kUnknown) {
+      ByteInterval alike = {0, 255};
+      const uint32_t next = Step(number, byte, alike);
+      const size_t first = automaton_.class_of(alike.first), last = automaton_.class_of(alike.last);
+      for (size_t each = first; each <= last; ++each) next_[row + each] = next;
     }
-    return next_[place];
+    return next_[row + byte_class];
   }
 
   // Reads bytes one after the other.
@@ -141,13 +142,20 @@ class Explorer {
     NumberOf({0});
   }
 
-  uint32_t Step(uint32_t number, uint8_t byte) {
+  // Narrows `alike` to bytes around `byte` with which all goes the same way.
+  uint32_t Step(uint32_t number, uint8_t byte, ByteInterval& alike) {
     ForEachReading(at(number), [&](Reading reading) {
-      for (const ByteEdge& edge : automaton_.bytes(reading.back())) {
-        if (edge.bytes.first > byte || byte > edge.bytes.last) continue;
-        if (automaton_.need(edge.to) == GrammarAutomaton::kNeverEnds) continue;
-        Open(reading);
-        states_.back() = edge.to;
+      for (const auto& [bytes, to] : automaton_.bytes(reading.back())) {
+        if (bytes.first > byte) {
+          alike.last = std::min(alike.last, static_cast<uint8_t>(bytes.first - 1));
+        } else if (bytes.last < byte) {
+          alike.first = std::max(alike.first, static_cast<uint8_t>(bytes.last + 1));
+        } else {
+          alike = {std::max(alike.first, bytes.first), std::min(alike.last, bytes.last)};
+          if (automaton_.need(to) == GrammarAutomaton::kNeverEnds) continue;
+          Open(reading);
+          states_.back() = to;
+        }
       }
     });
     return Close();
