@@ -715,8 +715,6 @@ TEST_CASE("A program may bring a filter of its own") {
   CHECK(Allowed(*clone)[0] == 0b101);
 }
 
-// --- Vocabularies --------------------------------------------------------------------------------------------------
-
 TEST_CASE("What each piece writes, joined, is what decoding writes") {
   std::vector<Tokenizer> tokenizers;
   for (const char* const name : kTestTokenizers) tokenizers.push_back(TestTokenizer(name));
