@@ -305,6 +305,10 @@ void AddBenchOptions(CLI::App& command, Options& options) {
           "Types of the weights: bf16, f32, q8_0, q4_0,\nq8a, q4_k, q5_k, q6_k, q6a")
       ->delimiter(',')
       ->type_name("TYPE");
+  add_list("--serve", bench.users, 1, 4096, "Users of an engine at a time: what each of them sees");
+  command.add_option("--arrival", bench.arrival, "Tokens of a prompt that comes while the users' answers are written")
+      ->check(CLI::Range(0u, kMaxTokens));
+  command.add_option("--step-ms", bench.step_ms, "Most milliseconds of an engine's step")->check(CLI::Range(0.0, 1e6));
   AddKvType(command, bench.kv_type);
   command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")
       ->delimiter(',')

@@ -40,6 +40,9 @@ struct BenchOptions {
   std::vector<DType> weight_types;  // empty: Options::weight_type
   DType kv_type = RuntimeConfig().kv_type;
   std::vector<std::string> simd;  // targets, or "all"; empty: the best
+  std::vector<uint32_t> users;    // of an engine, instead of all else; empty: no engine
+  uint32_t arrival = 0;           // tokens of a prompt that comes while they write; 0: none does
+  double step_ms = 0;             // most milliseconds of an engine's step; 0: no limit
   size_t repetitions = 5;
   std::filesystem::path json;  // empty: none
 };

@@ -2,6 +2,8 @@
 
 #include "bench/bench.h"
 
+#include <iomanip>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +13,7 @@
 
 #include "bench/bench_measure.h"
 #include "bench/bench_report.h"
+#include "bench/bench_serve.h"
 #include "benchmarks/machine_limits.h"
 #include "commands/simd.h"
 #include "conversation/language_model.h"
@@ -41,6 +44,30 @@ Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight
   auto model = LoadWeights(one, *info);
   if (!model) return Failure(model.error());
   return BenchModel{std::string(info->name), std::move(*model)};
+}
+
+// What users of an engine see, as a table.
+Result<void> Serve(const BenchOptions& options, const BenchModel& model) {
+  std::cout << "| model | SIMD | threads | users | prompt, answer | arrival | tokens/s | first token: p50, p99, ms | "
+               "between tokens: p50, p99, most, ms |\n|---|---|---|---|---|---|---|---|---|\n";
+  const auto ms = [](double seconds) { return seconds * 1e3; };
+  for (const uint32_t threads : options.threads) {
+    for (const uint32_t users : options.users) {
+      ServeCase serve_case = {users,   options.prompts.front(), options.generated.front(), options.arrival, {},
+                              threads, options.kv_type};
+      if (options.step_ms > 0) serve_case.step_seconds = options.step_ms / 1e3;
+      const auto measured = MeasureServing(*model.model, serve_case);
+      if (!measured) return Failure(measured.error());
+      const Latency& first = measured->first_token;
+      const Latency& between = measured->between;
+      std::cout << std::fixed << std::setprecision(1) << "| " << model.name << " | " << SimdTarget() << " | " << threads
+                << " | " << users << " | " << serve_case.prompt << ", " << serve_case.answer << " | "
+                << serve_case.arrival << " | " << measured->rate << " | " << ms(first.median) << ", " << ms(first.p99)
+                << " | " << ms(between.median) << ", " << ms(between.p99) << ", " << ms(between.most) << " |\n"
+                << std::flush;
+    }
+  }
+  return {};
 }
 
 // All cases for so many threads. A length of 0 stands for no such case.
@@ -114,12 +141,18 @@ Result<int> RunBench(const Options& options) {
   for (const auto type : types) {
     const auto model = LoadModel(options, type);
     if (!model) return Failure(model.error());
+    if (!options.bench.users.empty()) {
+      (void)UseSimdTarget(targets.front());
+      if (auto served = Serve(options.bench, *model); !served) return Failure(served.error());
+      continue;
+    }
     if (!bench) bench.emplace(options.bench);
     for (const std::string& target : targets) {
       (void)UseSimdTarget(target);
       if (auto measured = bench->Run(*model); !measured) return Failure(measured.error());
     }
   }
+  if (!bench) return 0;
   if (auto finished = bench->Finish(); !finished) return Failure(finished.error());
   return 0;
 }

@@ -46,6 +46,8 @@ class LanguageModel {
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
 
   ModelCost Cost() const;
+  // Without the adapter.
+  const AnyModel& model() const { return model_; }
 
  private:
   ForwardOptions options() const { return {.adapters = {&adapter_}}; }
