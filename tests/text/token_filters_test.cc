@@ -124,7 +124,7 @@ TEST_CASE("Characters are spelled by intervals of bytes that spell nothing else"
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {
     const char32_t a = random() % (0x110000 >> random() % 16), b = random() % (0x110000 >> random() % 16);
-    const CharacterSet set = Tidied({{std::min(a, b), std::max(a, b)}});
+    const CharacterRanges set = Tidied({{std::min(a, b), std::max(a, b)}});
     std::vector<std::vector<internal::ByteInterval>> sequences;
     for (const CharacterRange& range : set) {
       internal::TellUtf8(
@@ -146,7 +146,7 @@ TEST_CASE("Characters are spelled by intervals of bytes that spell nothing else"
     }
   }
   CHECK(Complement({{0, 0xD7FF}, {0xE000, 0x10FFFF}}).empty());
-  CHECK(Complement({}) == CharacterSet{{0, 0xD7FF}, {0xE000, 0x10FFFF}});
+  CHECK(Complement({}) == CharacterRanges{{0, 0xD7FF}, {0xE000, 0x10FFFF}});
 }
 
 TEST_CASE("GBNF: literals, characters, names, repetitions, alternatives") {

@@ -184,7 +184,7 @@ class GbnfParser {
 
   Expression ParseSet() {
     const bool is_outside = Take("^");
-    CharacterSet set;
+    CharacterRanges set;
     while (!failure_ && !Take("]")) {
       const char32_t first = TakeCharacter("]");
       char32_t last = first;

@@ -59,7 +59,7 @@ class TokenVocabulary {
   static constexpr Kind kKinds[] = {Kind::kWord, Kind::kPlain, Kind::kOther};
   static constexpr size_t kMostCharacters = 24;
   // The characters of a kind but for kOther; those of plain tokens include those of words.
-  static CharacterSet CharactersOf(Kind kind) {
+  static CharacterRanges CharactersOf(Kind kind) {
     if (kind == Kind::kWord) return {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}};
     return Complement({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}});
   }
@@ -177,7 +177,7 @@ inline Result<void> TokenVocabulary::Fill(const std::vector<std::string>& tokens
 
 // The kind of a token, and its characters where they are of one.
 inline std::pair<TokenVocabulary::Kind, size_t> TokenVocabulary::KindOf(std::string_view token) {
-  static const CharacterSet words = CharactersOf(Kind::kWord), plain = CharactersOf(Kind::kPlain);
+  static const CharacterRanges words = CharactersOf(Kind::kWord), plain = CharactersOf(Kind::kPlain);
   Kind kind = Kind::kWord;
   size_t characters = 0;
   for (; !token.empty(); ++characters) {

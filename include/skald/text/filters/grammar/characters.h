@@ -23,16 +23,16 @@ struct CharacterRange {
   friend bool operator==(const CharacterRange&, const CharacterRange&) = default;
 };
 
-using CharacterSet = std::vector<CharacterRange>;
+using CharacterRanges = std::vector<CharacterRange>;
 
 inline constexpr char32_t kLastCharacter = 0x10FFFF;
 inline constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};  // stand for no character
 
 // Returns the characters that are in none of the ranges, in order.
-inline CharacterSet Complement(CharacterSet set) {
+inline CharacterRanges Complement(CharacterRanges set) {
   set.push_back(kSurrogates);
   std::sort(set.begin(), set.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  CharacterSet rest;
+  CharacterRanges rest;
   char32_t next = 0;  // the first character that is not decided yet
   for (const CharacterRange& range : set) {
     if (range.first > range.last) continue;
@@ -44,15 +44,15 @@ inline CharacterSet Complement(CharacterSet set) {
 }
 
 // Returns the same characters as ranges in order that do not touch, without surrogates.
-inline CharacterSet Tidied(CharacterSet set) { return Complement(Complement(std::move(set))); }
+inline CharacterRanges Tidied(CharacterRanges set) { return Complement(Complement(std::move(set))); }
 
-inline CharacterSet Without(const CharacterSet& set, const CharacterSet& others) {
-  CharacterSet outside = Complement(set);
+inline CharacterRanges Without(const CharacterRanges& set, const CharacterRanges& others) {
+  CharacterRanges outside = Complement(set);
   outside.insert(outside.end(), others.begin(), others.end());
   return Complement(std::move(outside));
 }
 
-inline bool Contains(const CharacterSet& set, char32_t c) {
+inline bool Contains(const CharacterRanges& set, char32_t c) {
   return std::any_of(set.begin(), set.end(), [c](const auto& range) { return range.first <= c && c <= range.last; });
 }
 

@@ -32,7 +32,7 @@ class Grammar {
   };
   // One character of a set.
   struct Characters {
-    CharacterSet set;
+    CharacterRanges set;
   };
   // One after the other. Of none: the empty text.
   struct Sequence {

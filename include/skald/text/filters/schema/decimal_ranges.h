@@ -169,7 +169,7 @@ class DecimalGraph {
   Grammar::Expression DigitsFrom(char first, char last) {
     const auto [entry, is_new] = digits_.try_emplace({first, last}, 0);
     if (is_new) {
-      const CharacterSet set = {{static_cast<char32_t>(first), static_cast<char32_t>(last)}};
+      const CharacterRanges set = {{static_cast<char32_t>(first), static_cast<char32_t>(last)}};
       entry->second = grammar_.Add(Grammar::Characters{set});
     }
     return entry->second;

@@ -104,8 +104,8 @@ class JsonTexts {
   }
 
   // One character of `set` in a string, written in one way.
-  Expression CharacterOf(const CharacterSet& set) {
-    CharacterSet plain = Without(set, {{0, kFirstPrintable - 1}, {'"', '"'}, {'\\', '\\'}});
+  Expression CharacterOf(const CharacterRanges& set) {
+    CharacterRanges plain = Without(set, {{0, kFirstPrintable - 1}, {'"', '"'}, {'\\', '\\'}});
     std::vector<Expression> ways;
     if (!plain.empty()) ways.push_back(grammar_.Add(Grammar::Characters{std::move(plain)}));
     for (char32_t c = 0; c <= '\\'; ++c) {
@@ -198,19 +198,19 @@ class JsonTexts {
     return Call(*rule);
   }
 
-  Expression OneOf(CharacterSet set) { return grammar_.Add(Grammar::Characters{std::move(set)}); }
+  Expression OneOf(CharacterRanges set) { return grammar_.Add(Grammar::Characters{std::move(set)}); }
 
   // An integer above 0.
   Expression FromOne(size_t most_digits) { return Sequence({OneOf({{'1', '9'}}), Digits(0, most_digits - 1)}); }
 
   Expression FreeCharacter() {
     if (free_character_) return *free_character_;
-    const CharacterSet digit = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
-    const auto digits = [&](CharacterSet first, CharacterSet second) {
+    const CharacterRanges digit = {{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
+    const auto digits = [&](CharacterRanges first, CharacterRanges second) {
       return Sequence({OneOf(std::move(first)), OneOf(std::move(second)), OneOf(digit), OneOf(digit)});
     };
-    const CharacterSet d = {{'D', 'D'}, {'d', 'd'}}, low = {{'0', '7'}};
-    const CharacterSet high_half = {{'8', '9'}, {'A', 'B'}, {'a', 'b'}}, low_half = {{'C', 'F'}, {'c', 'f'}};
+    const CharacterRanges d = {{'D', 'D'}, {'d', 'd'}}, low = {{'0', '7'}};
+    const CharacterRanges high_half = {{'8', '9'}, {'A', 'B'}, {'a', 'b'}}, low_half = {{'C', 'F'}, {'c', 'f'}};
     const Expression pair = Sequence({digits(d, high_half), grammar_.Literal("\\u"), digits(d, low_half)});
     const Expression code = Choice({digits(Without(digit, d), digit), digits(d, low), pair});
     const Expression letter =

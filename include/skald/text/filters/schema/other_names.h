@@ -45,7 +45,7 @@ inline Grammar::Expression NamesOtherThan(const std::vector<std::string>& names,
   graph.nodes = tree.size() + 2;
   graph.edges.push_back({kElsewhere, 1, json.AnyCharacters()});
   for (size_t i = 0; i < tree.size(); ++i) {
-    CharacterSet taken;
+    CharacterRanges taken;
     for (const auto& [c, next] : tree[i].next) {
       taken.push_back({c, c});
       graph.edges.push_back({node(i), node(next), json.CharacterOf({{c, c}})});

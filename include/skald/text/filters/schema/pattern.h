@@ -28,12 +28,12 @@
 
 namespace skald::internal {
 
-inline const CharacterSet kDigitSet = {{'0', '9'}};
-inline const CharacterSet kWordSet = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-inline const CharacterSet kLineEndSet = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
-inline const CharacterSet kSpaceSet = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
-                                       {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
-                                       {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+inline const CharacterRanges kDigitSet = {{'0', '9'}};
+inline const CharacterRanges kWordSet = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+inline const CharacterRanges kLineEndSet = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+inline const CharacterRanges kSpaceSet = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680},
+                                          {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+                                          {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 
 class PatternParser {
  public:
@@ -132,21 +132,21 @@ class PatternParser {
     return CharacterIn(rest.substr(0, character.length));
   }
 
-  CharacterSet ParseSet() {
+  CharacterRanges ParseSet() {
     const bool is_outside = Take("^");
-    CharacterSet set;
+    CharacterRanges set;
     while (!Take("]")) {
       if (at_ == pattern_.size()) {
         Complain("a [ without its ]");
         return {};
       }
-      const CharacterSet first = ParseSetItem();
+      const CharacterRanges first = ParseSetItem();
       if (!Ahead("-") || Ahead("-]")) {
         set.insert(set.end(), first.begin(), first.end());
         continue;
       }
       ++at_;
-      const CharacterSet last = at_ < pattern_.size() ? ParseSetItem() : CharacterSet();
+      const CharacterRanges last = at_ < pattern_.size() ? ParseSetItem() : CharacterRanges();
       if (!IsOne(first) || !IsOne(last) || first[0].first > last[0].first) {
         Complain("a range of characters whose ends are not two characters in order");
         return {};
@@ -155,16 +155,16 @@ class PatternParser {
     }
     return is_outside ? Complement(std::move(set)) : Tidied(std::move(set));
   }
-  CharacterSet ParseSetItem() {
-    if (Take("\\")) return Take("b") ? CharacterSet{{'\b', '\b'}} : ParseEscape();
+  CharacterRanges ParseSetItem() {
+    if (Take("\\")) return Take("b") ? CharacterRanges{{'\b', '\b'}} : ParseEscape();
     const char32_t c = TakeCharacter();
     return {{c, c}};
   }
-  static bool IsOne(const CharacterSet& set) { return set.size() == 1 && set[0].first == set[0].last; }
+  static bool IsOne(const CharacterRanges& set) { return set.size() == 1 && set[0].first == set[0].last; }
 
-  CharacterSet ParseEscape() {
+  CharacterRanges ParseEscape() {
     const char c = at_ < pattern_.size() ? pattern_[at_++] : '\0';
-    const auto one = [](char32_t character) { return CharacterSet{{character, character}}; };
+    const auto one = [](char32_t character) { return CharacterRanges{{character, character}}; };
     switch (c) {
       case 'd':
         return kDigitSet;
