@@ -5,6 +5,7 @@
 usage: numbered_examples_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """
 
+import json
 import pathlib
 import re
 import shutil
@@ -62,6 +63,16 @@ class NumberedExamples(unittest.TestCase):
         self.assertNotEqual(answers["1, sample 0"][6], answers["1, sample 1"][6])
         self.assertEqual(answers["1, sample 1"][2], answers["1, sample 1"][3])
         self.assertNotIn(".", answers["2, sample 0"][6])
+
+    @unittest.skipUnless(is_built("12_json"), "built without skald::store")
+    def test_json(self):
+        answers = [json.loads(line) for line in self.output("12_json").splitlines()]
+        self.assertEqual(len(answers), 3)
+        for answer in answers:
+            self.assertEqual(list(answer), ["name", "age", "tribe", "sons"])
+            self.assertIn(answer["tribe"], ["Levi", "Judah", "Benjamin"])
+            self.assertIn(answer["age"], range(970))
+            self.assertIn(len(answer["sons"]), [1, 2, 3])
 
     def test_fork(self):
         text = self.output("04_fork")

@@ -200,8 +200,12 @@ class EngineLoop {
     auto report = engine_.Step();
     if (!report) return Failure(report.error());
     for (Event& event : report->events) Deliver(std::move(event));
-    const std::lock_guard lock(mutex_);
-    stats_ = engine_.stats();
+    {
+      const std::lock_guard lock(mutex_);
+      stats_ = engine_.stats();
+    }
+    // Others than the engine hold the pool's memory.
+    if (report->rows == 0 && report->events.empty()) Wait();
     return {};
   }
 
@@ -281,7 +285,7 @@ class EngineLoop {
     open_.clear();
   }
 
-  // Until a caller wants something; for those whose readers are behind it looks again soon.
+  // Until a caller wants something; for those whose readers or whose memory is behind it looks again soon.
   void Wait() {
     std::unique_lock lock(mutex_);
     const auto has_news = [&] { return !arrivals_.empty() || !cancelled_.empty() || (stop_ && open_.empty()); };
