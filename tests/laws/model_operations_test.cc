@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/cache/create.h"
 #include "skald/layers/model_weights.h"
 #include "skald/weights/adapters/adapter.h"
@@ -51,6 +53,7 @@ Adapter MakeAdapter(const ModelWeights& weights, uint64_t seed) {
   Adapter adapter = {.model = Fingerprint(weights.spec)};
   adapter.digest.fill(static_cast<std::byte>(seed));
   size_t number = 0;
+  ThreadPool alone(1);
   const ParameterList list = ParametersOf(weights);
   for (const Parameter& parameter : list.parameters()) {
     const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
@@ -58,8 +61,8 @@ Adapter MakeAdapter(const ModelWeights& weights, uint64_t seed) {
     const size_t this_number = number++;
     if (matrix->parts.front().expert) continue;
     LowRank low = {this_number, Matrix(3, matrix->cols, kAdapterType), Matrix(matrix->rows(), 3, kAdapterType)};
-    internal::FillMatrix<float>(seed + number, low.a);
-    internal::FillMatrix<float>(seed - number, low.b);
+    internal::FillMatrix<float>(seed + number, ExecutorRef(alone), low.a);
+    internal::FillMatrix<float>(seed - number, ExecutorRef(alone), low.b);
     adapter.low_ranks.push_back(std::move(low));
   }
   return adapter;
