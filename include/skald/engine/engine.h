@@ -254,7 +254,10 @@ class Engine {
   static void AddRow(Sequence& sequence, uint32_t tokens, uint32_t drafts, std::vector<Row>& rows) {
     if (!sequence.is_running() || sequence.is_finished()) return;  // it found no memory, or all was known
     // Since the schedule was made it may have found a beginning, or others that wait for a part of it.
-    if (const uint32_t end = sequence.step_end(); end > 0) tokens = std::min(tokens, end);
+    const uint32_t end = sequence.step_end();
+    if (end > 0) tokens = std::min(tokens, end);
+    // Where a prompt or a step must end, the cache is kept or shared as it stands: without guesses.
+    if (end > 0 || sequence.answer.drawn() == 0) drafts = 0;
     Row row = {&sequence, std::min(tokens, sequence.pending()), drafts};
     if (row.tokens == 0) return;
     if (row.tokens < sequence.pending()) row.drafts = 0;
