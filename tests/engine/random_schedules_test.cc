@@ -226,7 +226,7 @@ class RandomSchedule {
     const auto probe = NewLedgerPool(model_.small(), runtime);
     runtime.cache_bytes = MemoryModel::Of(*probe).BytesFor(Pick(120, 200)) * Pick(5, 30) / 5;
     pool_ = NewPool(model_.small(), runtime);
-    const auto capacity = CapacityOf(*pool_, 64);
+    const auto capacity = CapacityOf(*pool_);
     REQUIRE(capacity);
     capacity_ = *capacity;
   }

@@ -51,7 +51,7 @@ class Engine {
                                                 EngineOptions options = {}) {
     return NoThrow("Engine::Create", [&]() -> Result<std::unique_ptr<Engine>> {
       if (auto valid = CheckOptions(pool, options); !valid) return Failure(valid.error());
-      auto capacity = CapacityOf(*pool, options.step_tokens);
+      auto capacity = CapacityOf(*pool);
       if (!capacity) return Failure(capacity.error());
       return std::unique_ptr<Engine>(new Engine(model, std::move(pool), workspace, std::move(options), *capacity));
     });
@@ -146,7 +146,8 @@ class Engine {
     Sequence* sequence;
     uint32_t tokens, drafts;
     std::vector<int32_t> ids = {};
-    bool draws = false;  // its last pending token is computed
+    bool draws = false;     // its last pending token is computed
+    bool is_alone = false;  // nobody is left who could give memory
   };
 
   Engine(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace, EngineOptions options,
@@ -312,13 +313,13 @@ class Engine {
       std::erase_if(rows, [&](const Row& row) { return row.sequence == victim; });
       return true;
     }
-    // It is alone. Prompts that are kept may share its last block, which it then has to copy.
-    if (options_.prompts != nullptr && options_.prompts->stats().entries > 0) {
-      options_.prompts->Trim(0);
+    // It is alone. Prompts that were kept when the step was planned shared blocks with it, which it had to copy.
+    Row& row = rows[at];
+    if (!std::exchange(row.is_alone, true)) {
+      if (options_.prompts != nullptr) options_.prompts->Trim(0);
       return true;
     }
     // A shorter step needs less.
-    Row& row = rows[at];
     if (row.drafts > 0) {
       row.drafts = 0;
     } else if (row.tokens > 1) {

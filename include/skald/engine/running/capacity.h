@@ -19,24 +19,28 @@
 
 namespace skald {
 
-// Steps have at most `step_tokens` tokens. Errors: those of CreateLedgerPool.
-inline Result<uint32_t> CapacityOf(const BlockPool& pool, uint32_t step_tokens) {
+// However its steps were divided, such a conversation can go on: it is let grow by single tokens at first, and over the
+// border of every block, where a step needs most besides what is there. Errors: those of CreateLedgerPool.
+inline Result<uint32_t> CapacityOf(const BlockPool& pool) {
   const RuntimeConfig& runtime = pool.runtime();
   if (runtime.cache_bytes == kUnlimited) return runtime.max_tokens;
   auto ledger = CreateLedgerPool(pool.layout(), runtime);
   if (!ledger) return Failure(ledger.error());
   auto cache = CreateKVCache(*ledger);
   if (!cache) return Failure(cache.error());
-  const std::vector<int32_t> tokens(step_tokens);
-  for (uint32_t rows = step_tokens; rows > 0;) {
-    rows = std::min(rows, runtime.max_tokens - cache->size());
-    if (rows == 0) break;
-    auto step = Step::Begin(Batch().Add(*cache, std::span(tokens).first(rows)), step_tokens);
-    if (step) {
-      step->Commit();
-    } else {
-      rows /= 2;  // a shorter step needs less besides what it leaves
-    }
+  constexpr uint32_t kSingles = 2;  // to both sides of a border
+  const std::vector<int32_t> tokens(runtime.block_tokens);
+  // Until all states that rewinding keeps are there, each further one needs more.
+  const uint32_t growing = std::min(runtime.rewind_tokens, runtime.max_tokens) + 2 * kSingles;
+  while (cache->size() < runtime.max_tokens) {
+    const uint32_t in_block = cache->size() % runtime.block_tokens;
+    const bool is_inside = in_block >= kSingles && in_block + kSingles < runtime.block_tokens;
+    const uint32_t rows = cache->size() > growing && is_inside ? runtime.block_tokens - kSingles - in_block : 1;
+    const uint32_t fitting = std::min(rows, runtime.max_tokens - cache->size());
+    auto step = Step::Begin(Batch().Add(*cache, std::span(tokens).first(fitting)), fitting);
+    if (!step && fitting > 1) step = Step::Begin(Batch().Add(*cache, std::span(tokens).first(1)), 1);
+    if (!step) break;
+    step->Commit();
   }
   return cache->size();
 }
