@@ -21,159 +21,22 @@
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/store/backends/memory_store.h"
+#include "tests/engine/alone.h"
+#include "tests/engine/troubles.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 namespace random_schedules_test {
 
-// Some models turn keys otherwise where contexts may be long.
-constexpr uint32_t kMaxContext = 300;
-
-// A third of all tokens may come, which ones depends on how many came before.
-class EveryThird : public TokenFilter {
- public:
-  explicit EveryThird(int32_t vocab_size) : vocab_size_(vocab_size), words_((vocab_size + 63) / 64) {}
-
-  Result<std::unique_ptr<TokenFilter>> Clone() const override { return std::make_unique<EveryThird>(*this); }
-  Result<std::span<const uint64_t>> Allowed() override {
-    std::fill(words_.begin(), words_.end(), 0);
-    for (int32_t id = 0; id < vocab_size_; ++id) words_[id / 64] |= uint64_t{Allows(id)} << id % 64;
-    return words_;
-  }
-  Result<void> Accept(int32_t id) override {
-    if (!Allows(id)) return Fail(ErrorCode::kInvalidArgument, "not allowed");
-    sum_ = sum_ * 31 + static_cast<uint32_t>(id);
-    return {};
-  }
-  bool IsComplete() const override { return false; }
-
- private:
-  bool Allows(int32_t id) const { return (static_cast<uint32_t>(id) + sum_) % 3 == 0; }
-
-  int32_t vocab_size_;
-  uint32_t sum_ = 0;
-  std::vector<uint64_t> words_;
-};
-
-struct Expected {
-  std::vector<int32_t> tokens;
-  std::vector<float> logprobs;
-  FinishReason finish = FinishReason::kMaxTokens;
-};
-
-// A request computed alone, token by token, without an engine.
-Expected Alone(const RandomModel& model, const Request& request, uint32_t sample, uint32_t max_tokens,
-               Workspace& workspace) {
-  Expected expected;
-  SamplerSettings settings = request.sampler;
-  settings.random.stream += sample;
-  SamplerState state;
-  if (request.penalize_prompt) REQUIRE(ObserveTokens(settings, request.prompt, state));
-  std::unique_ptr<TokenFilter> filter;
-  if (request.filter != nullptr) filter = *request.filter->Clone();
-  KVCache cache = NewCache(model.small(), {.max_tokens = kMaxContext, .kv_type = DType::kF32});
-  std::vector<int32_t> next = request.prompt;
-  uint64_t position = request.prompt.size();
-  while (expected.tokens.size() < max_tokens) {
-    const auto logits = model.Forward(cache, next, workspace);
-    REQUIRE(logits);
-    std::vector<float> row(logits->begin(), logits->end());
-    const double sum = LogSumExp(row);
-    const std::vector<float> raw = row;
-    if (filter != nullptr) {
-      const auto allowed = *filter->Allowed();
-      for (size_t i = 0; i < row.size(); ++i) {
-        if (!IsAllowed(allowed, static_cast<int32_t>(i))) row[i] = -INFINITY;
-      }
-    }
-    const auto drawn = Sample(row, settings, state, position++);
-    REQUIRE(drawn);
-    if (std::ranges::count(request.end_tokens, drawn->id) > 0) {
-      expected.finish = FinishReason::kEndToken;
-      return expected;
-    }
-    if (filter != nullptr) REQUIRE(filter->Accept(drawn->id));
-    REQUIRE(ObserveToken(settings, drawn->id, state));
-    expected.tokens.push_back(drawn->id);
-    expected.logprobs.push_back(static_cast<float>(raw[static_cast<size_t>(drawn->id)] - sum));
-    next = {drawn->id};
-  }
-  return expected;
-}
-
-// Guesses what will come, and is wrong now and then.
-class Prophet : public Drafter {
- public:
-  Prophet(uint32_t seed, const std::map<std::vector<int32_t>, std::vector<int32_t>>& known)
-      : random_(seed), known_(known) {}
-
-  Result<void> Draft(std::span<DraftTask> tasks) override {
-    if (random_() % 20 == 0) return Fail(ErrorCode::kUnsupported, "no idea");
-    for (DraftTask& task : tasks) {
-      const std::vector<int32_t> tokens(task.tokens.begin(), task.tokens.end());
-      const auto known = known_.lower_bound(tokens);
-      if (known == known_.end()) continue;
-      for (size_t i = tokens.size(); i < known->first.size() && task.drafts.size() < task.most; ++i) {
-        task.drafts.push_back(random_() % 4 == 0 ? static_cast<int32_t>(random_() % 300) - 20 : known->first[i]);
-      }
-    }
-    return {};
-  }
-
- private:
-  std::minstd_rand random_;
-  const std::map<std::vector<int32_t>, std::vector<int32_t>>& known_;
-};
-
-// Fails now and then, before anything is computed, as for want of memory.
-class FlakyModel {
- public:
-  FlakyModel(const RandomModel& model, uint32_t seed, uint32_t one_of)
-      : model_(model), random_(seed), one_of_(one_of) {}
-
-  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
-    if (one_of_ > 0 && random_() % one_of_ == 0) return Fail(ErrorCode::kResourceExhausted, "no memory");
-    return model_.Forward(batch, workspace, options);
-  }
-  const ModelSpec& spec() const { return model_.spec(); }
-
- private:
-  const RandomModel& model_;
-  mutable std::minstd_rand random_;
-  uint32_t one_of_;
-};
-
-// A store that fails now and then, and loses what it had.
-class FlakyStore {
- public:
-  FlakyStore(MemoryStore& store, uint32_t seed, uint32_t one_of) : store_(store), random_(seed), one_of_(one_of) {}
-
-  Result<bool> Has(const ChunkKey& key) { return Fails() ? Result<bool>(Broken()) : store_.Has(key); }
-  Result<ChunkBytes> Get(const ChunkKey& key) {
-    if (!Fails()) return store_.Get(key);
-    return random_() % 2 == 0 ? Broken() : Fail(ErrorCode::kNotFound, "lost");
-  }
-  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
-    return Fails() ? Result<void>(Broken()) : store_.Put(key, value);
-  }
-  Result<void> Drop(const ChunkKey& key) { return store_.Drop(key); }
-  Result<std::vector<ChunkKey>> List() { return store_.List(); }
-
- private:
-  bool Fails() { return one_of_ > 0 && random_() % one_of_ == 0; }
-  static Failure Broken() { return Fail(ErrorCode::kFailedPrecondition, "out of reach"); }
-
-  MemoryStore& store_;
-  std::minstd_rand random_;
-  uint32_t one_of_;
-};
-
 struct Watched {
   Request request;
   std::vector<Expected> expected;
+  std::vector<float> prompt_logprobs, got_prompt_logprobs;
+  std::vector<float> embedding, got_embedding;
   std::vector<std::vector<SampledToken>> got;
   std::vector<std::optional<FinishReason>> finish;
+  std::vector<uint64_t> logits_digests;
 };
 
 class RandomSchedule {
@@ -250,6 +113,9 @@ class RandomSchedule {
         request.note = "every third";
       }
       request.samples = Chance(4) ? Pick(2, 3) : 1;
+      request.digest_logits = Chance(2);
+      if (Chance(6)) request.prompt_logprobs = Pick(0, 1);
+      if (Chance(6) && request.samples == 1) request.embedding = static_cast<Pooling>(Pick(0, 1));
       request.max_tokens = std::min(Pick(1, 16), capacity_ - static_cast<uint32_t>(request.prompt.size()) + 1);
       for (uint32_t ends = Pick(0, vocab / 16); ends > 0; --ends) {
         request.end_tokens.push_back(static_cast<int32_t>(Pick(0, vocab - 1)));
@@ -258,7 +124,13 @@ class RandomSchedule {
       request.priority = static_cast<int32_t>(Pick(0, 2));
       if (Chance(2)) request.branch_points = {Pick(1, static_cast<uint32_t>(request.prompt.size()))};
       Watched& watched = watched_.emplace_back();
-      for (uint32_t sample = 0; sample < request.samples; ++sample) {
+      if (request.embedding) {
+        watched.embedding = EmbeddingAlone(model_, request, workspace_);
+        watched.expected = {{.finish = FinishReason::kEmbedding}};
+      } else if (request.prompt_logprobs) {
+        watched.prompt_logprobs = PromptLogprobsAlone(model_, request);
+      }
+      for (uint32_t sample = 0; sample < request.samples && !request.embedding; ++sample) {
         watched.expected.push_back(Alone(model_, request, sample, *request.max_tokens, workspace_));
         std::vector<int32_t> whole = request.prompt;
         whole.insert(whole.end(), watched.expected.back().tokens.begin(), watched.expected.back().tokens.end());
@@ -266,6 +138,7 @@ class RandomSchedule {
       }
       watched.got.resize(request.samples);
       watched.finish.resize(request.samples);
+      watched.logits_digests.resize(request.samples);
       watched.request = std::move(request);
     }
   }
@@ -367,11 +240,26 @@ class RandomSchedule {
     Watched& watched = watched_[ids_.at(event.request)];
     REQUIRE(!watched.finish[event.sample]);
     for (SampledToken& token : event.tokens) watched.got[event.sample].push_back(std::move(token));
+    for (const SampledToken& token : event.prompt_tokens) {
+      const size_t at = watched.got_prompt_logprobs.size() + 1;
+      REQUIRE(event.sample == 0);
+      REQUIRE(at < watched.request.prompt.size());
+      CHECK(token.id == watched.request.prompt[at]);
+      CHECK(token.top_logprobs.size() == *watched.request.prompt_logprobs);
+      watched.got_prompt_logprobs.push_back(*token.logprob);
+    }
+    if (event.sample == 0) watched.got_embedding = std::move(event.embedding);
+    watched.logits_digests[event.sample] = event.usage.logits_digest;
     watched.finish[event.sample] = event.finish;
     if (event.error) FAIL(event.error->message);
   }
 
   static void Check(const Watched& watched) {
+    REQUIRE(watched.finish[0]);
+    if (*watched.finish[0] != FinishReason::kCancelled) {
+      CHECK(watched.got_prompt_logprobs == watched.prompt_logprobs);
+      CHECK(watched.got_embedding == watched.embedding);
+    }
     for (size_t sample = 0; sample < watched.got.size(); ++sample) {
       const Expected& expected = watched.expected[sample];
       const std::vector<SampledToken>& got = watched.got[sample];
@@ -379,6 +267,7 @@ class RandomSchedule {
       if (*watched.finish[sample] != FinishReason::kCancelled) {
         CHECK(*watched.finish[sample] == expected.finish);
         REQUIRE(got.size() == expected.tokens.size());
+        CHECK(watched.logits_digests[sample] == (watched.request.digest_logits ? expected.logits_digest : 0));
       }
       REQUIRE(got.size() <= expected.tokens.size());
       for (size_t i = 0; i < got.size(); ++i) {

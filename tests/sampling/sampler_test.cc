@@ -238,6 +238,16 @@ TEST_CASE("logprobs are reported on request and describe the model's own distrib
     const double top = std::log(softmax[static_cast<size_t>(token.id)]);
     CHECK(std::abs(token.logprob - top) <= std::abs(top) * 0x1.1p-24);
   }
+
+  // A token that is there already has the same ones.
+  SamplerScratch scratch;
+  const Result<SampledToken> scored = Score(kLogits, sampled->id, 2, scratch);
+  REQUIRE(scored.has_value());
+  CHECK(scored->id == sampled->id);
+  CHECK(scored->logprob == sampled->logprob);
+  CHECK(scored->top_logprobs[1].logprob == sampled->top_logprobs[1].logprob);
+  const std::vector<float> broken = {1.0f, NAN};
+  CHECK(Score(broken, 0, 0, scratch).error().message.starts_with("logit 1 of 2 is"));
 }
 
 TEST_CASE("a large vocabulary and a recorded run give the recorded tokens on every compiler") {

@@ -146,8 +146,10 @@ class Engine {
     Sequence* sequence;
     uint32_t tokens, drafts;
     std::vector<int32_t> ids = {};
-    bool draws = false;     // its last pending token is computed
-    bool is_alone = false;  // nobody is left who could give memory
+    std::vector<Want> wants = {};  // of each of them
+    uint32_t begin = 0;            // position of the first
+    bool draws = false;            // its last pending token is computed, and a token follows
+    bool is_alone = false;         // nobody is left who could give memory
   };
 
   Engine(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace, EngineOptions options,
@@ -262,7 +264,7 @@ class Engine {
     Row row = {&sequence, std::min(tokens, sequence.pending()), drafts};
     if (row.tokens == 0) return;
     if (row.tokens < sequence.pending()) row.drafts = 0;
-    row.draws = row.tokens == sequence.pending();
+    row.draws = row.tokens == sequence.pending() && !sequence.request->embedding;
     rows.push_back(std::move(row));
   }
 
@@ -294,9 +296,11 @@ class Engine {
     const std::span<const int32_t> pending = sequence.answer.tokens().subspan(sequence.cache->size(), row.tokens);
     row.ids.assign(pending.begin(), pending.end());
     row.ids.insert(row.ids.end(), sequence.drafts.begin(), sequence.drafts.begin() + row.drafts);
-    std::vector<Want> wants(row.ids.size(), Want::kNothing);
-    if (row.draws) std::fill(wants.begin() + row.tokens - 1, wants.end(), Want::kLogits);
-    batch.Add(*row.sequence->cache, row.ids, wants);
+    row.begin = sequence.cache->size();
+    row.wants.clear();
+    for (uint32_t i = 0; i < row.ids.size(); ++i) row.wants.push_back(sequence.reading.WantOf(row.begin + i));
+    if (row.draws) std::fill(row.wants.begin() + row.tokens - 1, row.wants.end(), Want::kLogits);
+    batch.Add(*row.sequence->cache, row.ids, row.wants);
   }
 
   // Makes room after `error`, or ends the sequence that it is about. False where it is nobody's.
@@ -340,13 +344,19 @@ class Engine {
     if (!sequence.is_finished()) sequence.event.finish = reason;
   }
 
-  // Draws tokens where logits are there for it.
+  // Reads what is told of prompts, and draws tokens where logits are there for it.
   void Take(std::span<Row> rows, const Outputs& outputs) {
     size_t output = 0;
     for (Row& row : rows) {
+      const size_t read = row.draws ? row.tokens - 1 : row.tokens;
+      for (uint32_t i = 0; i < read; ++i) {
+        if (row.wants[i] == Want::kNothing) continue;
+        sequences_.Read(*row.sequence, outputs[output++], scratch_);
+      }
       if (row.draws) {
         std::vector<std::span<const float>> logits;
         for (uint32_t i = 0; i <= row.drafts; ++i) logits.push_back(outputs[output++]);
+        if (row.sequence->is_finished()) continue;  // its prompt could not be read
         sequences_.Draw(*row.sequence, logits, std::span(row.ids).last(row.drafts), scratch_);
       } else {
         sequences_.Reached(*row.sequence);

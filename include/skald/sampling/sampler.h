@@ -105,6 +105,14 @@ inline int32_t Choose(std::span<const float> logits, const SamplerSettings& sett
   return Pick(candidates, UniformAt(settings.random, position));
 }
 
+// Fills in the log-probabilities of the token and of the `count` most likely ones. Overwrites `candidates`.
+inline void AddLogprobs(std::span<const float> logits, size_t count, std::vector<Candidate>& candidates,
+                        SampledToken& token) {
+  const double log_sum_exp = LogSumExp(logits);
+  token.logprob = static_cast<float>(logits[static_cast<size_t>(token.id)] - log_sum_exp);
+  token.top_logprobs = TopLogprobs(logits, log_sum_exp, count, candidates);
+}
+
 }  // namespace internal
 
 // Returns the token that follows, given `logits` [vocab_size] for the token ids 0, 1, ...
@@ -140,9 +148,7 @@ inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerS
     SampledToken sampled;
     sampled.id = internal::Choose(adjusted, settings, position, scratch.candidates);
     if (settings.num_logprobs) {
-      const double log_sum_exp = LogSumExp(logits);
-      sampled.logprob = static_cast<float>(logits[static_cast<size_t>(sampled.id)] - log_sum_exp);
-      sampled.top_logprobs = TopLogprobs(logits, log_sum_exp, *settings.num_logprobs, scratch.candidates);
+      internal::AddLogprobs(logits, *settings.num_logprobs, scratch.candidates, sampled);
     }
     return sampled;
   });
@@ -153,6 +159,20 @@ inline Result<SampledToken> Sample(std::span<const float> logits, const SamplerS
                                    const SamplerState& state, uint64_t position) {
   SamplerScratch scratch;
   return Sample(logits, settings, state, position, scratch);
+}
+
+// Returns the log-probability of a token that is there already, such as one of a prompt, given the `logits`
+// [vocab_size] of what follows the token before it, and those of the `num_top` most likely ones. `id` is below
+// vocab_size. Errors: no logits; one that is NaN or plus infinity; all are minus infinity; kResourceExhausted.
+inline Result<SampledToken> Score(std::span<const float> logits, int32_t id, size_t num_top, SamplerScratch& scratch) {
+  return NoThrow("Score", [&]() -> Result<SampledToken> {
+    const FloatEnvironment plain(Denormals::kKept);
+    if (Result<void> valid = internal::CheckLogits(logits); !valid) return Failure(valid.error());
+    SampledToken scored;
+    scored.id = id;
+    internal::AddLogprobs(logits, num_top, scratch.candidates, scored);
+    return scored;
+  });
 }
 
 }  // namespace skald

@@ -23,6 +23,9 @@ namespace skald {
 // Names a request; an engine never uses one twice.
 using RequestId = uint64_t;
 
+// How the hidden states of a prompt, those behind the model's final norm, become one vector.
+enum class Pooling : uint8_t { kLast, kMean };
+
 struct Request {
   std::vector<int32_t> prompt;  // at least one token
   // How tokens are drawn. Sample i of several draws from the stream sampler.random.stream + i.
@@ -37,6 +40,13 @@ struct Request {
   std::vector<int32_t> end_tokens = {};
   // The same of texts, wherever among the tokens they begin and end; needs EngineOptions::tokenizer.
   std::vector<std::string> stop_strings = {};
+  // Log-probabilities of the prompt's own tokens, from the second on, and those of this many most likely ones: for
+  // that the whole prompt is computed, whatever is known of it.
+  std::optional<size_t> prompt_logprobs = {};
+  // An embedding of the prompt instead of an answer.
+  std::optional<Pooling> embedding = {};
+  // Whether Usage::logits_digest is filled in, so that two runs can be compared to the last bit.
+  bool digest_logits = false;
   // What may be drawn; every sample goes its own way from a clone of it. Null: anything.
   std::shared_ptr<const TokenFilter> filter = {};
   // Most drafted tokens that are checked in a step; 0: no speculation. EngineOptions::drafter makes them.
@@ -62,6 +72,7 @@ enum class FinishReason : uint8_t {
   kStopString,  // one of Request::stop_strings appeared
   kMaxTokens,   // Request::max_tokens, or the cache's limit
   kFilter,      // the filter allows nothing more, and the text may end there
+  kEmbedding,   // Event::embedding has it
   kCancelled,
   kDeadline,
   kError,  // Event::error says which
@@ -75,6 +86,9 @@ struct Usage {
   uint32_t drafted_tokens = 0;    // checked
   uint32_t accepted_tokens = 0;   // of these
   uint32_t preemptions = 0;       // times that it had to give its memory away
+  // Of the logits that tokens were drawn from, in order, each one's bits hashed with the digest before as seed (XXH64);
+  // 0 at first.
+  uint64_t logits_digest = 0;
   double submitted = 0.0;
   std::optional<double> first_token = {}, finished = {};
 };
@@ -84,8 +98,10 @@ struct Usage {
 struct Event {
   RequestId request = 0;
   uint32_t sample = 0;
-  std::vector<SampledToken> tokens = {};  // one that ended the answer is not among them
-  std::string text = {};                  // whole characters; may lag behind the tokens. Empty without a tokenizer
+  std::vector<SampledToken> tokens = {};         // one that ended the answer is not among them
+  std::vector<SampledToken> prompt_tokens = {};  // of sample 0, as Request::prompt_logprobs asks
+  std::vector<float> embedding = {};             // [model_dim], as Request::embedding asks
+  std::string text = {};  // whole characters; may lag behind the tokens. Empty without a tokenizer
   std::optional<FinishReason> finish = {};
   std::optional<Error> error = {};
   Usage usage = {};

@@ -59,6 +59,8 @@ inline Result<void> CheckRequest(const Request& request, const RequestLimits& li
   if (request.samples == 0 || request.samples > kMaxSamples) {
     return refuse("samples is " + std::to_string(request.samples) + ", expected 1 to " + std::to_string(kMaxSamples));
   }
+  if (request.embedding && request.samples != 1)
+    return refuse("embedding is of the prompt, of which there is 1 sample");
   if (request.max_tokens == 0u) return refuse("max_tokens is 0, expected at least 1");
   if (std::ranges::any_of(request.stop_strings, &std::string::empty)) {
     return refuse("stop_strings has an empty string, which stands everywhere");
@@ -72,12 +74,13 @@ inline Result<void> CheckRequest(const Request& request, const RequestLimits& li
     return refuse("adapter is " + ShortHex(request.adapter) + ", which is not among EngineOptions::adapters");
   }
   // The last token that is drawn need not be computed.
-  const uint64_t needed = request.prompt.size() + uint64_t{request.max_tokens.value_or(1)} - 1;
+  const uint32_t answer = request.embedding ? 1 : request.max_tokens.value_or(1);
+  const uint64_t needed = request.prompt.size() + uint64_t{answer} - 1;
   if (needed <= limits.capacity) return {};
   return Fail(ErrorCode::kOutOfRange,
               "the request is for " + std::to_string(request.prompt.size()) + " tokens of prompt and " +
-                  std::to_string(request.max_tokens.value_or(1)) + " of answer; a conversation may have " +
-                  std::to_string(limits.capacity) + " in this pool",
+                  std::to_string(answer) + " of answer; a conversation may have " + std::to_string(limits.capacity) +
+                  " in this pool",
               {.needed_tokens = needed, .available_tokens = limits.capacity});
 }
 

@@ -15,6 +15,7 @@
 
 #include "skald/cache/kv_cache.h"
 #include "skald/engine/answers/answer.h"
+#include "skald/engine/answers/prompt_reading.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
 #include "skald/engine/running/swap_space.h"
@@ -28,6 +29,7 @@ struct Sequence {
   uint32_t sample;
   std::shared_ptr<const Request> request;
   Answer answer;
+  PromptReading reading;  // of the first sample; the others read nothing
   Standing standing = {};
   Usage usage = {};
 

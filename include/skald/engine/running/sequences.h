@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
@@ -68,11 +69,13 @@ class Sequences {
         if (!taken) return Failure(taken.error());
         if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
       }
-      Sequence& sequence = added.emplace_back(Sequence{.id = next_id_ + added.size(),
-                                                       .request_id = suspended.id,
-                                                       .sample = sample.sample,
-                                                       .request = request,
-                                                       .answer = std::move(*answer)});
+      Sequence& sequence =
+          added.emplace_back(Sequence{.id = next_id_ + added.size(),
+                                      .request_id = suspended.id,
+                                      .sample = sample.sample,
+                                      .request = request,
+                                      .answer = std::move(*answer),
+                                      .reading = PromptReading(request, sample.sample, sample.scored)});
       sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + suspended.max_tokens};
       sequence.usage = sample.usage;
       sequence.usage.prompt_tokens = prompt_tokens;
@@ -104,7 +107,8 @@ class Sequences {
                              sequence.answer.max_tokens()});
       }
       const std::span<const int32_t> drawn = sequence.answer.tokens().subspan(sequence.request->prompt.size());
-      suspended.back().samples.push_back({sequence.sample, {drawn.begin(), drawn.end()}, sequence.usage});
+      suspended.back().samples.push_back(
+          {sequence.sample, {drawn.begin(), drawn.end()}, sequence.reading.scored(), sequence.usage});
     }
     auto request = suspended.begin();
     size_t sample = 0;
@@ -170,8 +174,10 @@ class Sequences {
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
       candidates.push_back(&sequence);
-      // A step that failed after computing, and before it drew, is done again.
-      if (sequence.is_running() && sequence.pending() == 0) internal::ForgetWrong(sequence);
+      // A step that failed after computing, and before it drew or read, is done again.
+      if (sequence.is_running() && (sequence.pending() == 0 || sequence.reading.next() < sequence.cache->size())) {
+        internal::ForgetWrong(sequence);
+      }
     }
     return candidates;
   }
@@ -186,13 +192,20 @@ class Sequences {
     view.pending = std::max(1u, sequence.pending());
     view.drafts = static_cast<uint32_t>(sequence.drafts.size());
     view.step_end = sequence.step_end();
+    // Logits are much larger than what else is computed of a row.
+    if (sequence.reading.wants_logits())
+      view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
     return view;
   }
 
   // Gives `sequence` a cache with as much of it as is known, if there is room; it may also wait for another that is
   // computing what it begins with. Draws where nothing is left to compute.
   Result<void> Admit(Sequence& sequence, SamplerScratch& scratch) {
-    if (sequence.swapped && BringBack(sequence)) return {};
+    if (sequence.swapped && BringBack(sequence)) {
+      // Of an embedding nothing is read any more, if another engine wrote it down.
+      if (sequence.reading.next() < sequence.cache->size()) internal::ForgetWrong(sequence);
+      return {};
+    }
     if (sequence.swapped) return {};  // no room yet
     std::vector<float> logits;
     if (auto begun = Begin(sequence, logits); !begun) {
@@ -259,6 +272,15 @@ class Sequences {
     }
   }
 
+  // Reads the next row of the prompt that is wanted: logits or a hidden state.
+  void Read(Sequence& sequence, std::span<const float> row, SamplerScratch& scratch) {
+    if (sequence.is_finished()) return;
+    if (auto read = sequence.reading.Read(row, scratch, sequence.event); !read) {
+      sequence.event.error = read.error();
+      sequence.event.finish = FinishReason::kError;
+    }
+  }
+
   // Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
   void Draw(Sequence& sequence, std::span<const std::span<const float>> logits, std::span<const int32_t> drafts,
             SamplerScratch& scratch) {
@@ -287,7 +309,7 @@ class Sequences {
     for (auto it = sequences_.begin(); it != sequences_.end();) {
       Sequence& sequence = *it++;
       Event& event = sequence.event;
-      if (event.tokens.empty() && event.text.empty() && !event.finish) continue;
+      if (event.tokens.empty() && event.text.empty() && event.prompt_tokens.empty() && !event.finish) continue;
       events.reserve(events.size() + 1);
       if (event.finish) sequence.usage.finished = now;
       event.request = sequence.request_id;
@@ -307,6 +329,7 @@ class Sequences {
 
  private:
   static constexpr double kLearning = 0.2;
+  static constexpr uint32_t kReadRows = 64;
 
   bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
     const SequenceView first = ViewOf(a), second = ViewOf(b);
@@ -347,6 +370,7 @@ class Sequences {
   // Finds the longest beginning that someone knows, or that someone is computing.
   Result<void> Begin(Sequence& sequence, std::vector<float>& logits) {
     std::optional<KVCache> known;
+    if (sequence.reading.is_wanted()) return BeginAnew(sequence);
     if (options_.prompts != nullptr && sequence.request->adapter == Sha256Digest{}) {
       auto prefix = options_.prompts->Lookup(sequence.answer.tokens(), SaltOf(sequence));
       if (!prefix) return Failure(prefix.error());
@@ -361,12 +385,15 @@ class Sequences {
       return {};
     }
     if (leader != nullptr && internal::ShareWith(sequence, *leader, at)) return {};
-    if (!known) {
-      auto cache = CreateKVCache(pool_, sequence.request->adapter);
-      if (!cache) return Failure(cache.error());
-      known = std::move(*cache);
-    }
+    if (!known) return BeginAnew(sequence);
     sequence.cache = std::move(*known);
+    return {};
+  }
+
+  Result<void> BeginAnew(Sequence& sequence) {
+    auto cache = CreateKVCache(pool_, sequence.request->adapter);
+    if (!cache) return Failure(cache.error());
+    sequence.cache = std::move(*cache);
     return {};
   }
 
@@ -391,6 +418,9 @@ class Sequences {
       sequence.event.error = id.error();
       sequence.event.finish = FinishReason::kError;
       return std::nullopt;
+    }
+    if (sequence.request->digest_logits) {
+      sequence.usage.logits_digest = Xxh64(std::as_bytes(logits), sequence.usage.logits_digest);
     }
     ++sequence.usage.generated_tokens;
     ++stats_.generated_tokens;

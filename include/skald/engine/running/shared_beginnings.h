@@ -58,11 +58,11 @@ inline void ReleaseFollowers(std::list<Sequence>& sequences, const Sequence& lea
   }
 }
 
-// Rewinds the cache to what the answer says, or lets it go where it cannot; at least one of the answer's tokens stays
-// to be computed, unless it is at its end.
+// Rewinds the cache to what the answer says and what of the prompt was read, or lets it go where it cannot; at least
+// one of the answer's tokens stays to be computed, unless it is at its end.
 inline void ForgetWrong(Sequence& sequence) {
   uint32_t right = CommonPrefix(sequence.answer.tokens(), sequence.cache->tokens());
-  if (!sequence.is_finished()) right = std::min(right, sequence.answer.size() - 1);
+  if (!sequence.is_finished()) right = std::min({right, sequence.answer.size() - 1, sequence.reading.next()});
   if (sequence.cache->size() > right && !sequence.cache->Truncate(right)) sequence.cache.reset();
 }
 

@@ -31,6 +31,7 @@ namespace skald {
 struct SuspendedSample {
   uint32_t sample = 0;
   std::vector<int32_t> drawn = {};
+  uint32_t scored = 0;  // tokens of the prompt whose log-probabilities were told
   Usage usage = {};
   std::optional<SwappedCache> swapped = {};
 };
@@ -50,11 +51,22 @@ namespace internal {
 
 // "SkaldEng", and a version.
 inline constexpr uint64_t kSuspendedMagic = 0x676e45646c616b53;
-inline constexpr uint32_t kSuspendedVersion = 1;
+inline constexpr uint32_t kSuspendedVersion = 2;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 inline void WriteText(const std::string& text, ByteWriter& writer) {
   writer.PutList(std::span<const char>(text.data(), text.size()));
+}
+
+template <class T>
+void PutOptional(const std::optional<T>& value, ByteWriter& writer) {
+  writer.Put(uint32_t{value.has_value()});
+  if (value) writer.Put(static_cast<uint64_t>(*value));
+}
+template <class T>
+std::optional<T> GetOptional(ByteReader& reader) {
+  if (reader.Get<uint32_t>() == 0) return std::nullopt;
+  return static_cast<T>(reader.Get<uint64_t>());
 }
 
 inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWriter& writer) {
@@ -69,6 +81,9 @@ inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWrit
   writer.Put(uint64_t{request.stop_strings.size()});
   for (const std::string& string : request.stop_strings) WriteText(string, writer);
   writer.Put(uint32_t{request.filter != nullptr});
+  PutOptional(request.prompt_logprobs, writer);
+  PutOptional(request.embedding, writer);
+  writer.Put(uint32_t{request.digest_logits});
   writer.Put(request.max_drafts);
   WriteText(request.tenant, writer);
   writer.Put(request.priority);
@@ -92,6 +107,9 @@ inline SuspendedRequest ReadRequest(ByteReader& reader, double now) {
   const size_t strings = reader.GetCount(sizeof(uint64_t));
   for (size_t i = 0; i < strings && reader.ok(); ++i) request.stop_strings.emplace_back(reader.GetText());
   suspended.has_filter = reader.Get<uint32_t>() != 0;
+  request.prompt_logprobs = GetOptional<size_t>(reader);
+  request.embedding = GetOptional<Pooling>(reader);
+  request.digest_logits = reader.Get<uint32_t>() != 0;
   request.max_drafts = reader.Get<uint32_t>();
   request.tenant = reader.GetText();
   request.priority = reader.Get<int32_t>();
@@ -106,11 +124,13 @@ inline SuspendedRequest ReadRequest(ByteReader& reader, double now) {
 inline void WriteSample(const SuspendedSample& sample, double now, ByteWriter& writer) {
   writer.Put(sample.sample);
   writer.PutList(std::span<const int32_t>(sample.drawn));
+  writer.Put(sample.scored);
   const Usage& usage = sample.usage;
   for (const uint32_t count :
        {usage.cached_tokens, usage.generated_tokens, usage.drafted_tokens, usage.accepted_tokens, usage.preemptions}) {
     writer.Put(count);
   }
+  writer.Put(usage.logits_digest);
   writer.Put(now - usage.submitted);
   writer.Put(usage.first_token ? now - *usage.first_token : kNever);
   writer.Put(uint32_t{sample.swapped.has_value()});
@@ -124,11 +144,13 @@ inline SuspendedSample ReadSample(ByteReader& reader, double now) {
   SuspendedSample sample;
   sample.sample = reader.Get<uint32_t>();
   sample.drawn = reader.GetList<int32_t>();
+  sample.scored = reader.Get<uint32_t>();
   Usage& usage = sample.usage;
   for (uint32_t* const count : {&usage.cached_tokens, &usage.generated_tokens, &usage.drafted_tokens,
                                 &usage.accepted_tokens, &usage.preemptions}) {
     *count = reader.Get<uint32_t>();
   }
+  usage.logits_digest = reader.Get<uint64_t>();
   usage.submitted = now - reader.Get<double>();
   const auto since = reader.Get<double>();
   if (since < kNever) usage.first_token = now - since;
