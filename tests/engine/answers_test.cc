@@ -83,11 +83,22 @@ struct Written {
   FinishReason finish = FinishReason::kError;
 };
 
+// The same, but the letter c is a special token, which decoding leaves out.
+class MarkedLetters final : public Letters {
+ public:
+  using Letters::Letters;
+  PieceKind KindOf(int32_t id) const override { return id % 3 == 2 ? PieceKind::kControl : PieceKind::kText; }
+  std::string DecodeNext(DecodingState&, int32_t id) const override {
+    return KindOf(id) == PieceKind::kControl ? std::string() : std::string(IdToPiece(id));
+  }
+};
+
+template <class Pieces = Letters>
 Written Write(const Request& request) {
   const SmallModel& small = SmallModelNamed("one-layer");
   const RandomModel model(small, 6);
   Workspace workspace = *CreateWorkspace({.threads = 1});
-  const Tokenizer tokenizer = Tokenizer::From(std::make_shared<Letters>(static_cast<size_t>(small.spec.vocab_size)));
+  const Tokenizer tokenizer = Tokenizer::From(std::make_shared<Pieces>(static_cast<size_t>(small.spec.vocab_size)));
   EngineOptions options;
   options.tokenizer = &tokenizer;
   auto engine = Engine::Create(model, NewPool(small, {.max_tokens = 400}), workspace, options);
@@ -129,6 +140,19 @@ TEST_CASE("answers end where their requests say") {
   CHECK(whole.text.starts_with(ended.text));
   CHECK(ended.tokens.size() == ended.text.size());
   CHECK(ended.tokens.size() <= 30);
+}
+
+TEST_CASE("a text has the names of special tokens where its request asks for them") {
+  Request request;
+  request.prompt = {1, 2, 3};
+  request.max_tokens = 60;
+  const std::string whole = Write(request).text;
+  std::string plain = whole;
+  std::erase(plain, 'c');
+  REQUIRE(plain.size() < whole.size());
+  CHECK(Write<MarkedLetters>(request).text == plain);
+  request.special_text = true;
+  CHECK(Write<MarkedLetters>(request).text == whole);
 }
 
 TEST_CASE("an end of text lets out what was held back") {

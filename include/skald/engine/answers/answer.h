@@ -49,6 +49,7 @@ class Answer {
           return Failure(seen.error());
       }
       if (tokenizer != nullptr) {
+        answer.tokenizer_ = tokenizer;
         answer.decoder_.emplace(*tokenizer);
         for (const int32_t id : of.prompt) {
           // What is no token of the tokenizer has no text; the model refuses what is none of its own.
@@ -121,6 +122,9 @@ class Answer {
     if (!decoder_) return {};
     auto text = decoder_->Push(id);
     if (!text) return Failure(text.error());
+    if (request_->special_text && text->empty() && tokenizer_->KindOf(id) == PieceKind::kControl) {
+      *text = decoder_->Flush() + std::string(tokenizer_->IdToPiece(id).value_or(""));
+    }
     event.text += stops_.Push(*text);
     if (stops_.has_stopped()) finish_ = FinishReason::kStopString;
     return {};
@@ -149,7 +153,8 @@ class Answer {
   std::vector<int32_t> tokens_;
   uint32_t drawn_ = 0;
   SamplerState sampler_;
-  std::unique_ptr<TokenFilter> filter_;   // null: anything may come
+  std::unique_ptr<TokenFilter> filter_;  // null: anything may come
+  const Tokenizer* tokenizer_ = nullptr;
   std::optional<StreamDecoder> decoder_;  // without a tokenizer there is no text
   StopStrings stops_;
   std::optional<FinishReason> finish_;

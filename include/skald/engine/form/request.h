@@ -47,6 +47,8 @@ struct Request {
   std::optional<Pooling> embedding = {};
   // Whether Usage::logits_digest is filled in, so that two runs can be compared to the last bit.
   bool digest_logits = false;
+  // Whether the text has the names of special tokens, by which some models divide their answers into parts.
+  bool special_text = false;
   // What may be drawn; every sample goes its own way from a clone of it. Null: anything.
   std::shared_ptr<const TokenFilter> filter = {};
   // Most drafted tokens that are checked in a step; 0: no speculation. EngineOptions::drafter makes them.

@@ -80,6 +80,7 @@ inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWrit
   writer.PutList(std::span<const int32_t>(request.end_tokens));
   writer.Put(uint64_t{request.stop_strings.size()});
   for (const std::string& string : request.stop_strings) WriteText(string, writer);
+  writer.Put(uint32_t{request.special_text});
   writer.Put(uint32_t{request.filter != nullptr});
   PutOptional(request.prompt_logprobs, writer);
   PutOptional(request.embedding, writer);
@@ -106,6 +107,7 @@ inline SuspendedRequest ReadRequest(ByteReader& reader, double now) {
   request.end_tokens = reader.GetList<int32_t>();
   const size_t strings = reader.GetCount(sizeof(uint64_t));
   for (size_t i = 0; i < strings && reader.ok(); ++i) request.stop_strings.emplace_back(reader.GetText());
+  request.special_text = reader.Get<uint32_t>() != 0;
   suspended.has_filter = reader.Get<uint32_t>() != 0;
   request.prompt_logprobs = GetOptional<size_t>(reader);
   request.embedding = GetOptional<Pooling>(reader);
