@@ -43,6 +43,20 @@ context is full the oldest turns are forgotten, but not the very first.
 start and written at the end, also on SIGTERM and SIGHUP; the same model must
 be running.)";
 
+inline constexpr const char* kServeFooter = R"(Examples:
+  skald serve
+  skald serve --model ~/qwen3-4b.gguf --port 8080 --state ~/.local/state/skald
+  skald serve --model ~/llama-3.2-1b --host 0.0.0.0 --api-keys keys.txt \
+      --certificate cert.pem --private-key key.pem
+Then a browser finds a chat page at http://127.0.0.1:8080, OpenAI's clients take
+http://127.0.0.1:8080/v1 as their base URL, and Anthropic's take
+http://127.0.0.1:8080. With --state everything that was said and computed
+survives the program, whatever ends it; servers that share a --redis share what
+they computed. A line of --api-keys is KEY NAME [max_requests=N] [max_tokens=N];
+each name has conversations and prompts of its own, and a fair share of the
+time. GET /health says whether the model is loaded, /metrics is for Prometheus.
+SIGTERM lets answers end, for --grace seconds.)";
+
 inline constexpr const char* kInspectFooter = R"(Examples:
   skald inspect tinyllama-1.1b-chat.gguf
   skald inspect ~/gemma-2-2b-it

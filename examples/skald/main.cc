@@ -13,6 +13,7 @@
 #include "commands/inspect.h"
 #include "commands/models.h"
 #include "commands/pack.h"
+#include "commands/serve.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
 #include "options.h"
@@ -41,6 +42,8 @@ Result<int> RunCommand(const Options& options) {
       return RunInspect(options);
     case Command::kStore:
       return RunStore(options);
+    case Command::kServe:
+      return RunServe(options);
   }
   return kExitUsage;
 }

@@ -16,6 +16,8 @@
 #include <system_error>
 
 #include "help_footers.h"
+#include "option_checks.h"
+#include "serve_options.h"
 #include "skald/base/version.h"
 #include "skald/text/templates/built_in.h"
 #include "terminal/messages.h"
@@ -23,31 +25,6 @@
 
 namespace skald::program {
 namespace {
-
-// Reads all of `text` as a whole number.
-template <class T>
-std::optional<T> ParseInteger(std::string_view text) {
-  T value = {};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-// Accepts whole numbers from `least` to `most`.
-CLI::Validator Within(uint64_t least, uint64_t most) {
-  const auto check = [least, most](const std::string& text) {
-    const auto value = ParseInteger<uint64_t>(text);
-    if (value && *value >= least && *value <= most) return std::string();
-    return "expected " + std::to_string(least) + " to " + std::to_string(most) + ", got " + text;
-  };
-  return CLI::Validator(check, "");
-}
-
-// For options whose values CLI11 reads itself: of an empty text it makes a zero.
-CLI::Validator Given() {
-  return CLI::Validator([](const std::string& text) { return std::string(text.empty() ? "expected a value" : ""); },
-                        "");
-}
 
 // Reads a type by its name in any case.
 DType ParseDType(std::string name) {
@@ -392,10 +369,18 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddStoreOptions(store, options);
   store.footer(kStoreFooter);
 
+  CLI::App& serve = *app.add_subcommand("serve", "Serve a model over HTTP: OpenAI's and Anthropic's APIs, and a page");
+  AddModelOptions(serve, "what the model suggests", options);
+  AddServeOptions(serve, options);
+  AddLoadOptions(serve, options);
+  AddRuntimeOptions(serve, options);
+  serve.footer(kServeFooter);
+
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
-      throw CLI::RequiredError("One of the commands generate, chat, models, inspect, tokenize, pack, bench and store");
+      throw CLI::RequiredError(
+          "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench and store");
     SamplerSettings chosen;
     for (const SamplerChoice& choose : options.sampling) choose(chosen);
     const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());
@@ -414,6 +399,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   if (pack.parsed()) options.command = Command::kPack;
   if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;
+  if (serve.parsed()) options.command = Command::kServe;
   if (!options.chose_seed) options.seed = std::random_device{}();
   options.show_progress |= isatty(STDERR_FILENO) == 1;
   return options;

@@ -28,7 +28,7 @@ inline constexpr int kExitUsage = 2;
 // More text than any model's context takes: prompts, lines of a chat.
 inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
 
-enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore };
+enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore, kServe };
 
 // What is measured: every combination of these.
 struct BenchOptions {
@@ -45,6 +45,26 @@ struct BenchOptions {
   double step_ms = 0;             // most milliseconds of an engine's step; 0: no limit
   size_t repetitions = 5;
   std::filesystem::path json;  // empty: none
+};
+
+// How a model is served.
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;
+  std::string model_name;                          // by which clients call it; empty: its own
+  std::filesystem::path certificate, private_key;  // for TLS; both or none
+  std::filesystem::path api_keys;                  // empty: everybody may use it
+  std::vector<std::string> origins;                // pages of other servers that may
+  std::filesystem::path state;                     // folder of conversations and prompts; empty: in memory
+  uint64_t state_bytes = 20'000'000'000;           // that prompts may take there
+  std::string redis;                               // HOST or HOST:PORT; empty: none
+  uint32_t users = 64;                             // answers that are computed at a time
+  double step_ms = 250;                            // most milliseconds of an engine's step; 0: no limit
+  std::string policy = "fair";
+  bool prompt_lookup = false;
+  uint64_t body_bytes = 32'000'000;
+  uint32_t connections = 1024;
+  uint32_t grace_seconds = 30;  // that answers have to end when the server shall
 };
 
 // Sets one of the sampler's settings.
@@ -91,6 +111,7 @@ struct Options {
   bool parse_special = false, add_special = false, only_ids = false;
 
   BenchOptions bench;
+  ServeOptions serve;
 
   std::filesystem::path store;          // the folder of chunks to look into
   bool verify = false;                  // read and check all of them, or of a packed file

@@ -19,7 +19,8 @@
 namespace skald::testing {
 namespace chunk_codec_test {
 
-constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer};
+constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer,
+                                ChunkKind::kTranscript};
 constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16, ChunkElement::kBF16,
                                       ChunkElement::kI8};
 constexpr ChunkCodec kLossless[] = {ChunkCodec::kNone, ChunkCodec::kSplitZstd};
@@ -165,7 +166,7 @@ TEST_CASE("a right checksum over a header that makes no sense does not help") {
   CheckRefused(Forge<uint8_t>(chunk, 0, 's'), ErrorCode::kDataLoss, "does not begin with 'SkaldChk'");
   CheckRefused(Forge<uint16_t>(chunk, 8, 2), ErrorCode::kUnsupported, "format version: expected 1, found 2");
   CheckRefused(Forge<uint8_t>(chunk, 10, 0), ErrorCode::kUnsupported, "kind 0");
-  CheckRefused(Forge<uint8_t>(chunk, 10, 5), ErrorCode::kUnsupported, "kind 5");
+  CheckRefused(Forge<uint8_t>(chunk, 10, 6), ErrorCode::kUnsupported, "kind 6");
   CheckRefused(Forge<uint8_t>(chunk, 11, 3), ErrorCode::kUnsupported, "codec 3");
   CheckRefused(Forge<uint8_t>(chunk, 12, 5), ErrorCode::kUnsupported, "element type 5");
   for (const size_t reserved : {13u, 14u, 15u}) {

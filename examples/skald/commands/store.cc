@@ -29,6 +29,8 @@ std::string_view NameOf(ChunkKind kind) {
       return "manifest";
     case ChunkKind::kPointer:
       return "pointer";
+    case ChunkKind::kTranscript:
+      return "transcript";
   }
   return "";
 }

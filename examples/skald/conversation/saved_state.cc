@@ -7,15 +7,13 @@
 #include <utility>
 
 #ifdef SKALD_HAS_STORE
-#include "identify_model.h"
+#include "conversation/state_identity.h"
 #include "skald/base/files/fd_io.h"
 #include "skald/base/numbers/byte_codec.h"
 #include "skald/store/backends/directory_store.h"
 #include "skald/store/prompts/prompt_cache.h"
-#include "skald/store/snapshots/cached_digest.h"
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/snapshot.h"
-#include "skald/text/tokenizer_file.h"
 #endif
 
 namespace skald::program {
@@ -30,25 +28,6 @@ namespace {
 
 // Version of what the program adds to a snapshot.
 constexpr uint32_t kChatVersion = 2;
-
-Result<Identity> IdentityOf(const Options& options, const Sha256Digest& adapter) {
-  Identity identity = {.adapter = adapter};
-  identity.weight_type = options.weight_type.value_or(DType::kBF16);
-  const auto weights = CachedDigestOfWeights(options.model);
-  if (!weights) return Failure(weights.error());
-  identity.weights = *weights;
-  // That of a GGUF or packed file is among its weights.
-  std::error_code ignored;
-  const bool is_file = options.tokenizer && !std::filesystem::is_directory(*options.tokenizer, ignored);
-  const auto tokenizer =
-      is_file ? *options.tokenizer : TokenizerFileIn(options.tokenizer.value_or(FolderOfModel(options.model)));
-  if (tokenizer) {
-    const auto digest = DigestOfFile(*tokenizer);
-    if (!digest) return Failure(digest.error());
-    identity.tokenizer = *digest;
-  }
-  return identity;
-}
 
 class StoredPromptMemory : public PromptMemory {
  public:

@@ -40,6 +40,7 @@ enum class ChunkKind : uint8_t {
   kCheckpoint = 2,  // state that stands for all tokens before a position
   kManifest = 3,    // a snapshot's table of contents
   kPointer = 4,     // the key of a manifest
+  kTranscript = 5,  // ids of a text's tokens, as a server remembers how an answer was spelled
 };
 
 enum class ChunkElement : uint8_t { kBytes = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kI8 = 4 };
@@ -135,7 +136,7 @@ inline Result<void> CheckChunkFields(const ChunkHeader& header, std::span<const 
                                              ", which this version of Skald does not know");
   };
   const auto& [kind, element, codec] = header.format;
-  if (kind < ChunkKind::kTokens || kind > ChunkKind::kPointer) return unknown("kind", kind);
+  if (kind < ChunkKind::kTokens || kind > ChunkKind::kTranscript) return unknown("kind", kind);
   if (codec > ChunkCodec::kInt8Zstd) return unknown("codec", codec);
   if (element > ChunkElement::kI8) return unknown("element type", element);
   for (size_t i = kReservedAt; i < kContentBytesAt; ++i) {

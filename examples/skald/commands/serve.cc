@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "commands/serve.h"
+
+#ifdef SKALD_HAS_SERVER
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "conversation/language_model.h"
+#include "conversation/state_identity.h"
+#include "identify_model.h"
+#include "model_text.h"
+#include "serve/api/router.h"
+#include "serve/http/http_server.h"
+#include "serve/service/service.h"
+#include "setup.h"
+#include "skald/store/backends/directory_store.h"
+#ifdef SKALD_HAS_REDIS
+#include "serve/service/redis_link.h"
+#endif
+#include "terminal/interrupt.h"
+#include "terminal/messages.h"
+
+namespace skald::program {
+namespace {
+
+// Where prompts outlive the process, as the options say.
+struct Stores {
+  std::unique_ptr<DirectoryStore> folder;
+#ifdef SKALD_HAS_REDIS
+  std::unique_ptr<serve::RedisLink> redis;
+#endif
+  std::vector<ChunkStoreRef> all;
+};
+
+#ifdef SKALD_HAS_REDIS
+Result<void> OpenRedis(const std::string& address, Stores& stores) {
+  RedisOptions redis;
+  const size_t colon = address.rfind(':');
+  redis.host = address.substr(0, colon);
+  if (colon != address.npos) {
+    const char* const end = address.data() + address.size();
+    const auto [parsed, error] = std::from_chars(address.data() + colon + 1, end, redis.port);
+    if (error != std::errc() || parsed != end) {
+      return Fail(ErrorCode::kInvalidArgument, "--redis: expected HOST or HOST:PORT, got '" + address + "'");
+    }
+  }
+  redis.connect_timeout = std::chrono::milliseconds(500);
+  redis.answer_timeout = std::chrono::milliseconds(2000);
+  stores.redis = std::make_unique<serve::RedisLink>(redis, [](const std::string& message) { Warn(message); });
+  stores.all.emplace_back(*stores.redis);
+  return {};
+}
+#else
+Result<void> OpenRedis(const std::string&, Stores&) {
+  return Fail(ErrorCode::kUnsupported, "--redis: this program was built without hiredis");
+}
+#endif
+
+Result<void> OpenStores(const ServeOptions& options, Stores& stores) {
+  if (!options.state.empty()) {
+    auto folder = DirectoryStore::Open(options.state / "prompts", {.max_bytes = options.state_bytes});
+    if (!folder) return Failure(folder.error());
+    stores.folder = *std::move(folder);
+    stores.all.emplace_back(*stores.folder);
+  }
+  return options.redis.empty() ? Result<void>() : OpenRedis(options.redis, stores);
+}
+
+// A quarter of the machine's memory, unless the user says how much.
+uint64_t CacheBytes(const RuntimeConfig& runtime) {
+  if (runtime.cache_bytes != kUnlimited) return runtime.cache_bytes;
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page_bytes <= 0) return uint64_t{4} << 30;
+  return static_cast<uint64_t>(pages) / 4 * static_cast<uint64_t>(page_bytes);
+}
+
+RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
+  RuntimeConfig runtime = options.runtime;
+  if (info.trained_context > 0) runtime.max_tokens = std::min(runtime.max_tokens, info.trained_context);
+  runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
+  runtime.cache_bytes = CacheBytes(runtime);
+  // Models that forget can then go back a little without computing much again.
+  runtime.checkpoint_every = 256;
+  if (options.serve.prompt_lookup) runtime.rewind_tokens = 8;
+  return runtime;
+}
+
+// Weights, tokenizer, template and advice, as a model to serve.
+Result<serve::ServedModel> LoadServedModel(const Options& options) {
+  if (options.adapter) return Fail(ErrorCode::kUnsupported, "'skald serve' serves models without adapters");
+  const auto info = IdentifyModel(options.model);
+  if (!info) return Failure(info.error());
+  auto tokenizer = LoadTokenizer(options, *info);
+  if (!tokenizer) return Failure(tokenizer.error());
+  auto chat_template = ChooseChatTemplate(options, *info, *tokenizer);
+  if (!chat_template) return Failure(chat_template.error());
+  const auto advice = ReadGenerationConfig(*info);
+  if (!advice) return Annotate(options.model.string(), advice);
+  auto sampler = ChooseSampler(options, *info, *advice);
+  if (!sampler) return Failure(sampler.error());
+  auto stops = IdsThatStop(*tokenizer, *chat_template, *advice);
+  if (!stops) return Failure(stops.error());
+  auto weights = LoadWeights(options, *info);
+  if (!weights) return Failure(weights.error());
+  const std::shared_ptr<const LanguageModel> model = *std::move(weights);
+  auto pool = model->CreatePool(RuntimeOf(options, *info));
+  if (!pool) return Failure(pool.error());
+  auto identity = IdentityOf(options, {});
+  if (!identity) return Failure(identity.error());
+  const auto encode = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat) {
+    chat.options = RenderOptionsNow();
+    return IdsOfChat(tokenizer, chat_template, chat);
+  };
+  const auto encode_next = [tokenizer = *tokenizer, chat_template = *chat_template](Chat chat, auto cached) {
+    chat.options = RenderOptionsNow();
+    return IdsOfNextTurn(tokenizer, chat_template, chat, cached);
+  };
+  return serve::ServedModel{
+      .name = options.serve.model_name.empty() ? info->name : options.serve.model_name,
+      .created = serve::UnixNow(),
+      .owner = std::const_pointer_cast<LanguageModel>(model),
+      .model = model->model(),
+      .pool = *std::move(pool),
+      .identity = *std::move(identity),
+      .tokenizer = *std::move(tokenizer),
+      .template_source = chat_template->source(),
+      .encode_chat = encode,
+      .encode_next_turn = encode_next,
+      .end_ids = *std::move(stops),
+      .sampler = *std::move(sampler),
+      .embedding_size = info->spec.model_dim,
+  };
+}
+
+PolicyOptions PolicyOf(const std::string& name) {
+  PolicyOptions policy;
+  policy.policy = name == "fair"       ? Policy::kFairShare
+                  : name == "priority" ? Policy::kPriority
+                  : name == "shortest" ? Policy::kShortestFirst
+                                       : Policy::kFirstCome;
+  return policy;
+}
+
+Result<std::shared_ptr<serve::Service>> StartService(const Options& options, const Stores& stores) {
+  auto model = LoadServedModel(options);
+  if (!model) return Failure(model.error());
+  serve::ServiceOptions service;
+  service.workspace = options.workspace;
+  service.max_running = options.serve.users;
+  if (options.serve.step_ms > 0) service.step_seconds = options.serve.step_ms / 1000;
+  service.policy = PolicyOf(options.serve.policy);
+  service.prompt_lookup = options.serve.prompt_lookup;
+  service.stores = stores.all;
+  if (!options.serve.state.empty()) service.conversations = options.serve.state / "conversations";
+  auto started = serve::Service::Start(*std::move(model), service);
+  if (!started) return Failure(started.error());
+  return std::shared_ptr<serve::Service>(*std::move(started));
+}
+
+serve::HttpOptions HttpOptionsOf(const ServeOptions& options) {
+  serve::HttpOptions http;
+  http.host = options.host;
+  http.port = options.port;
+  http.certificate = options.certificate;
+  http.private_key = options.private_key;
+  http.body_bytes = options.body_bytes;
+  http.connections = options.connections;
+  http.error_body = serve::PlainErrorBody;
+  return http;
+}
+
+void WriteRedisMetrics(const Stores& stores, std::string& out) {
+#ifdef SKALD_HAS_REDIS
+  if (stores.redis == nullptr) return;
+  serve::WriteMetric("skald_redis_up", "gauge", "Whether Redis answers.", stores.redis->is_up(), out);
+  serve::WriteMetric("skald_redis_errors_total", "counter", "Calls that Redis did not answer.",
+                     static_cast<double>(stores.redis->errors()), out);
+#else
+  (void)stores, (void)out;
+#endif
+}
+
+}  // namespace
+
+Result<int> RunServe(const Options& options) {
+  const ServeOptions& wanted = options.serve;
+  serve::Tenants tenants;
+  if (!wanted.api_keys.empty()) {
+    auto loaded = serve::Tenants::Load(wanted.api_keys);
+    if (!loaded) return Failure(loaded.error());
+    tenants = *std::move(loaded);
+  }
+  Stores stores;
+  if (auto opened = OpenStores(wanted, stores); !opened) return Failure(opened.error());
+  serve::Router router(std::move(tenants),
+                       {wanted.origins, [&stores](std::string& out) { WriteRedisMetrics(stores, out); }});
+  std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it
+  const auto server =
+      serve::HttpServer::Start(HttpOptionsOf(wanted), [&router](serve::HttpRequest request, serve::Wake wake) {
+        return router.Handle(std::move(request), std::move(wake));
+      });
+  if (!server) return Failure(server.error());
+  const std::string url = std::string(wanted.certificate.empty() ? "http" : "https") + "://" + wanted.host + ":" +
+                          std::to_string((*server)->port());
+  Note("listening at " + url + "; the model is being loaded");
+  auto started = StartService(options, stores);
+  if (!started) return Failure(started.error());
+  service = *std::move(started);
+  if (auto caught = CatchSignals(); !caught) return Failure(caught.error());
+  router.SetService(service);
+  Note("serving " + service->model().name + " at " + url);
+  constexpr int kNoDescriptor = -1;
+  (void)WaitForInput(kNoDescriptor);  // for a signal
+  Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");
+  (*server)->Stop(std::chrono::seconds(wanted.grace_seconds));
+  service->Stop(std::chrono::milliseconds(0));
+  return 0;
+}
+
+}  // namespace skald::program
+
+#else
+
+namespace skald::program {
+
+Result<int> RunServe(const Options&) {
+  return Fail(ErrorCode::kUnsupported,
+              "this program was built without the server, which needs skald::store, Boost 1.75 or newer and OpenSSL");
+}
+
+}  // namespace skald::program
+
+#endif  // SKALD_HAS_SERVER

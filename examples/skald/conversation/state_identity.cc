@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "conversation/state_identity.h"
+
+#ifdef SKALD_HAS_STORE
+
+#include <filesystem>
+#include <system_error>
+
+#include "identify_model.h"
+#include "skald/store/snapshots/cached_digest.h"
+#include "skald/text/tokenizer_file.h"
+
+namespace skald::program {
+
+Result<Identity> IdentityOf(const Options& options, const Sha256Digest& adapter) {
+  Identity identity = {.adapter = adapter};
+  identity.weight_type = options.weight_type.value_or(DType::kBF16);
+  const auto weights = CachedDigestOfWeights(options.model);
+  if (!weights) return Failure(weights.error());
+  identity.weights = *weights;
+  // That of a GGUF or packed file is among its weights.
+  std::error_code ignored;
+  const bool is_file = options.tokenizer && !std::filesystem::is_directory(*options.tokenizer, ignored);
+  const auto tokenizer =
+      is_file ? *options.tokenizer : TokenizerFileIn(options.tokenizer.value_or(FolderOfModel(options.model)));
+  if (tokenizer) {
+    const auto digest = DigestOfFile(*tokenizer);
+    if (!digest) return Failure(digest.error());
+    identity.tokenizer = *digest;
+  }
+  return identity;
+}
+
+}  // namespace skald::program
+
+#endif  // SKALD_HAS_STORE

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "serve/service/service.h"
+
+#include <thread>
+#include <utility>
+
+#include "serve/chat/tool_filter.h"
+#include "serve/service/metrics.h"
+#include "skald/base/no_throw.h"
+
+namespace skald::serve {
+
+Result<std::unique_ptr<Service>> Service::Start(ServedModel model, const ServiceOptions& options) {
+  return NoThrow("the service", [&]() -> Result<std::unique_ptr<Service>> {
+    std::unique_ptr<Service> service(new Service(std::move(model), options));
+    if (auto begun = service->Begin(options); !begun) return Failure(begun.error());
+    return service;
+  });
+}
+
+Result<void> Service::Begin(const ServiceOptions& options) {
+  constexpr size_t kMostResponses = 10'000;
+  auto conversations = Conversations::Open(options.conversations);
+  if (!conversations) return Failure(conversations.error());
+  conversations_ = *std::move(conversations);
+  auto responses =
+      Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses", kMostResponses);
+  if (!responses) return Failure(responses.error());
+  responses_ = *std::move(responses);
+  auto prompts = PromptCache::Create(model_.pool, model_.identity, {.max_bytes = options.prompt_bytes}, options.stores);
+  if (!prompts) return Failure(prompts.error());
+  prompts_ = *std::move(prompts);
+  auto workspace = CreateWorkspace(options.workspace);
+  if (!workspace) return Failure(workspace.error());
+  workspace_.emplace(*std::move(workspace));
+  EngineOptions engine_options;
+  engine_options.max_running = options.max_running;
+  engine_options.step_seconds = options.step_seconds;
+  engine_options.policy = options.policy;
+  engine_options.tokenizer = &model_.tokenizer;
+  engine_options.prompts = prompts_.get();
+  if (options.prompt_lookup) engine_options.drafter = &drafter_;
+  auto engine = Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options));
+  if (!engine) return Failure(engine.error());
+  engine_ = *std::move(engine);
+  loop_ = std::make_unique<EngineLoop>(*engine_);
+  return {};
+}
+
+Result<EngineLoop::Ticket> Service::Submit(Request request, std::function<void()> on_event) {
+  return loop_->Submit(std::move(request), std::move(on_event));
+}
+
+Result<std::shared_ptr<const TokenVocabulary>> Service::Vocabulary() {
+  const std::lock_guard lock(mutex_);
+  if (vocabulary_ != nullptr) return vocabulary_;
+  auto made = TokenVocabulary::Make(model_.tokenizer, model_.end_ids);
+  if (made) vocabulary_ = *made;
+  return made;
+}
+
+Result<std::shared_ptr<const TokenVocabulary>> Service::NamedVocabulary() {
+  const std::lock_guard lock(mutex_);
+  if (named_vocabulary_ != nullptr) return named_vocabulary_;
+  auto made = VocabularyWithNames(model_.tokenizer, model_.end_ids);
+  if (made) named_vocabulary_ = *made;
+  return made;
+}
+
+void Service::WriteMetrics(std::string& out) const {
+  const EngineStats engine = loop_->stats();
+  const PromptCacheStats prompts = prompts_->stats();
+  const PoolUsage pool = model_.pool->usage();
+  const struct {
+    const char *name, *type, *help;
+    uint64_t value;
+  } values[] = {
+      {"skald_requests_waiting", "gauge", "Answers that wait for memory or their turn.", engine.waiting},
+      {"skald_requests_running", "gauge", "Answers that are being computed.", engine.running},
+      {"skald_steps_total", "counter", "Batches computed.", engine.steps},
+      {"skald_rows_total", "counter", "Tokens computed.", engine.rows},
+      {"skald_prompt_tokens_total", "counter", "Tokens of prompts.", engine.prompt_tokens},
+      {"skald_cached_prompt_tokens_total", "counter", "Tokens of prompts that were known.", engine.cached_tokens},
+      {"skald_generated_tokens_total", "counter", "Tokens written.", engine.generated_tokens},
+      {"skald_drafted_tokens_total", "counter", "Tokens guessed.", engine.drafted_tokens},
+      {"skald_accepted_tokens_total", "counter", "Guesses that were right.", engine.accepted_tokens},
+      {"skald_preemptions_total", "counter", "Answers that gave their memory away.", engine.preemptions},
+      {"skald_prompt_cache_memory_hits_total", "counter", "Prompts found in memory.", prompts.memory_hits},
+      {"skald_prompt_cache_store_hits_total", "counter", "Prompts found in a store.", prompts.store_hits},
+      {"skald_prompt_cache_store_errors_total", "counter", "Look-ups that a store failed.", prompts.store_errors},
+      {"skald_prompt_cache_bytes", "gauge", "Memory of kept prompts.", prompts.bytes},
+      {"skald_pool_used_bytes", "gauge", "Memory of all caches.", pool.used_bytes},
+  };
+  for (const auto& [name, type, help, value] : values) {
+    WriteMetric(name, type, help, static_cast<double>(value), out);
+  }
+}
+
+void Service::Stop(std::chrono::milliseconds grace) {
+  const auto deadline = std::chrono::steady_clock::now() + grace;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const EngineStats stats = loop_->stats();
+    if (stats.running + stats.waiting == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  (void)loop_->Stop(StopMode::kCancel);
+}
+
+}  // namespace skald::serve

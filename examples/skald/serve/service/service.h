@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Service: a model at work for many clients: the engine and its loop, what is remembered of prompts and conversations,
+// and what is counted. It knows nothing of HTTP.
+
+#ifndef SKALD_EXAMPLES_SKALD_SERVE_SERVICE_SERVICE_H_
+#define SKALD_EXAMPLES_SKALD_SERVE_SERVICE_SERVICE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/chat/output_format.h"
+#include "serve/service/conversations.h"
+#include "serve/service/served_model.h"
+#include "serve/service/transcripts.h"
+#include "skald/engine/engine.h"
+#include "skald/engine/engine_loop.h"
+#include "skald/engine/speculation/prompt_lookup.h"
+#include "skald/model/workspace.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/prompts/prompt_cache.h"
+#include "skald/text/filters/token_vocabulary.h"
+
+namespace skald::serve {
+
+struct ServiceOptions {
+  WorkspaceOptions workspace = {};
+  uint32_t max_running = 64;
+  std::optional<double> step_seconds = {};
+  PolicyOptions policy = {};
+  bool prompt_lookup = false;                // speculate with what the text has said before
+  uint64_t prompt_bytes = kUnlimited;        // of prompts kept in memory
+  std::vector<ChunkStoreRef> stores = {};    // where prompts and transcripts outlive the process, nearest first
+  std::filesystem::path conversations = {};  // folder of what was said; empty: in memory
+};
+
+// Safe for concurrent calls.
+class Service {
+ public:
+  // What `options` refers to must outlive it. Errors: the engine's, the folder's.
+  static Result<std::unique_ptr<Service>> Start(ServedModel model, const ServiceOptions& options);
+
+  const ServedModel& model() const { return model_; }
+  const OutputFormat& format() const { return format_; }
+  // Most tokens of a conversation.
+  uint32_t context() const { return engine_->capacity(); }
+
+  // See EngineLoop.
+  Result<EngineLoop::Ticket> Submit(Request request, std::function<void()> on_event);
+  void Cancel(uint64_t number) { (void)loop_->Cancel(number); }
+
+  // Of the tokenizer: as texts have them, and with the names of special tokens. Made at the first call.
+  Result<std::shared_ptr<const TokenVocabulary>> Vocabulary();
+  Result<std::shared_ptr<const TokenVocabulary>> NamedVocabulary();
+
+  Conversations& conversations() { return *conversations_; }
+  // Those behind OpenAI's responses, by the responses' ids.
+  Conversations& responses() { return *responses_; }
+  Transcripts& transcripts() { return transcripts_; }
+  PromptCache& prompts() { return *prompts_; }
+
+  // Appends what there is to count, for Prometheus.
+  void WriteMetrics(std::string& out) const;
+
+  // Waits until the answers that are being written are at their ends, `grace` at most, and cancels what is left.
+  void Stop(std::chrono::milliseconds grace);
+
+ private:
+  Service(ServedModel model, const ServiceOptions& options)
+      : model_(std::move(model)),
+        format_(OutputFormatOf(model_.template_source)),
+        transcripts_(model_.identity, options.stores) {}
+
+  Result<void> Begin(const ServiceOptions& options);
+
+  ServedModel model_;
+  OutputFormat format_;
+  Transcripts transcripts_;
+  std::unique_ptr<Conversations> conversations_, responses_;
+  std::unique_ptr<PromptCache> prompts_;
+  PromptLookup drafter_;
+  std::optional<Workspace> workspace_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<EngineLoop> loop_;  // refers to the engine
+  std::mutex mutex_;
+  std::shared_ptr<const TokenVocabulary> vocabulary_, named_vocabulary_;  // guarded by mutex_
+};
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SKALD_SERVE_SERVICE_SERVICE_H_

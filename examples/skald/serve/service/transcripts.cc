@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "serve/service/transcripts.h"
+
+#include <cstring>
+
+#include "serve/api/json_reader.h"
+#include "skald/base/numbers/sha256.h"
+#include "skald/store/chunks/chunk_codec.h"
+
+namespace skald::serve {
+namespace {
+
+constexpr ChunkFormat kForm = {ChunkKind::kTranscript, ChunkElement::kBytes, ChunkCodec::kNone};
+
+// What of a message clients send back as it was.
+Json Essence(const Json& message) {
+  Json essence = {{"role", message.value("role", "")}, {"content", message.value("content", "")}};
+  if (!message.contains("tool_calls")) return essence;
+  for (const Json& call : message["tool_calls"]) {
+    if (call.is_object() && call.contains("function")) essence["calls"].push_back(call["function"]);
+  }
+  return essence;
+}
+
+}  // namespace
+
+Transcripts::Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores) : stores_(std::move(stores)) {
+  prefix_ = "skald transcript 1";
+  for (const Sha256Digest& digest : {identity.weights, identity.tokenizer}) {
+    prefix_.append(reinterpret_cast<const char*>(digest.data()), digest.size());
+  }
+}
+
+std::optional<ChunkKey> Transcripts::KeyOf(const Json& messages, size_t count, const std::string& tenant) const {
+  Json essence = Json::array({tenant});
+  for (size_t i = 0; i < count; ++i) essence.push_back(Essence(messages[i]));
+  const auto digest = Sha256().Update(prefix_).Update(Dump(essence)).Finish();
+  if (!digest) return std::nullopt;
+  ChunkKey key;
+  static_assert(sizeof(key.bytes) == sizeof(*digest));
+  std::memcpy(key.bytes.data(), digest->data(), key.bytes.size());
+  return key;
+}
+
+void Transcripts::Remember(const Json& messages, const std::string& tenant, std::span<const int32_t> ids) {
+  const auto key = KeyOf(messages, messages.size(), tenant);
+  if (!key) return;
+  Keep(*key, {ids.begin(), ids.end()});
+  const auto chunk = EncodeChunk(*key, kForm, std::as_bytes(ids));
+  if (!chunk) return;
+  for (const ChunkStoreRef& store : stores_) (void)store.Put(*key, *chunk);
+}
+
+std::vector<int32_t> Transcripts::Recall(const Json& messages, const std::string& tenant) {
+  for (size_t count = messages.size(); count > 0; --count) {
+    if (messages[count - 1].value("role", "") != "assistant") continue;
+    const auto key = KeyOf(messages, count, tenant);
+    if (!key) return {};
+    if (auto ids = Find(*key)) return *std::move(ids);
+  }
+  return {};
+}
+
+void Transcripts::Keep(const ChunkKey& key, std::vector<int32_t> ids) {
+  const std::lock_guard lock(mutex_);
+  if (const auto place = places_.find(key); place != places_.end()) {
+    tokens_ -= place->second->second.size();
+    known_.erase(place->second);
+    places_.erase(place);
+  }
+  tokens_ += ids.size();
+  known_.emplace_front(key, std::move(ids));
+  places_[key] = known_.begin();
+  while (tokens_ > kMostTokens && known_.size() > 1) {
+    tokens_ -= known_.back().second.size();
+    places_.erase(known_.back().first);
+    known_.pop_back();
+  }
+}
+
+std::optional<std::vector<int32_t>> Transcripts::Find(const ChunkKey& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto place = places_.find(key); place != places_.end()) {
+      known_.splice(known_.begin(), known_, place->second);
+      return place->second->second;
+    }
+  }
+  for (const ChunkStoreRef& store : stores_) {
+    const auto stored = store.Get(key);
+    if (!stored) continue;
+    const auto chunk = DecodeChunk(key, *stored);
+    if (!chunk || chunk->header.format.kind != kForm.kind || chunk->content.size() % sizeof(int32_t) != 0) continue;
+    std::vector<int32_t> ids(chunk->content.size() / sizeof(int32_t));
+    std::memcpy(ids.data(), chunk->content.data(), chunk->content.size());
+    Keep(key, ids);
+    return ids;
+  }
+  return std::nullopt;
+}
+
+}  // namespace skald::serve

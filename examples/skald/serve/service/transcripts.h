@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transcripts: how answers were spelled. A client sends back texts, and a tokenizer may spell an answer with other
+// tokens than the model did; with the model's own tokens the next prompt begins just as the cache of the last one ends.
+// Kept in memory and in the chunk stores, so that servers that share one know each other's.
+
+#ifndef SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TRANSCRIPTS_H_
+#define SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TRANSCRIPTS_H_
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/store/chunks/chunk_key.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/snapshots/identity.h"
+
+namespace skald::serve {
+
+// Safe for concurrent calls.
+class Transcripts {
+ public:
+  // Stores must outlive it. What is remembered is of `identity`'s model and tokenizer.
+  Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores);
+
+  // `ids` are the tokens of `messages`, of which the last is the model's answer. A store that fails forgets it.
+  void Remember(const nlohmann::ordered_json& messages, const std::string& tenant, std::span<const int32_t> ids);
+
+  // The tokens of the longest beginning of `messages` that ends with an answer and is known; empty where none is.
+  std::vector<int32_t> Recall(const nlohmann::ordered_json& messages, const std::string& tenant);
+
+ private:
+  std::optional<ChunkKey> KeyOf(const nlohmann::ordered_json& messages, size_t count, const std::string& tenant) const;
+  void Keep(const ChunkKey& key, std::vector<int32_t> ids);
+  std::optional<std::vector<int32_t>> Find(const ChunkKey& key);
+
+  static constexpr size_t kMostTokens = size_t{16} << 20;  // in memory, over all
+  std::string prefix_;                                     // of all that is hashed
+  std::vector<ChunkStoreRef> stores_;
+  std::mutex mutex_;
+  std::list<std::pair<ChunkKey, std::vector<int32_t>>> known_;  // guarded by mutex_; used last, first
+  std::map<ChunkKey, decltype(known_)::iterator> places_;       // guarded by mutex_
+  size_t tokens_ = 0;                                           // guarded by mutex_
+};
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TRANSCRIPTS_H_

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The server's APIs, as a client without a library sees them: api_test.py PROGRAM DEMO_MODEL."""
+
+import base64
+import json
+import struct
+import sys
+import unittest
+
+from running_server import RunningServer, temporary_folder, tool_model
+
+PROGRAM, DEMO = sys.argv[1], sys.argv[2]
+WEATHER = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"type": "integer"}},
+           "required": ["city", "days"], "additionalProperties": False}
+
+
+def setUpModule():
+    global server, folder
+    folder = temporary_folder()
+    server = RunningServer(PROGRAM, "--model", tool_model(DEMO, folder.name), "--model-name", "demo", "--max-context", "2048")
+
+
+def tearDownModule():
+    code = server.stop()
+    folder.cleanup()
+    assert code == 0, code
+
+
+def chat(**fields):
+    return {"messages": [{"role": "user", "content": "And it came"}], "max_tokens": 12, "temperature": 0, **fields}
+
+
+class Chat(unittest.TestCase):
+    def test_answer_and_stream_are_the_same(self):
+        status, whole = server.post("/v1/chat/completions", chat(logprobs=True, top_logprobs=2))
+        self.assertEqual(status, 200)
+        choice = whole["choices"][0]
+        self.assertEqual(choice["finish_reason"], "length")
+        self.assertEqual(whole["usage"]["completion_tokens"], 12)
+        self.assertEqual(len(choice["logprobs"]["content"]), 12)
+        self.assertEqual(len(choice["logprobs"]["content"][0]["top_logprobs"]), 2)
+        events = server.stream("/v1/chat/completions", chat(logprobs=True, stream_options={"include_usage": True}))
+        self.assertEqual(events[-1], "[DONE]")
+        self.assertEqual(events[-2]["usage"]["completion_tokens"], 12)
+        self.assertEqual(events[-2]["skald"]["digest"], whole["skald"]["digest"])
+        text = "".join(e["choices"][0]["delta"].get("content", "") for e in events[:-2])
+        self.assertEqual(text, choice["message"]["content"])
+        tokens = [t for e in events[:-2] for t in (e["choices"][0]["logprobs"] or {"content": []})["content"]]
+        self.assertEqual(b"".join(bytes(t["bytes"]) for t in tokens).decode().strip(), text.strip())
+
+    def test_seeds_repeat_and_samples_differ(self):
+        wanted = chat(temperature=1, seed=5, n=3)
+        first, second = (server.post("/v1/chat/completions", wanted)[1]["choices"] for _ in range(2))
+        self.assertEqual(first, second)
+        self.assertEqual(len({c["message"]["content"] for c in first}), 3)
+
+    def test_stop_and_bias(self):
+        text = server.post("/v1/chat/completions", chat(max_tokens=40))[1]["choices"][0]["message"]["content"]
+        stop = text[10:14]
+        stopped = server.post("/v1/chat/completions", chat(max_tokens=40, stop=stop))[1]["choices"][0]
+        self.assertEqual(stopped["message"]["content"], text[:text.index(stop)])
+        self.assertEqual(stopped["finish_reason"], "stop")
+        token = server.post("/tokenize", {"content": " the"})[1]["tokens"][-1]
+        biased = server.post("/v1/chat/completions", chat(max_tokens=3, logit_bias={str(token): 100}))[1]
+        self.assertEqual(biased["choices"][0]["message"]["content"].split(), ["the"] * 3)
+
+    def test_schema(self):
+        for body in ({"type": "json_schema", "json_schema": {"name": "weather", "schema": WEATHER}}, {"type": "json_object"}):
+            answer = server.post("/v1/chat/completions", chat(max_tokens=400, temperature=1, seed=1, response_format=body))[1]
+            if answer["choices"][0]["finish_reason"] == "stop":
+                json.loads(answer["choices"][0]["message"]["content"])
+        self.assertEqual(server.post("/v1/chat/completions", chat(response_format={
+            "type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}))[0], 400)
+
+    def tools(self, **fields):
+        tool = {"type": "function", "function": {"name": "get_weather", "description": "tells", "parameters": WEATHER}}
+        return chat(max_tokens=300, temperature=1, seed=3, tools=[tool], **fields)
+
+    def test_tools(self):
+        for choice in ("required", {"type": "function", "function": {"name": "get_weather"}}):
+            wanted = self.tools(tool_choice=choice, parallel_tool_calls=False)
+            answer = server.post("/v1/chat/completions", wanted)[1]["choices"][0]
+            self.assertEqual(answer["finish_reason"], "tool_calls", answer)
+            call = answer["message"]["tool_calls"][0]
+            self.assertEqual(call["function"]["name"], "get_weather")
+            self.assertEqual(set(json.loads(call["function"]["arguments"])), {"city", "days"})
+            deltas = [e["choices"][0]["delta"] for e in server.stream("/v1/chat/completions", wanted)[:-1]]
+            streamed = [c for d in deltas for c in d.get("tool_calls", [])]
+            self.assertEqual(streamed[0]["function"], call["function"])
+        follow = self.tools()
+        follow["messages"] += [{"role": "assistant", "content": None, "tool_calls": [call]},
+                               {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}]
+        self.assertEqual(server.post("/v1/chat/completions", follow)[0], 200)
+
+
+class OtherApis(unittest.TestCase):
+    def test_completions(self):
+        body = {"prompt": "In the beginning", "max_tokens": 8, "temperature": 0, "logprobs": 1, "echo": True}
+        answer = server.post("/v1/completions", body)[1]["choices"][0]
+        self.assertTrue(answer["text"].startswith("In the beginning"))
+        self.assertEqual(len(answer["logprobs"]["tokens"]), len(answer["logprobs"]["token_logprobs"]))
+        self.assertIsNone(answer["logprobs"]["token_logprobs"][0])
+        events = server.stream("/v1/completions", body)
+        self.assertEqual("".join(e["choices"][0]["text"] for e in events[:-1]), answer["text"])
+
+    def test_responses(self):
+        body = {"input": "And it came", "max_output_tokens": 10, "temperature": 0, "instructions": "Speak."}
+        first = server.post("/v1/responses", body)[1]
+        self.assertEqual(first["object"], "response")
+        self.assertEqual(first["status"], "incomplete")
+        text = first["output"][0]["content"][0]["text"]
+        events = server.stream("/v1/responses", body)
+        self.assertEqual([e["sequence_number"] for e in events], list(range(len(events))))
+        self.assertEqual("".join(e["delta"] for e in events if e["type"] == "response.output_text.delta"), text)
+        self.assertEqual(events[-1]["response"]["output"][0]["content"][0]["text"], text)
+        second = server.post("/v1/responses", {"input": "And then", "previous_response_id": first["id"], "max_output_tokens": 4})
+        self.assertEqual(second[0], 200)
+        self.assertGreater(second[1]["usage"]["input_tokens_details"]["cached_tokens"], -1)
+        self.assertEqual(server.post("/v1/responses", {"input": "x", "previous_response_id": "resp_0"})[0], 404)
+
+    def test_anthropic(self):
+        body = {"model": "demo", "max_tokens": 10, "temperature": 0, "system": "Speak.",
+                "messages": [{"role": "user", "content": [{"type": "text", "text": "And it came"}]}]}
+        whole = server.post("/v1/messages", body)[1]
+        self.assertEqual(whole["stop_reason"], "max_tokens")
+        events = server.stream("/v1/messages", body)
+        self.assertEqual(events[0]["type"], "message_start")
+        self.assertEqual(events[-1]["type"], "message_stop")
+        text = "".join(e["delta"]["text"] for e in events if e["type"] == "content_block_delta")
+        self.assertEqual(text, whole["content"][0]["text"])
+        count = server.post("/v1/messages/count_tokens", {k: body[k] for k in ("model", "system", "messages")})[1]
+        usage = whole["usage"]
+        self.assertEqual(count["input_tokens"], usage["input_tokens"] + usage["cache_read_input_tokens"])
+        tool = {"name": "get_weather", "input_schema": WEATHER}
+        called = server.post("/v1/messages", {**body, "max_tokens": 300, "temperature": 1, "tools": [tool],
+                                              "tool_choice": {"type": "tool", "name": "get_weather"}})[1]
+        self.assertEqual(called["stop_reason"], "tool_use", called)
+        self.assertEqual(set(called["content"][-1]["input"]), {"city", "days"})
+        status, error = server.post("/v1/messages", {"messages": []})
+        self.assertEqual((status, error["type"]), (400, "error"))
+
+    def test_embeddings(self):
+        body = {"input": ["In the beginning", "And it came"]}
+        vectors = [d["embedding"] for d in server.post("/v1/embeddings", body)[1]["data"]]
+        self.assertEqual(len(vectors), 2)
+        for vector in vectors:
+            self.assertAlmostEqual(sum(x * x for x in vector), 1, places=4)
+        packed = server.post("/v1/embeddings", {**body, "encoding_format": "base64"})[1]["data"][1]["embedding"]
+        self.assertEqual(list(struct.unpack(f"<{len(vectors[1])}f", base64.b64decode(packed))),
+                         [struct.unpack("<f", struct.pack("<f", x))[0] for x in vectors[1]])
+        mean = server.post("/v1/embeddings", {**body, "pooling": "mean", "dimensions": 8})[1]["data"][0]["embedding"]
+        self.assertEqual(len(mean), 8)
+
+    def test_tokens(self):
+        ids = server.post("/tokenize", {"content": "And it came to pass"})[1]["tokens"]
+        self.assertEqual(server.post("/detokenize", {"tokens": ids})[1]["content"], "And it came to pass")
+
+    def test_information(self):
+        self.assertEqual(server.get("/health")[1], {"status": "ok", "model": "demo"})
+        self.assertEqual(server.get("/v1/models")[1]["data"][0]["id"], "demo")
+        self.assertEqual(server.get("/v1/models/demo")[0], 200)
+        self.assertEqual(server.get("/v1/models/other")[0], 404)
+        metrics = server.request("GET", "/metrics")[2].decode()
+        self.assertIn("skald_generated_tokens_total", metrics)
+        self.assertEqual(server.request("GET", "/")[0], 200)
+
+
+class Conversations(unittest.TestCase):
+    def say(self, conversation, text, **fields):
+        status, answer = server.post("/v1/chat/completions", chat(
+            conversation=conversation, messages=[{"role": "user", "content": text}], **fields))
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def test_life(self):
+        status, made = server.post("/v1/conversations", {})
+        self.assertEqual(status, 201)
+        name = made["id"]
+        first = self.say(name, "And it came")
+        second = self.say(name, "And the king said")
+        self.assertGreater(second["usage"]["prompt_tokens_details"]["cached_tokens"], 20)
+        shown = server.get(f"/v1/conversations/{name}")[1]
+        self.assertEqual([m["role"] for m in shown["messages"]], ["user", "assistant"] * 2)
+        self.assertEqual(shown["title"], "And it came")
+        fork = server.post(f"/v1/conversations/{name}/fork", {"messages": 2})[1]
+        self.assertEqual((fork["parent"], fork["parent_messages"]), (name, 2))
+        again = self.say(fork["id"], "And the king said")
+        self.assertEqual(again["skald"]["digest"], second["skald"]["digest"])
+        self.assertEqual(server.post(f"/v1/conversations/{name}/rewind", {"messages": 2})[1]["message_count"], 2)
+        self.assertEqual(self.say(name, "And the king said")["skald"]["digest"], second["skald"]["digest"])
+        state = server.request("GET", f"/v1/conversations/{name}/state")
+        self.assertEqual(state[0], 200)
+        status, _, moved = server.request("POST", "/v1/conversations/import", state[2])
+        self.assertEqual(status, 201, moved)
+        moved = json.loads(moved)
+        third = self.say(moved["id"], "Behold")
+        self.assertEqual(self.say(name, "Behold")["skald"]["digest"], third["skald"]["digest"])
+        self.assertEqual(server.request("DELETE", f"/v1/conversations/{name}")[0], 200)
+        self.assertEqual(server.get(f"/v1/conversations/{name}")[0], 404)
+        self.assertIn(fork["id"], [c["id"] for c in server.get("/v1/conversations")[1]["data"]])
+        self.assertTrue(first["choices"][0]["message"]["content"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

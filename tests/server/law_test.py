@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every answer is what it would be alone, whoever else is served, and whatever kills the server in between.
+
+law_test.py PROGRAM [SECONDS [KILLS [CLIENTS]]]
+"""
+
+import http.client
+import json
+import os
+import random
+import socket
+import sys
+import threading
+import time
+import unittest
+
+from running_server import RunningServer, temporary_folder
+
+PROGRAM = sys.argv[1]
+SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 15
+KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+CLIENTS = int(sys.argv[4]) if len(sys.argv) > 4 else 16
+WORDS = "And it came to pass in the days of the king that a man went out of the city and said behold".split()
+
+
+def some_request(rng):
+    """A request that says all that its answer depends on."""
+    text = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 80)))
+    return {"messages": [{"role": "user", "content": text}], "seed": rng.randrange(1000), "max_tokens": rng.randint(1, 40),
+            "temperature": rng.choice([0, 0.7, 1.3]), "n": rng.choice([1, 1, 1, 2]), "logprobs": rng.random() < 0.2,
+            "presence_penalty": rng.choice([0, 0.5])}
+
+
+def essence(answer):
+    return [(c["message"]["content"], c["logprobs"]) for c in answer["choices"]], answer["skald"]["digest"]
+
+
+class Law(unittest.TestCase):
+    def test_many_clients(self):
+        rng = random.Random(1)
+        pool = [some_request(rng) for _ in range(40)]
+        with RunningServer(PROGRAM, "--max-context", "512") as alone:
+            expected = [essence(alone.post("/v1/chat/completions", one)[1]) for one in pool]
+        failures, done = [], [0]
+        with RunningServer(PROGRAM, "--max-context", "512", "--cache-bytes", "8MB", "--users", "8", "--prompt-lookup") as server:
+            deadline = time.monotonic() + SECONDS
+            before = os.listdir(f"/proc/{server.process.pid}/fd")
+
+            def client(seed):
+                own = random.Random(seed)
+                while time.monotonic() < deadline and not failures:
+                    which = own.randrange(len(pool))
+                    try:
+                        if own.random() < 0.2:
+                            self.abort(server, pool[which], own)
+                            continue
+                        status, answer = server.post("/v1/chat/completions", pool[which])
+                        if status != 200 or essence(answer) != expected[which]:
+                            failures.append((which, status, answer, expected[which]))
+                        done[0] += 1
+                    except Exception as error:  # noqa: BLE001: any is a failure
+                        failures.append((which, repr(error)))
+
+            threads = [threading.Thread(target=client, args=(seed,)) for seed in range(CLIENTS)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+            self.assertGreater(done[0], 0)
+            time.sleep(1)
+            after = os.listdir(f"/proc/{server.process.pid}/fd")
+            self.assertLessEqual(len(after), len(before) + 2)
+            with open(f"/proc/{server.process.pid}/status") as status:
+                peak = [line for line in status if line.startswith(("VmHWM", "VmRSS"))]
+            print(f"{done[0]} answers equal; {' '.join(''.join(peak).split())}")
+
+    # Begins to read a stream, slowly perhaps, and leaves.
+    @staticmethod
+    def abort(server, request, rng):
+        body = json.dumps({**request, "stream": True}).encode()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            for _ in range(rng.randint(0, 4)):
+                connection.recv(200)
+                time.sleep(rng.random() * 0.05)
+
+    def test_killed_at_any_moment(self):
+        rng = random.Random(2)
+        turns = [{"messages": [{"role": "user", "content": " ".join(rng.choice(WORDS) for _ in range(30))}],
+                  "seed": i, "max_tokens": 12, "temperature": 1} for i in range(8)]
+        with RunningServer(PROGRAM, "--max-context", "2048") as calm:
+            name = calm.post("/v1/conversations", {})[1]["id"]
+            expected = [essence(calm.post("/v1/chat/completions", {**turn, "conversation": name})[1]) for turn in turns]
+        with temporary_folder() as state:
+            arguments = ["--max-context", "2048", "--state", state]
+            server = RunningServer(PROGRAM, *arguments)
+            names = [server.post("/v1/conversations", {})[1]["id"] for _ in range(3)]
+            cached = 0
+            for _ in range(KILLS):
+                killer = threading.Timer(rng.random() * 1.5, server.kill)
+                killer.start()
+                try:
+                    while True:
+                        name = rng.choice(names)
+                        self.one_turn(server, name, turns, expected)
+                except (OSError, http.client.HTTPException, json.JSONDecodeError):
+                    pass  # killed
+                killer.join()
+                server = RunningServer(PROGRAM, *arguments)
+                for name in names:
+                    cached += self.one_turn(server, name, turns, expected)
+            self.assertEqual(server.stop(), 0)
+            self.assertGreater(cached, 0)
+            print(f"{KILLS} kills; {cached} tokens of prompts were known after them")
+            self.assertEqual(os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "store", os.path.join(state, "prompts"), "--verify"]), 0)
+
+    # Goes on with a conversation, or begins it anew. Returns how many tokens of its prompt were known.
+    def one_turn(self, server, name, turns, expected):
+        status, shown = server.get(f"/v1/conversations/{name}")
+        self.assertEqual(status, 200)
+        count = shown["message_count"]
+        if count % 2 == 1 or count == 2 * len(turns):
+            keep = 0 if count == 2 * len(turns) else count - 1
+            self.assertEqual(server.post(f"/v1/conversations/{name}/rewind", {"messages": keep})[0], 200)
+            count = keep
+        status, answer = server.post("/v1/chat/completions", {**turns[count // 2], "conversation": name})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual(essence(answer), expected[count // 2])
+        return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A `skald serve` of a test's own, and requests to it with nothing but the standard library."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+
+class RunningServer:
+    """Started on a free port; ends with the `with` block. `log` has what it said."""
+
+    def __init__(self, program, *arguments, wait=True):
+        self.log = []
+        self.process = subprocess.Popen([program, "serve", "--port", "0", "--no-packed-cache", *arguments],
+                                        stderr=subprocess.PIPE, text=True)
+        self.port = None
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        deadline = time.monotonic() + 120
+        while self.port is None or (wait and not any("serving" in line for line in self.log)):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("the server did not start: " + "".join(self.log))
+            time.sleep(0.01)
+
+    def _read(self):
+        for line in self.process.stderr:
+            found = re.search(r"https?://[^ ]*:(\d+)", line)
+            if found and self.port is None:
+                self.port = int(found.group(1))
+            self.log.append(line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(60)
+        self._reader.join()
+        self.process.stderr.close()
+        return self.process.returncode
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        self.process.stderr.close()
+
+    # Returns (status, headers, body as bytes).
+    def request(self, method, path, body=None, headers=None, timeout=120):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+        answer = connection.getresponse()
+        data = answer.read()
+        connection.close()
+        return answer.status, dict(answer.getheaders()), data
+
+    def post(self, path, body, headers=None):
+        status, _, data = self.request("POST", path, body, headers)
+        return status, json.loads(data)
+
+    def get(self, path, headers=None):
+        status, _, data = self.request("GET", path, None, headers)
+        return status, json.loads(data)
+
+    # Returns the events of a stream, as JSON but for "[DONE]".
+    def stream(self, path, body, headers=None):
+        status, _, data = self.request("POST", path, {**body, "stream": True}, headers)
+        assert status == 200, (status, data)
+        lines = data.decode().split("\n")
+        return [line[6:] if line == "data: [DONE]" else json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
+def tool_model(demo_folder, folder):
+    """The demo model with a chat template that knows tools, in the form of Hermes."""
+    for name in os.listdir(demo_folder):
+        if name.endswith((".json", ".safetensors", ".model")):
+            os.symlink(os.path.abspath(os.path.join(demo_folder, name)), os.path.join(folder, name))
+    with open(os.path.join(folder, "chat_template.jinja"), "w") as file:
+        file.write("{%- if tools %}Tools: {{ tools | tojson }}\n<tool_call> has a name and arguments.\n{% endif %}"
+                   "{%- for m in messages %}{{ m.role }}: {{ m.content }}"
+                   "{%- for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}\n"
+                   "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
+    return folder
+
+
+def temporary_folder():
+    return tempfile.TemporaryDirectory(prefix="skald-serve-")
