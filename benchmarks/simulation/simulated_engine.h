@@ -128,7 +128,7 @@ class SimulatedEngine {
   void Arrive() {
     for (; next_ < requests_.size() && requests_[next_].arrival <= now_; ++next_) {
       Enqueue(static_cast<uint32_t>(next_));
-      tenants_.Enter(TenantOf(static_cast<uint32_t>(next_)));
+      (void)tenants_.Enter(TenantOf(static_cast<uint32_t>(next_)));
     }
   }
 

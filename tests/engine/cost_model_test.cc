@@ -28,8 +28,10 @@ StepWork Batch(uint32_t count) {
 // Shows steps to a model, whose times differ from the truth by a few percent.
 class Teacher {
  public:
+  explicit Teacher(double spread = 0.03) : spread_(spread) {}
+
   void Show(const StepWork& work, uint32_t times = 1, double slower = 1.0) {
-    std::normal_distribution<double> noise(1.0, 0.03);
+    std::normal_distribution<double> noise(1.0, spread_);
     for (uint32_t i = 0; i < times; ++i) model.Observe(work, kTruth.Seconds(work) * slower * noise(random_));
   }
   void ShowMixed() {
@@ -42,6 +44,7 @@ class Teacher {
   CostModel model;
 
  private:
+  const double spread_;
   std::mt19937 random_{1};
 };
 
@@ -99,6 +102,27 @@ TEST_CASE("CostModel: follows a machine that slows down, and shrugs off a single
   teacher.Show(Batch(8), 100);
   teacher.Show(Batch(8), 1, 100.0);
   CHECK(WrongBy(teacher.model, Batch(8)) < 0.2);
+}
+
+TEST_CASE("CostModel: a long prompt in small pieces on a machine that is not quiet") {
+  for (const double spread : {0.03, 0.18}) {
+    Teacher teacher(spread);
+    teacher.Show(kPrompt, 2);
+    std::mt19937 random(2);
+    std::normal_distribution<double> noise(1.0, spread);
+    uint32_t over = 0;
+    constexpr uint32_t kPieces = 250;
+    for (uint32_t piece = 0; piece < kPieces; ++piece) {
+      const StepWork work = Batch(8).With(16 * piece, 16 + piece % 3);
+      if (piece > 10) CHECK(WrongBy(teacher.model, work) < 2.0 * spread);
+      const double most = teacher.model.SecondsAtMost(work);
+      const double typical = kTruth.Seconds(work);
+      if (piece > 50) over += typical * noise(random) > most;
+      teacher.Show(work);
+    }
+    CHECK(over < kPieces / 20);
+    CHECK(teacher.model.SecondsAtMost(Batch(8)) < teacher.model.Seconds(Batch(8)) * (1.05 + 3.0 * spread));
+  }
 }
 
 TEST_CASE("CostModel: never predicts a negative time, whatever it is shown") {

@@ -55,7 +55,9 @@ class Serving {
       if (all_write_ || !std::ranges::all_of(users_, [](const auto& user) { return user.second.last > 0.0; })) continue;
       all_write_ = now;
       if (case_.arrival > 0) {
-        if (auto id = engine_.Submit(RequestOf(case_.users, case_.arrival, 1)); !id) return Failure(id.error());
+        const auto id = engine_.Submit(RequestOf(case_.users, case_.arrival, 1));
+        if (!id) return Failure(id.error());
+        arrival_ = *id;
       }
     }
     const double seconds = last_token_ - all_write_.value_or(0.0);
@@ -68,19 +70,21 @@ class Serving {
   };
 
   void Note(const Event& event, double now) {
+    if (event.tokens.empty()) return;
+    if (event.request == arrival_) is_over_ = true;
     const auto found = users_.find(event.request);
-    if (found == users_.end() || event.tokens.empty()) return;  // who came later
+    if (found == users_.end()) return;
     User& user = found->second;
     if (user.last == 0.0) {
       first_.push_back(now - user.submitted);
-    } else if (all_write_ && !has_left_) {
+    } else if (all_write_ && !is_over_) {
       between_.push_back(now - user.last);
     }
     user.last = now;
-    if (!all_write_ || has_left_) return;
+    if (!all_write_ || is_over_) return;
     written_ += event.tokens.size();
     last_token_ = now;
-    has_left_ = event.finish.has_value();
+    is_over_ = event.finish.has_value();
   }
 
   Engine& engine_;
@@ -88,8 +92,9 @@ class Serving {
   std::map<RequestId, User> users_;
   std::vector<double> first_, between_;
   std::optional<double> all_write_;  // since when they all do
-  bool has_left_ = false;            // one is at its end
-  size_t written_ = 0;               // tokens while all write
+  std::optional<RequestId> arrival_;
+  bool is_over_ = false;  // what is measured: one is at its end, or who arrived writes too
+  size_t written_ = 0;    // tokens while all write
   double last_token_ = 0.0;
 };
 

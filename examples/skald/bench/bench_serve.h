@@ -30,9 +30,9 @@ struct Latency {
 };
 
 struct ServeMeasurement {
-  double rate;          // tokens written per second while all users write, or with an arrival, from then on
+  double rate;  // tokens written per second while all users write; with an arrival, while its prompt is computed
   Latency first_token;  // of all users
-  Latency between;      // from one token of an answer to its next
+  Latency between;      // from one token of an answer to its next, in the same time
 };
 
 // Errors: those of engines; kUnsupported in a program without skald::store.

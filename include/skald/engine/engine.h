@@ -111,9 +111,11 @@ class Engine {
   // Takes everything out that is not at its end, and returns it as bytes, from which an engine on the same model, of
   // this process or another, goes on to the same answers. Caches are written to EngineOptions::swap where it is there;
   // without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect:
-  // call it between steps. Error: kResourceExhausted.
+  // call it between steps. Error: kResourceExhausted; nothing has been taken out then.
   Result<std::vector<std::byte>> Suspend() {
-    return NoThrow("Engine::Suspend", [&] { return EncodeSuspended(sequences_.Suspend(), options_.clock()); });
+    auto bytes = NoThrow("Engine::Suspend", [&] { return EncodeSuspended(sequences_.Suspend(), options_.clock()); });
+    bytes ? sequences_.Leave() : sequences_.Stay();
+    return bytes;
   }
 
   // Takes what Suspend returned. Requests keep their numbers, and what their events told before is not told again.
@@ -124,8 +126,9 @@ class Engine {
       auto suspended = DecodeSuspended(bytes, options_.clock());
       if (!suspended) return Failure(suspended.error());
       std::vector<RequestId> ids;
+      ids.reserve(suspended->size());
       for (SuspendedRequest& request : *suspended) {
-        auto resumed = ResumeOne(request, make_filter);
+        auto resumed = NoThrow("Engine::Resume", [&] { return ResumeOne(request, make_filter); });
         if (!resumed) {
           for (const RequestId id : ids) sequences_.Discard(id);
           return Failure(resumed.error());
@@ -193,7 +196,9 @@ class Engine {
 
   // Returns how many rows were computed.
   Result<uint64_t> Advance() {
-    std::vector<Sequence*> candidates = sequences_.Candidates();
+    const auto found = sequences_.Candidates();
+    if (!found) return Failure(found.error());
+    const std::vector<Sequence*>& candidates = *found;
     DraftFor(candidates);
     std::vector<SequenceView> views;
     for (const Sequence* sequence : candidates) views.push_back(sequences_.ViewOf(*sequence));
@@ -351,12 +356,12 @@ class Engine {
       const size_t read = row.draws ? row.tokens - 1 : row.tokens;
       for (uint32_t i = 0; i < read; ++i) {
         if (row.wants[i] == Want::kNothing) continue;
-        sequences_.Read(*row.sequence, outputs[output++], scratch_);
+        sequences_.Read(*row.sequence, row.begin + i, outputs[output++], scratch_);
       }
       if (row.draws) {
         std::vector<std::span<const float>> logits;
         for (uint32_t i = 0; i <= row.drafts; ++i) logits.push_back(outputs[output++]);
-        if (row.sequence->is_finished()) continue;  // its prompt could not be read
+        if (row.sequence->is_finished() || row.sequence->reading.is_wanted()) continue;  // it could not be read
         sequences_.Draw(*row.sequence, logits, std::span(row.ids).last(row.drafts), scratch_);
       } else {
         sequences_.Reached(*row.sequence);

@@ -60,6 +60,20 @@ class Answer {
     });
   }
 
+  // The same at the point where `drawn` tokens were drawn, all of them told.
+  static Result<Answer> Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
+                              const Tokenizer* tokenizer, std::span<const int32_t> drawn) {
+    auto answer = Begin(std::move(request), sample, max_tokens, tokenizer);
+    if (!answer) return answer;
+    Event told;
+    for (const int32_t id : drawn) {
+      SampledToken token;
+      token.id = id;
+      if (auto taken = answer->Take(std::move(token), told); !taken) return Failure(taken.error());
+    }
+    return answer;
+  }
+
   // Prompt and answer.
   std::span<const int32_t> tokens() const { return tokens_; }
   uint32_t size() const { return static_cast<uint32_t>(tokens_.size()); }
@@ -70,7 +84,8 @@ class Answer {
   std::optional<FinishReason> finish() const { return finish_; }
 
   // Draws the token that follows, given its `logits` [vocab_size], and goes on to it; what is new goes to `event`.
-  // Returns its id. An error is this answer's end.
+  // Returns its id. After an error the answer can only be begun again at the same point: the same logits give the same
+  // token, if there was no memory (kResourceExhausted), and the same error else. `event` is as it was.
   Result<int32_t> Draw(std::span<const float> logits, SamplerScratch& scratch, Event& event) {
     std::optional<std::span<const uint64_t>> allowed;
     if (filter_ != nullptr) {
@@ -81,7 +96,11 @@ class Answer {
     auto drawn = Sample(logits, settings_, sampler_, tokens_.size(), scratch, allowed);
     if (!drawn) return Failure(drawn.error());
     const int32_t id = drawn->id;
-    if (auto taken = Take(*std::move(drawn), event); !taken) return Failure(taken.error());
+    const size_t text = event.text.size();
+    if (auto taken = Take(*std::move(drawn), event); !taken) {
+      event.text.resize(text);
+      return Failure(taken.error());
+    }
     return id;
   }
 

@@ -47,10 +47,17 @@ class CostModel {
     return seconds;
   }
 
+  // What hardly a step exceeds: two standard deviations more, by how far steps were off so far.
+  double SecondsAtMost(const StepWork& work) const { return Seconds(work) * (1.0 + 2.0 * std::sqrt(spread_)); }
+
   // `seconds` of 0 say nothing: the clock is too coarse.
   void Observe(const StepWork& work, double seconds) {
     if (!(seconds > 0.0)) return;
-    if (!is_known()) {
+    if (is_known()) {
+      const double predicted = Seconds(work);
+      const double off = std::clamp(predicted > 0.0 ? seconds / predicted - 1.0 : 1.0, -1.0, 1.0);
+      spread_ += (Square(off) - spread_) * kSpreadLearning;
+    } else {
       for (size_t i = 0; i < kTerms; ++i) variance_[i][i] = Square(kLargestDoubt * seconds);
       typical_ = seconds;
     }
@@ -63,7 +70,7 @@ class CostModel {
   static constexpr size_t kTerms = 3;
   // Steps of the same work differ by a part of kNoise; the truth changes by kDrift of a typical step from one to the
   // next, and no term is ever thought to be further off than kLargestDoubt of them.
-  static constexpr double kNoise = 0.05, kDrift = 0.005, kLargestDoubt = 10.0, kLearning = 0.02;
+  static constexpr double kNoise = 0.1, kDrift = 0.002, kLargestDoubt = 10.0, kLearning = 0.02, kSpreadLearning = 0.05;
   // Units that make the three terms of about one size.
   static constexpr double kRowUnit = 256.0, kAttendedUnit = 256.0 * 1024.0;
   using Features = std::array<double, kTerms>;
@@ -83,9 +90,28 @@ class CostModel {
       predicted += seconds_[i] * features[i];
     }
     for (size_t i = 0; i < kTerms; ++i) {
-      seconds_[i] = std::max(0.0, seconds_[i] + doubt[i] / variance * (seconds - predicted));
+      seconds_[i] += doubt[i] / variance * (seconds - predicted);
       for (size_t j = 0; j < kTerms; ++j) variance_[i][j] -= doubt[i] * doubt[j] / variance;
     }
+    KeepPositive();
+  }
+
+  // No term is negative: where one would be, it is 0, and the others are what is likeliest then. Cutting it off alone
+  // would leave in them what was to balance it, and predictions would drift away.
+  void KeepPositive() {
+    auto variance = variance_;
+    for (size_t pass = 0; pass < kTerms; ++pass) {
+      const auto lowest = static_cast<size_t>(std::ranges::min_element(seconds_) - seconds_.begin());
+      const double excess = seconds_[lowest];
+      if (excess >= 0.0) return;
+      const Features shared = variance[lowest];
+      for (size_t i = 0; i < kTerms && shared[lowest] > 0.0; ++i) {
+        seconds_[i] -= shared[i] / shared[lowest] * excess;
+        for (size_t j = 0; j < kTerms; ++j) variance[i][j] -= shared[i] * shared[j] / shared[lowest];
+      }
+      seconds_[lowest] = 0.0;
+    }
+    for (double& term : seconds_) term = std::max(term, 0.0);
   }
 
   // Grows the doubt about a term, within bounds. Scaling a row and its column keeps variances what they must be.
@@ -103,6 +129,7 @@ class CostModel {
   Features seconds_{};  // of each term's unit
   std::array<Features, kTerms> variance_{};
   double typical_ = 0.0;  // seconds of a step
+  double spread_ = 0.0;   // variance of steps, as parts of what was predicted
 };
 
 }  // namespace skald

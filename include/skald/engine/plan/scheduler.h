@@ -269,7 +269,7 @@ class Scheduling {
   uint32_t Fitting(uint64_t cached, uint32_t least, uint32_t most) const {
     if (!limits_.step_seconds || !cost_.is_known()) return most;
     const auto fits = [&](uint32_t rows) {
-      return cost_.Seconds(schedule_.work.With(cached, rows)) <= *limits_.step_seconds;
+      return cost_.SecondsAtMost(schedule_.work.With(cached, rows)) <= *limits_.step_seconds;
     };
     if (fits(most)) return most;
     uint32_t fitting = least, too_many = most;

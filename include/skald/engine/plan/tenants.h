@@ -12,17 +12,24 @@
 #include <map>
 #include <string>
 
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+
 namespace skald {
 
 class Tenants {
  public:
-  // One more sequence of `name` is there.
-  void Enter(const std::string& name) {
-    const double least = LeastServed();
-    Tenant& tenant = tenants_[name];
-    if (tenant.sequences++ == 0 && least < std::numeric_limits<double>::infinity()) {
-      tenant.served = std::max(tenant.served, least);
-    }
+  // So many more sequences of `name` are there. Error: kResourceExhausted; then they are not.
+  Result<void> Enter(const std::string& name, uint64_t count = 1) {
+    return NoThrow("Tenants", [&]() -> Result<void> {
+      const double least = LeastServed();
+      Tenant& tenant = tenants_[name];
+      if (tenant.sequences == 0 && least < std::numeric_limits<double>::infinity()) {
+        tenant.served = std::max(tenant.served, least);
+      }
+      tenant.sequences += count;
+      return {};
+    });
   }
 
   void Leave(const std::string& name) noexcept {

@@ -42,6 +42,7 @@ struct Sequence {
   uint32_t served = 0;                   // tokens that were computed for it at some time
   bool has_begun = false;                // has had a cache
   bool is_paused = false;
+  uint32_t torn = 0;  // draws in a row for which there was no memory: the answer has to be begun again
 
   std::vector<int32_t> drafts = {};  // for the next step
   DraftLength draft_length = {};

@@ -56,19 +56,13 @@ class Sequences {
   // Adds what was suspended, as it stood. An error leaves none of it.
   Result<void> Add(const SuspendedRequest& suspended, std::shared_ptr<const Request> request) {
     std::list<Sequence> added;
+    std::vector<ChunkKey> swapped;  // of all
     const double now = options_.clock();
     const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
     for (const SuspendedSample& sample : suspended.samples) {
-      auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options_.tokenizer);
+      auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options_.tokenizer, sample.drawn);
       if (!answer) return Failure(answer.error());
-      Event told;
-      for (const int32_t id : sample.drawn) {
-        SampledToken token;
-        token.id = id;
-        auto taken = answer->Take(std::move(token), told);
-        if (!taken) return Failure(taken.error());
-        if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
-      }
+      if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
       Sequence& sequence =
           added.emplace_back(Sequence{.id = next_id_ + added.size(),
                                       .request_id = suspended.id,
@@ -79,6 +73,7 @@ class Sequences {
       sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + suspended.max_tokens};
       sequence.usage = sample.usage;
       sequence.usage.prompt_tokens = prompt_tokens;
+      sequence.usage.generated_tokens = static_cast<uint32_t>(sample.drawn.size());
       sequence.step_ends = request->branch_points;
       sequence.has_begun = !sample.drawn.empty();
       Sequence& first = added.front();
@@ -86,44 +81,56 @@ class Sequences {
         sequence.Follow(first, prompt_tokens);
       if (swap_ && sample.swapped && sample.swapped->tokens <= sequence.answer.size()) {
         sequence.swapped = sample.swapped;
+        swapped.insert(swapped.end(), sample.swapped->chunks.begin(), sample.swapped->chunks.end());
       }
     }
-    for (const Sequence& sequence : added) {
-      tenants_.Enter(request->tenant);
-      if (sequence.swapped) swap_->Adopt(*sequence.swapped);
+    if (!swapped.empty()) {
+      if (auto adopted = swap_->Adopt(swapped); !adopted) return adopted;
+    }
+    auto entered = tenants_.Enter(request->tenant, added.size());
+    if (!entered) {
+      if (!swapped.empty()) swap_->Disown(swapped);
+      return entered;
     }
     next_id_ += added.size();
     sequences_.splice(sequences_.end(), added);
     return {};
   }
 
-  // Takes all answers out that are not at their end, their caches written down where there is a store.
+  // Writes all answers down that are not at their end, their caches where there is a store. They stay until Leave, or
+  // go on after Stay.
   std::vector<SuspendedRequest> Suspend() {
     std::vector<SuspendedRequest> suspended;
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
+      if (sequence.is_running() && swap_) WriteDown(sequence);
       if (suspended.empty() || suspended.back().id != sequence.request_id) {
         suspended.push_back({sequence.request_id, *sequence.request, sequence.request->filter != nullptr,
                              sequence.answer.max_tokens()});
       }
-      const std::span<const int32_t> drawn = sequence.answer.tokens().subspan(sequence.request->prompt.size());
+      const std::span<const int32_t> drawn =
+          sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
       suspended.back().samples.push_back(
-          {sequence.sample, {drawn.begin(), drawn.end()}, sequence.reading.scored(), sequence.usage});
-    }
-    auto request = suspended.begin();
-    size_t sample = 0;
-    for (auto it = sequences_.begin(); it != sequences_.end();) {
-      Sequence& sequence = *it++;
-      if (sequence.is_finished()) continue;
-      if (sample == request->samples.size()) {
-        ++request;
-        sample = 0;
-      }
-      if (sequence.is_running() && swap_) WriteDown(sequence);
-      request->samples[sample++].swapped = std::exchange(sequence.swapped, {});
-      Remove(std::prev(it));
+          {sequence.sample, {drawn.begin(), drawn.end()}, sequence.reading.scored(), sequence.usage, sequence.swapped});
     }
     return suspended;
+  }
+
+  // Takes out what Suspend wrote down; caches stay in the store.
+  void Leave() noexcept {
+    for (auto it = sequences_.begin(); it != sequences_.end();) {
+      const auto at = it++;
+      if (!at->is_finished()) RemoveQuietly(at);
+    }
+  }
+
+  // As if Suspend had not been called.
+  void Stay() noexcept {
+    for (Sequence& sequence : sequences_) {
+      if (!sequence.is_running() || !sequence.swapped) continue;
+      swap_->Drop(*sequence.swapped);
+      sequence.swapped.reset();
+    }
   }
 
   bool Contains(RequestId id) const {
@@ -131,12 +138,10 @@ class Sequences {
   }
 
   // Removes a request without a word.
-  void Discard(RequestId id) {
+  void Discard(RequestId id) noexcept {
     for (auto it = sequences_.begin(); it != sequences_.end();) {
       const auto at = it++;
-      if (at->request_id != id) continue;
-      at->swapped.reset();  // stays in the store
-      Remove(at);
+      if (at->request_id == id) RemoveQuietly(at);
     }
   }
 
@@ -168,12 +173,15 @@ class Sequences {
                                [](const Sequence& sequence) { return sequence.is_finished() || !sequence.is_paused; });
   }
 
-  // Those that a schedule is made of: all that are not at their end.
-  std::vector<Sequence*> Candidates() {
+  // Those that a schedule is made of: all that are not at their end. Error: kResourceExhausted.
+  Result<std::vector<Sequence*>> Candidates() {
     std::vector<Sequence*> candidates;
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
+      if (auto mended = Mend(sequence); !mended) return Failure(mended.error());
       candidates.push_back(&sequence);
+      // Nor has anyone to wait for what went by in a step that failed.
+      if (sequence.leader != nullptr && sequence.leader->computed() > sequence.share_at) sequence.leader = nullptr;
       // A step that failed after computing, and before it drew or read, is done again.
       if (sequence.is_running() && (sequence.pending() == 0 || sequence.reading.next() < sequence.cache->size())) {
         internal::ForgetWrong(sequence);
@@ -272,13 +280,14 @@ class Sequences {
     }
   }
 
-  // Reads the next row of the prompt that is wanted: logits or a hidden state.
-  void Read(Sequence& sequence, std::span<const float> row, SamplerScratch& scratch) {
-    if (sequence.is_finished()) return;
-    if (auto read = sequence.reading.Read(row, scratch, sequence.event); !read) {
-      sequence.event.error = read.error();
-      sequence.event.finish = FinishReason::kError;
-    }
+  // Reads a row of the prompt that is wanted, if it is the next: logits or a hidden state.
+  // What there was no memory for is computed and read again.
+  void Read(Sequence& sequence, uint32_t position, std::span<const float> row, SamplerScratch& scratch) {
+    if (sequence.is_finished() || sequence.reading.next() != position) return;
+    auto read = sequence.reading.Read(row, scratch, sequence.event);
+    if (read || read.error().code == ErrorCode::kResourceExhausted) return;
+    sequence.event.error = read.error();
+    sequence.event.finish = FinishReason::kError;
   }
 
   // Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
@@ -306,11 +315,11 @@ class Sequences {
 
   // Moves what is new to `events`, and lets those go that are at their end.
   void Report(std::vector<Event>& events, double now) {
+    events.reserve(events.size() + sequences_.size());  // what has been told is not there any more
     for (auto it = sequences_.begin(); it != sequences_.end();) {
       Sequence& sequence = *it++;
       Event& event = sequence.event;
       if (event.tokens.empty() && event.text.empty() && event.prompt_tokens.empty() && !event.finish) continue;
-      events.reserve(events.size() + 1);
       if (event.finish) sequence.usage.finished = now;
       event.request = sequence.request_id;
       event.sample = sequence.sample;
@@ -330,6 +339,7 @@ class Sequences {
  private:
   static constexpr double kLearning = 0.2;
   static constexpr uint32_t kReadRows = 64;
+  static constexpr uint32_t kMostTorn = 10;  // then it ends with that error
 
   bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
     const SequenceView first = ViewOf(a), second = ViewOf(b);
@@ -414,6 +424,7 @@ class Sequences {
 
   std::optional<int32_t> DrawOne(Sequence& sequence, std::span<const float> logits, SamplerScratch& scratch) {
     const auto id = sequence.answer.Draw(logits, scratch, sequence.event);
+    if (!id && id.error().code == ErrorCode::kResourceExhausted && ++sequence.torn < kMostTorn) return std::nullopt;
     if (!id) {
       sequence.event.error = id.error();
       sequence.event.finish = FinishReason::kError;
@@ -422,6 +433,7 @@ class Sequences {
     if (sequence.request->digest_logits) {
       sequence.usage.logits_digest = Xxh64(std::as_bytes(logits), sequence.usage.logits_digest);
     }
+    sequence.torn = 0;
     ++sequence.usage.generated_tokens;
     ++stats_.generated_tokens;
     if (!sequence.usage.first_token) sequence.usage.first_token = options_.clock();
@@ -429,10 +441,24 @@ class Sequences {
     return *id;
   }
 
+  // Begins a torn answer again where it was before the draw. Its tokens since are those that were not counted.
+  Result<void> Mend(Sequence& sequence) {
+    if (sequence.torn == 0) return {};
+    const std::span<const int32_t> drawn =
+        sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
+    auto answer =
+        Answer::Begin(sequence.request, sequence.sample, sequence.answer.max_tokens(), options_.tokenizer, drawn);
+    if (!answer) return Failure(answer.error());
+    sequence.answer = std::move(*answer);
+    return {};
+  }
+
   // Offers what it has computed to the prompt cache, which may have no room for it.
-  void Keep(const Sequence& sequence, std::span<const float> logits) {
+  void Keep(const Sequence& sequence, std::span<const float> logits) noexcept {
     if (options_.prompts == nullptr || sequence.request->adapter != Sha256Digest{}) return;
-    (void)options_.prompts->Insert(*sequence.cache, logits, SaltOf(sequence));
+    (void)NoThrow("keeping a prompt", [&]() -> Result<void> {
+      return options_.prompts->Insert(*sequence.cache, logits, SaltOf(sequence));
+    });
   }
 
   static std::optional<std::string> SaltOf(const Sequence& sequence) {
@@ -447,7 +473,14 @@ class Sequences {
            cost.Seconds(StepWork().With(0, sequence.cache->size()));
   }
 
-  void Remove(std::list<Sequence>::iterator at) {
+  // What is in the store stays there.
+  void RemoveQuietly(std::list<Sequence>::iterator at) noexcept {
+    if (at->swapped) swap_->Disown(at->swapped->chunks);
+    at->swapped.reset();
+    Remove(at);
+  }
+
+  void Remove(std::list<Sequence>::iterator at) noexcept {
     Sequence& sequence = *at;
     if (sequence.is_running() && sequence.answer.finish()) Keep(sequence, {});
     if (sequence.swapped) swap_->Drop(*sequence.swapped);

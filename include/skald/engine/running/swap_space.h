@@ -62,9 +62,23 @@ class SwapSpace {
     return std::move(snapshot->cache);
   }
 
-  // Answers for what another one wrote into the store.
-  void Adopt(const SwappedCache& swapped) {
-    for (const ChunkKey& key : swapped.chunks) ++holders_[key];
+  // Answers for what another one wrote into the store. Error: kResourceExhausted; then it does not.
+  Result<void> Adopt(std::span<const ChunkKey> chunks) {
+    size_t adopted = 0;
+    auto done = NoThrow("SwapSpace", [&]() -> Result<void> {
+      for (; adopted < chunks.size(); ++adopted) ++holders_[chunks[adopted]];
+      return {};
+    });
+    if (!done) Disown(chunks.first(adopted));
+    return done;
+  }
+
+  // Leaves it to another one.
+  void Disown(std::span<const ChunkKey> chunks) noexcept {
+    for (const ChunkKey& key : chunks) {
+      const auto held = holders_.find(key);
+      if (held != holders_.end() && --held->second == 0) holders_.erase(held);
+    }
   }
 
   // Chunks that no other conversation here has go. A store that fails to forget them keeps them.
