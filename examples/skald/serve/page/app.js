@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The page: what is open, what its buttons do. The server holds the conversations; the address names the one shown.
+import * as api from './api.js';
+import {Branches} from './branches.js';
+import {Conversation} from './conversation.js';
+import {announce, ask, element, find, growing, isTouch, saveFile, sayer, setIcon} from './elements.js';
+import * as settings from './settings.js';
+import {watchTokens} from './tokens.js';
+import {Transcript} from './transcript.js';
+
+const kTitleLength = 60;
+
+const opened = new Map();
+const visited = new Map();
+let visits = 0;
+let branches = new Branches([], visited);
+let current = null;
+let wanted = null;
+let contextLength = null;
+let ready = false;
+let begun = 0;
+
+const transcript = new Transcript({
+  scroller: find('#scroller'), list: find('#messages'), toEnd: find('#to-end'),
+  actions: {
+    edit: (index, text) => attempt(() => answerInBranch(index, [{role: 'user', content: text}])),
+    again: index => attempt(() => answerInBranch(index, [])),
+    go: (id, index, step) => attempt(() => goToBranch(id, index, step)),
+    alternatives: index => (current ? branches.alternatives(current.id, index) : {index: 0, ids: []}),
+  },
+});
+const prompt = find('#prompt');
+const fitPrompt = growing(prompt, () => send());
+
+// ---- The server: there, loading or gone ----
+
+const kConnection = {
+  loading: 'The model is being loaded. You can write meanwhile.',
+  gone: 'The server does not answer. The page tries again every few seconds.',
+  ready: '',
+};
+let connecting = null;
+let retryNow = () => {};
+
+function showConnection(state) {
+  const region = find('#connection');
+  ready = state === 'ready';
+  if (region.dataset.state === state) return;
+  region.dataset.state = state;
+  const retry = element('button', {type: 'button', onclick: () => retryNow()}, 'Try again');
+  region.replaceChildren(...(ready ? [] : [element('span', {class: 'pulse'}), element('span', {}, kConnection[state])]),
+                         ...(state === 'gone' ? [retry] : []));
+  drawComposer();
+  drawFailure();
+}
+
+// Waits for the server.
+function connect() {
+  connecting ??= (async () => {
+    for (let state; (state = await api.health()) !== 'ready';) {
+      showConnection(state);
+      await new Promise(resolve => {
+        retryNow = resolve;
+        setTimeout(resolve, state === 'loading' ? 1000 : 4000);
+      });
+    }
+  })().finally(() => { connecting = null; });
+  return connecting;
+}
+
+async function load() {
+  await connect();
+  const [model] = await api.models();
+  contextLength = model?.context_length ?? null;
+  find('#model').textContent = model?.id ?? '';
+  await refresh();
+  await show(location.hash.slice(1), {focus: false});
+  showConnection('ready');
+}
+
+/** Runs what a button does; what goes wrong is said where the messages end. */
+async function attempt(action) {
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof api.ApiError)) throw error;
+    showFailure(error.message);
+    if (error.status === 0 || error.status === 503) await attempt(load);
+  }
+}
+
+// ---- The list of conversations ----
+
+async function refresh() {
+  branches = new Branches(await api.list(), visited);
+  drawList();
+  transcript.update();
+}
+
+// Somebody else may have deleted it.
+function titleOf(id) {
+  const family = branches.familyOf(id);
+  return (family.length && branches.conversations.get(branches.eldest(family)).title) || 'Untitled';
+}
+
+function drawList() {
+  const updated = family => Math.max(...family.map(id => branches.conversations.get(id).updated));
+  const families = [...branches.families.values()].sort((a, b) => updated(b) - updated(a));
+  const list = find('#conversations');
+  const focused = list.contains(document.activeElement) && document.activeElement.textContent;
+  list.replaceChildren(...families.map(family => {
+    const isCurrent = family.includes(current?.id);
+    const busy = family.some(id => opened.get(id)?.answering);
+    const id = isCurrent ? current.id : branches.latest(family);
+    return element('li', {}, element('a', {href: `#${id}`, 'aria-current': isCurrent ? 'page' : null,
+                                           class: busy ? 'busy' : null}, titleOf(id)));
+  }));
+  if (focused) [...list.querySelectorAll('a')].find(link => link.textContent === focused)?.focus();
+  find('#title').textContent = current ? titleOf(current.id) : 'New conversation';
+  document.title = current ? `${titleOf(current.id)} \u2013 Skald` : 'Skald';
+}
+
+// ---- The conversation shown ----
+
+function adopt(told, messages) {
+  const conversation = new Conversation(told, messages);
+  opened.set(conversation.id, conversation);
+  const say = {};
+  conversation.onchange = what => {
+    if (what === 'messages') say.text ??= sayer();
+    if (conversation !== current) return what === 'text' ? undefined : drawList();
+    const answer = conversation.messages.at(-1);
+    if (what === 'text') {
+      say.text(answer.content, false);
+      return drawSoon();
+    }
+    if (what === 'end') {
+      if (answer?.role === 'assistant') say.text?.(answer.content, true);
+      say.text = null;
+    }
+    transcript.update();
+    drawAll();
+  };
+  return conversation;
+}
+
+// A burst of tokens is drawn once.
+let drawing = 0;
+function drawSoon() {
+  drawing ||= requestAnimationFrame(() => {
+    drawing = 0;
+    if (!current?.answering) return;
+    transcript.grow();
+    drawState();
+  });
+}
+
+function drawAll() {
+  document.body.classList.toggle('new', !current);
+  find('#more').hidden = !current;
+  find('#delete-branch').hidden = !current || branches.familyOf(current.id).length < 2;
+  drawList();
+  drawComposer();
+  drawFailure();
+}
+
+function drawComposer() {
+  const answering = current?.answering ?? false;
+  const button = find('#send');
+  const label = answering ? 'Stop' : 'Send';
+  button.title = label;
+  button.setAttribute('aria-label', label);
+  button.classList.toggle('stop', answering);
+  button.disabled = !ready || !(answering || prompt.value.trim());
+  setIcon(button.firstElementChild, answering ? 'stop' : 'send');
+  drawState();
+}
+
+function drawState() {
+  const last = current?.messages.findLast(message => message.usage);
+  const live = current?.answering ? current.messages.at(-1).speed : null;
+  const used = last && contextLength ? `${last.usage.total_tokens.toLocaleString('en')} of ` +
+      `${contextLength.toLocaleString('en')} tokens of context` : '';
+  find('#state').textContent = live ? `${live.toFixed(1)} tokens/s` : used;
+}
+
+function showFailure(text, action, run) {
+  const button = action && element('button', {type: 'button', onclick: () => attempt(run)}, action);
+  find('#failure').replaceChildren(...(text ? [element('p', {}, text), ...(button ? [button] : [])] : []));
+  if (text) transcript.scrollToEnd();
+}
+
+function drawFailure() {
+  const isSaidAbove = !ready && current?.failure?.status === 0;
+  if (!current || current.answering || isSaidAbove) return showFailure('');
+  const unanswered = current.lastRole === 'user';
+  if (current.failure) return showFailure(current.failure.message, current.messages.length ? 'Try again' : null, retry);
+  return showFailure(unanswered ? 'This message has no answer.' : '', 'Answer it', retry);
+}
+
+// What never came to the server goes back to where it was written.
+function takeUnsent(conversation) {
+  if (conversation !== current || !conversation.unsent) return;
+  if (!prompt.value) prompt.value = conversation.unsent;
+  conversation.unsent = '';
+  fitPrompt();
+  drawComposer();
+}
+
+async function show(id, {focus = true} = {}) {
+  wanted = id;
+  let conversation = opened.get(id) ?? null;
+  if (id && !conversation?.answering) {
+    let told;
+    try {
+      told = await api.open(id);
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      history.replaceState(null, '', location.pathname);
+      if (wanted === id) await show('');
+      return showFailure('There is no such conversation on this server.');
+    }
+    // It may have begun an answer meanwhile.
+    if (conversation?.answering === false) conversation.reconcile(told);
+    conversation ??= adopt(told, []);
+    if (conversation.unsent) conversation.failure = null;
+  }
+  // Another one was asked for meanwhile.
+  if (wanted !== id) return;
+  present(conversation);
+  takeUnsent(conversation ?? {});
+  if (!focus) return;
+  announce(conversation ? `${titleOf(id)}, ${conversation.messages.length} messages` : 'New conversation');
+  if (isTouch()) find('#title').focus();
+  else prompt.focus();
+}
+
+function present(conversation) {
+  current = conversation;
+  wanted = conversation?.id ?? '';
+  if (conversation) visited.set(conversation.id, ++visits);
+  const hash = conversation ? `#${conversation.id}` : '';
+  if (location.hash !== hash) history.pushState(null, '', location.pathname + hash);
+  transcript.show(conversation);
+  drawAll();
+}
+
+// ---- What one can do ----
+
+async function answer(conversation, messages) {
+  begun = performance.now();
+  await conversation.answer(messages, settings.sampling());
+  takeUnsent(conversation);
+  const {failure} = conversation;
+  if (failure?.status === 0 || failure?.status === 503) await load();
+  else await refresh();
+  if (conversation === current) drawAll();
+}
+
+let starting = false;
+
+async function send() {
+  const text = prompt.value.trim();
+  if (!text || !ready || starting || current?.answering) return;
+  starting = true;
+  prompt.value = '';
+  fitPrompt();
+  await attempt(async () => {
+    try {
+      if (!current) await begin(text);
+    } catch (error) {
+      prompt.value = text;
+      throw error;
+    } finally {
+      starting = false;
+    }
+    transcript.follows = true;
+    await answer(current, [{role: 'user', content: text}]);
+  });
+}
+
+async function begin(text) {
+  const line = text.split('\n')[0];
+  const title = line.length > kTitleLength ? `${line.slice(0, kTitleLength - 1)}\u2026` : line;
+  const system = settings.systemPrompt();
+  const told = await api.create(title, system ? [{role: 'system', content: system}] : []);
+  await refresh();
+  present(adopt(told, []));
+}
+
+// The branch has the first `index` messages; the one that there was stays as it is.
+async function answerInBranch(index, messages) {
+  const from = current;
+  await from.settled;
+  const told = await api.fork(from.id, index);
+  await refresh();
+  present(adopt(told, from.messages.slice(0, index)));
+  await answer(current, messages);
+}
+
+async function retry() {
+  const conversation = current;
+  const last = conversation.messages.at(-1);
+  const index = conversation.messages.length - 1;
+  if (last.role === 'assistant' && last.content) return answerInBranch(index, []);
+  // An answer without a word is no branch worth keeping.
+  if (last.role === 'assistant') conversation.reconcile(await api.rewind(conversation.id, index));
+  return answer(conversation, []);
+}
+
+async function goToBranch(id, index, step) {
+  const top = transcript.topOf(index);
+  await show(id, {focus: false});
+  transcript.focusBranch(index, step, top);
+  const {index: at, ids} = branches.alternatives(id, index);
+  announce(`Branch ${at + 1} of ${ids.length}`);
+}
+
+async function rename() {
+  const holder = branches.eldest(branches.familyOf(current.id));
+  const title = await ask({title: 'Rename the conversation', action: 'Rename', input: {label: 'Title', value: titleOf(holder)}});
+  if (!title) return;
+  await api.rename(holder, title);
+  await refresh();
+}
+
+async function remove(ids, question) {
+  if (!await ask({...question, action: 'Delete', danger: true})) return;
+  const family = branches.familyOf(ids[0]);
+  for (const id of ids) {
+    opened.get(id)?.stop();
+    await api.remove(id);
+    opened.delete(id);
+  }
+  const rest = family.filter(id => !ids.includes(id));
+  await show(rest.length ? branches.latest(rest) : '');
+  await refresh();
+}
+
+const removeBranch = () => remove([current.id], {title: 'Delete this branch?', text: 'The others stay.'});
+
+function removeAll() {
+  const family = branches.familyOf(current.id);
+  const text = family.length > 1 ? `\u201c${titleOf(current.id)}\u201d and its ${family.length} branches will be gone.` :
+                                   `\u201c${titleOf(current.id)}\u201d will be gone.`;
+  return remove(family, {title: 'Delete the conversation?', text});
+}
+
+async function exportFile() {
+  const name = titleOf(current.id).replace(/[^\p{L}\p{N}]+/gu, '-').replace(/^-|-$/g, '') || 'conversation';
+  saveFile(await api.exportState(current.id), `${name}.skald`);
+}
+
+async function importFile(file) {
+  const told = await api.importState(file);
+  await refresh();
+  await show(told.id);
+}
+
+// ---- Start ----
+
+settings.setUp();
+watchTokens(find('#scroller'));
+api.onUnauthorized(wrong => ask({
+  title: 'This server asks for a key', text: wrong ? 'It does not know the key given.' : 'It is kept until you close this tab.',
+  action: 'Go on', input: {label: 'API key', type: 'password', pattern: '[!-~]+'},
+}));
+
+const sidebar = find('#sidebar');
+const closeSidebar = () => { if (sidebar.matches(':popover-open')) sidebar.hidePopover(); };
+const onClick = (selector, action) => find(selector).addEventListener('click', () => attempt(action));
+
+onClick('#new', () => { closeSidebar(); return show(''); });
+onClick('#import', () => find('#import-file').click());
+find('#import-file').addEventListener('change', event => {
+  const [file] = event.target.files;
+  event.target.value = '';
+  closeSidebar();
+  if (file) attempt(() => importFile(file));
+});
+for (const [selector, action] of [['#rename', rename], ['#export', exportFile], ['#delete', removeAll],
+                                  ['#delete-branch', removeBranch]]) {
+  onClick(selector, () => { find('#actions').hidePopover(); return action(); });
+}
+find('#conversations').addEventListener('click', closeSidebar);
+window.addEventListener('hashchange', () => attempt(() => show(location.hash.slice(1))));
+
+find('#skip').addEventListener('click', event => { event.preventDefault(); prompt.focus(); });
+prompt.addEventListener('input', drawComposer);
+find('#composer').addEventListener('submit', event => {
+  event.preventDefault();
+  // The second click of a double click on Send must not stop what the first began.
+  if (!current?.answering) send();
+  else if (performance.now() - begun > 400) current.stop();
+});
+document.addEventListener('keydown', event => {
+  if (event.key === 'Escape' && !document.querySelector('dialog[open], :popover-open')) current?.stop();
+});
+
+drawAll();
+attempt(load);

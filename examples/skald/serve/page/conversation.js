@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A conversation as the page knows it. The server's is the truth; here is also what only the stream tells: tokens with
+// their probabilities, times, why an answer ended.
+import * as api from './api.js';
+
+// Others may have put in lists of parts, or none (calls of tools).
+function textOf(content) {
+  if (Array.isArray(content)) return content.map(part => part.text ?? '').join('');
+  return content ?? '';
+}
+
+function utf8Size(letter) {
+  const code = letter.codePointAt(0);
+  return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+}
+
+/**
+ * One message. `spans` lists for each text ('content', 'reasoning') the pieces that tokens are seen as:
+ * {start, end, steps}, several steps where only together they make a character.
+ */
+export class Message {
+  constructor({role, content, reasoning_content: reasoning}) {
+    this.role = role;
+    this.content = textOf(content);
+    this.reasoning = textOf(reasoning);
+    this.spans = {content: [], reasoning: []};
+    this.pending = [];
+    this.tokens = 0;
+    this.begun = this.first = this.last = this.thought = null;
+    this.end = null;
+    this.usage = this.measured = null;
+  }
+
+  /** Adds a chunk of the stream. */
+  add(chunk) {
+    if (chunk.usage) [this.usage, this.measured] = [chunk.usage, chunk.skald ?? null];
+    const choice = chunk.choices?.[0];
+    if (!choice) return;
+    const {content, reasoning_content: reasoning} = choice.delta ?? {};
+    this.pending.push(...choice.logprobs?.content ?? []);
+    this.tokens += choice.logprobs?.content?.length ?? (content || reasoning ? 1 : 0);
+    if (content || reasoning) {
+      this.last = performance.now();
+      this.first ??= this.last;
+    }
+    if (reasoning) this.write('reasoning', reasoning);
+    if (content) {
+      if (this.reasoning) this.thought ??= this.last;
+      this.write('content', content);
+    }
+    if (choice.finish_reason) this.end = choice.finish_reason;
+  }
+
+  // Deals out new text to the tokens that have come. Those that end within a character wait for the one that ends it.
+  write(part, text) {
+    const start = this[part].length;
+    this[part] += text;
+    const last = this.pending.at(-1);
+    let [at, bytesSeen, bytes, steps] = [0, 0, 0, []];
+    for (const step of this.pending) {
+      steps.push(step);
+      bytes += step.bytes?.length ?? step.token.length;
+      let to = at;
+      for (const letter of text.slice(at)) {
+        const size = utf8Size(letter);
+        if (step !== last && bytesSeen + size > bytes) break;
+        bytesSeen += size;
+        to += letter.length;
+      }
+      if (to === at) continue;
+      this.spans[part].push({start: start + at, end: start + to, steps});
+      [at, steps] = [to, []];
+    }
+    this.pending = steps;
+  }
+
+  /** Tokens in a second after the first one; null while there is nothing to measure. */
+  get speed() {
+    const tokens = (this.usage?.completion_tokens ?? this.tokens) - 1;
+    const seconds = this.measured ? this.measured.seconds - this.measured.first_token_seconds :
+                                    (this.last - this.first) / 1000;
+    return tokens > 0 && seconds > 0 ? tokens / seconds : null;
+  }
+
+  /** Seconds until the first token. */
+  get wait() {
+    return this.measured?.first_token_seconds ?? (this.first === null ? null : (this.first - this.begun) / 1000);
+  }
+
+  /** The message that the server has in this place: this one, as far as it is the same. */
+  reconcile(told) {
+    const same = told.role === this.role && told.content.startsWith(this.content) &&
+        (told.reasoning === this.reasoning || this.content === '');
+    if (!same) return told;
+    this.content = told.content;
+    this.reasoning = told.reasoning;
+    return this;
+  }
+}
+
+export class Conversation {
+  /** `messages`: those of a conversation that it was forked from, for what only they know. */
+  constructor(told, messages = []) {
+    this.id = told.id;
+    this.messages = messages;
+    this.abort = null;
+    this.failure = null;
+    this.settled = Promise.resolve();
+    this.unsent = '';
+    this.onchange = () => {};
+    this.reconcile(told);
+  }
+
+  get answering() {
+    return this.abort !== null;
+  }
+
+  get lastRole() {
+    return this.messages.at(-1)?.role;
+  }
+
+  /** Takes over what the server has; the text of a person's message that never came there is `unsent` then. */
+  reconcile(told) {
+    this.unsent = this.messages.slice(told.messages.length).find(message => message.role === 'user')?.content ?? '';
+    this.messages = told.messages.map((message, index) => {
+      const fresh = new Message(message);
+      return this.messages[index]?.reconcile(fresh) ?? fresh;
+    });
+  }
+
+  /**
+   * Sends `messages` and takes the answer; what goes wrong ends in `failure`. `onchange` hears 'messages' when they come
+   * or go, 'text' when the answer grows, 'end' when all is done.
+   */
+  async answer(messages, settings) {
+    this.abort = new AbortController();
+    this.failure = null;
+    await this.settled;
+    const answer = new Message({role: 'assistant'});
+    answer.begun = performance.now();
+    this.messages.push(...messages.map(message => new Message(message)), answer);
+    this.onchange('messages');
+    try {
+      for await (const chunk of api.complete(this.id, messages, settings, this.abort.signal)) {
+        answer.add(chunk);
+        this.onchange('text');
+      }
+    } catch (error) {
+      if (error.name === 'AbortError') answer.end = 'stopped';
+      else this.failure = error;
+    }
+    this.abort = null;
+    if (answer.end === 'stopped' || this.failure) this.settled = this.settle();
+    await this.settled;
+    this.onchange('end');
+  }
+
+  stop() {
+    this.abort?.abort();
+  }
+
+  // After an answer that was broken off, the server needs a moment until it has stored its part.
+  async settle() {
+    this.onchange('messages');
+    for (const pause of [100, 300, 1000]) {
+      await new Promise(resolve => setTimeout(resolve, pause));
+      const told = await api.open(this.id).catch(() => null);
+      if (told && (told.messages.length >= this.messages.length || pause === 1000)) {
+        this.reconcile(told);
+        return;
+      }
+    }
+  }
+}
