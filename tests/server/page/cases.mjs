@@ -159,6 +159,7 @@ export const kAnyServer = {
     await person.inspect();
     for (const [name, value] of [['temperature', '0'], ['seed', '7'], ['max_tokens', '12']]) await person.page.type(`[name=${name}]`, value);
     await person.page.type('#system', 'Be brief.');
+    await person.photograph('settings-below');
     await person.press('Close', '#settings');
     const sent = person.page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'));
     await person.ask('Hello');
@@ -244,6 +245,7 @@ export const kAnyServer = {
     await person.page.waitForSelector('#sidebar', {hidden: true});
     assert.equal(await person.count('.message'), 0);
     await person.page.tap('#open-settings');
+    await new Promise(resolve => setTimeout(resolve, 500));
     await person.photograph('phone-settings');
     assert.ok(await fits());
   },
@@ -255,6 +257,7 @@ export const kAnyServer = {
     await person.inspect();
     await person.photograph('dark');
     await person.page.setViewport(kPhone);
+    await person.until(() => document.querySelectorAll('.message').length === 2);
     await person.photograph('phone-dark');
   },
 };
@@ -286,6 +289,7 @@ export const kMockOnly = {
     await person.until(() => document.querySelector('.assistant .text')?.textContent.length > 20);
     assert.match(await person.text('.reasoning summary'), /Thought for \d/);
     assert.match(await person.text('.reasoning .markdown'), /They ask for a song/);
+    assert.deepEqual((await person.texts('.reasoning .token')).slice(0, 3), ['They', ' ask', ' for']);
     await person.photograph('reasoning');
   },
 

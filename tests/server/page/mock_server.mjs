@@ -143,6 +143,8 @@ export async function startMockServer({port = 0} = {}) {
       }
       return tokens;
     };
+    // Models mark their thoughts with tokens that nobody sees.
+    if (has('think')) chunk({content: ''}, [logprobsOf('<think>', 0)]);
     let tokens = has('think') ? await write('reasoning_content', 'They ask for a song. Which one? The *old* one, of course.') : 0;
     tokens += await write('content', kAnswer.replace('{}', question), body.max_tokens ?? Infinity);
     if (response.destroyed) return;
