@@ -3,6 +3,7 @@
 // The page: what is open, what its buttons do. The server holds the conversations; the address names the one shown.
 import * as api from './api.js';
 import {Branches} from './branches.js';
+import {Connection} from './connection.js';
 import {Conversation} from './conversation.js';
 import {announce, ask, element, find, growing, isTouch, saveFile, sayer, setIcon} from './elements.js';
 import * as settings from './settings.js';
@@ -18,7 +19,6 @@ let branches = new Branches([], visited);
 let current = null;
 let wanted = null;
 let contextLength = null;
-let ready = false;
 let begun = 0;
 
 const transcript = new Transcript({
@@ -33,50 +33,21 @@ const transcript = new Transcript({
 const prompt = find('#prompt');
 const fitPrompt = growing(prompt, () => send());
 
-// ---- The server: there, loading or gone ----
-
-const kConnection = {
-  loading: 'The model is being loaded. You can write meanwhile.',
-  gone: 'The server does not answer. The page tries again every few seconds.',
-  ready: '',
-};
-let connecting = null;
-let retryNow = () => {};
-
-function showConnection(state) {
-  const region = find('#connection');
-  ready = state === 'ready';
-  if (region.dataset.state === state) return;
-  region.dataset.state = state;
-  const retry = element('button', {type: 'button', onclick: () => retryNow()}, 'Try again');
-  region.replaceChildren(...(ready ? [] : [element('span', {class: 'pulse'}), element('span', {}, kConnection[state])]),
-                         ...(state === 'gone' ? [retry] : []));
+const connection = new Connection(find('#connection'), () => {
   drawComposer();
   drawFailure();
-}
+});
 
-// Waits for the server.
-function connect() {
-  connecting ??= (async () => {
-    for (let state; (state = await api.health()) !== 'ready';) {
-      showConnection(state);
-      await new Promise(resolve => {
-        retryNow = resolve;
-        setTimeout(resolve, state === 'loading' ? 1000 : 4000);
-      });
-    }
-  })().finally(() => { connecting = null; });
-  return connecting;
-}
+// ---- Start, and what goes wrong ----
 
 async function load() {
-  await connect();
+  await connection.wait();
   const [model] = await api.models();
   contextLength = model?.context_length ?? null;
   find('#model').textContent = model?.id ?? '';
   await refresh();
   await show(location.hash.slice(1), {focus: false});
-  showConnection('ready');
+  connection.set('ready');
 }
 
 /** Runs what a button does; what goes wrong is said where the messages end. */
@@ -85,7 +56,7 @@ async function attempt(action) {
     await action();
   } catch (error) {
     if (!(error instanceof api.ApiError)) throw error;
-    showFailure(error.message);
+    showFailure(error.message, error.status === 401 ? 'Give a key' : null, load);
     if (error.status === 0 || error.status === 503) await attempt(load);
   }
 }
@@ -172,7 +143,7 @@ function drawComposer() {
   button.title = label;
   button.setAttribute('aria-label', label);
   button.classList.toggle('stop', answering);
-  button.disabled = !ready || !(answering || prompt.value.trim());
+  button.disabled = !connection.ready || !(answering || prompt.value.trim());
   setIcon(button.firstElementChild, answering ? 'stop' : 'send');
   drawState();
 }
@@ -192,7 +163,7 @@ function showFailure(text, action, run) {
 }
 
 function drawFailure() {
-  const isSaidAbove = !ready && current?.failure?.status === 0;
+  const isSaidAbove = !connection.ready && current?.failure?.status === 0;
   if (!current || current.answering || isSaidAbove) return showFailure('');
   const unanswered = current.lastRole === 'user';
   if (current.failure) return showFailure(current.failure.message, current.messages.length ? 'Try again' : null, retry);
@@ -262,7 +233,7 @@ let starting = false;
 
 async function send() {
   const text = prompt.value.trim();
-  if (!text || !ready || starting || current?.answering) return;
+  if (!text || !connection.ready || starting || current?.answering) return;
   starting = true;
   prompt.value = '';
   fitPrompt();

@@ -4,15 +4,12 @@
 // their probabilities, times, why an answer ended.
 import * as api from './api.js';
 
+const kUtf8 = new TextEncoder();
+
 // Others may have put in lists of parts, or none (calls of tools).
 function textOf(content) {
   if (Array.isArray(content)) return content.map(part => part.text ?? '').join('');
   return content ?? '';
-}
-
-function utf8Size(letter) {
-  const code = letter.codePointAt(0);
-  return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
 /**
@@ -52,27 +49,30 @@ export class Message {
     if (choice.finish_reason) this.end = choice.finish_reason;
   }
 
-  // Deals out new text to the tokens that have come. Those that end within a character wait for the one that ends it.
+  // Deals out new text to the tokens that have come: by their bytes and from its end, as tokens before it may be marks
+  // that are not shown. A token that ends within a character belongs to the next one that does not.
   write(part, text) {
     const start = this[part].length;
     this[part] += text;
-    const last = this.pending.at(-1);
-    let [at, bytesSeen, bytes, steps] = [0, 0, 0, []];
+    const sizeOf = step => step.bytes?.length ?? kUtf8.encode(step.token).length;
+    let end = kUtf8.encode(text).length - this.pending.reduce((sum, step) => sum + sizeOf(step), 0);
+    let [at, bytes, steps] = [0, 0, []];
     for (const step of this.pending) {
+      end += sizeOf(step);
+      if (end <= 0) continue;
       steps.push(step);
-      bytes += step.bytes?.length ?? step.token.length;
-      let to = at;
+      const from = at;
       for (const letter of text.slice(at)) {
-        const size = utf8Size(letter);
-        if (step !== last && bytesSeen + size > bytes) break;
-        bytesSeen += size;
-        to += letter.length;
+        const size = kUtf8.encode(letter).length;
+        if (bytes + size > end) break;
+        bytes += size;
+        at += letter.length;
       }
-      if (to === at) continue;
-      this.spans[part].push({start: start + at, end: start + to, steps});
-      [at, steps] = [to, []];
+      if (at === from) continue;
+      this.spans[part].push({start: start + from, end: start + at, steps});
+      steps = [];
     }
-    this.pending = steps;
+    this.pending = [];
   }
 
   /** Tokens in a second after the first one; null while there is nothing to measure. */

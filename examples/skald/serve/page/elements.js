@@ -57,6 +57,10 @@ export function ask({title, text, action, danger = false, input = null}) {
   return new Promise(resolve => {
     dialog.addEventListener('close', () => {
       dialog.remove();
+      // Chromium gives the focus back by itself, but not always the caret, without which no key writes.
+      const back = document.activeElement;
+      back.blur();
+      back.focus();
       resolve(dialog.returnValue === 'yes' ? (field ? field.value.trim() : true) : null);
     });
   });

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a person does at the page. Those of kAnyServer say nothing about what a model answers.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+// The mock takes its time for this, and a model most likely too.
+const kSlow = 'Tell me slowly of the sea';
+const kPhone = {width: 360, height: 740, hasTouch: true, isMobile: true, deviceScaleFactor: 2};
+
+const switchText = person => person.text('.branches:not([hidden]) span');
+
+async function setTokens(person, count) {
+  await person.press('Settings');
+  await person.page.waitForSelector('#settings[open]');
+  await person.page.type('[name=max_tokens]', String(count));
+  await person.press('Close', '#settings');
+}
+
+export const kAnyServer = {
+  async 'send and stream'(person) {
+    await setTokens(person, 60);
+    await person.photograph('welcome');
+    await person.say('Tell me of the sea');
+    await person.until(() => document.querySelector('.assistant .text')?.textContent.length > 0);
+    await person.answered();
+    const [question, answer] = await person.messages();
+    assert.equal(question, 'Tell me of the sea');
+    assert.notEqual(answer, '');
+    const figures = await person.text('.figures');
+    assert.match(figures, /tokens\/s/);
+    assert.match(figures, /prompt tokens cached/);
+    assert.match(await person.text('#announcer'), /\S/, 'the answer is told to screen readers');
+    assert.deepEqual(await person.texts('#conversations a'), ['Tell me of the sea']);
+    assert.equal(await person.text('h1'), 'Tell me of the sea');
+    await person.inspect();
+    await person.photograph('answer');
+  },
+
+  async 'stop'(person) {
+    await setTokens(person, 4000);
+    await person.say(kSlow);
+    await person.until(() => document.querySelectorAll('.assistant .token').length > 3);
+    await person.photograph('streaming');
+    await person.page.waitForFunction(() => document.querySelector('#send').title === 'Stop');
+    await new Promise(resolve => setTimeout(resolve, 500));
+    await person.press('Stop');
+    await person.answered();
+    assert.match(await person.text('.figures'), /stopped/);
+    await person.photograph('stopped');
+    const [, answer] = await person.messages();
+    await new Promise(resolve => setTimeout(resolve, 1500));
+    await person.page.reload();
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    assert.equal((await person.messages())[1], answer, 'the server has what was shown');
+    await person.page.evaluate(() => localStorage.clear());
+  },
+
+  async 'edit, branch and switch'(person) {
+    await setTokens(person, 20);
+    await person.ask('First');
+    await person.ask('Second');
+    const before = await person.messages();
+    await person.page.hover('.message:nth-child(3)');
+    await person.press('Edit in a new branch', '.message:nth-child(3)');
+    await person.page.waitForSelector('.edit textarea');
+    assert.equal(await person.focus(), 'Edit the message');
+    await person.chord('Control', 'a');
+    await person.page.keyboard.type('Other');
+    await person.photograph('editing');
+    await person.press('Send as a new branch');
+    await person.until(() => document.querySelectorAll('.message').length === 4);
+    await person.answered();
+    assert.equal((await person.messages())[2], 'Other');
+    assert.equal(await switchText(person), '2 / 2');
+    await person.photograph('branches');
+    assert.equal((await person.texts('#conversations a')).length, 1, 'branches are one conversation');
+
+    await person.press('Earlier branch');
+    await person.until(() => document.querySelector('.branches:not([hidden]) span')?.textContent === '1 / 2');
+    assert.deepEqual(await person.messages(), before);
+    assert.equal(await person.focus(), 'Later branch', 'the focus stays at the switch');
+
+    await person.press('Another answer, in a new branch', '.message:nth-child(2)');
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    await person.answered();
+    assert.equal(await switchText(person), '2 / 2');
+    await person.press('Earlier branch');
+    await person.until(() => document.querySelectorAll('.branches:not([hidden])').length === 2);
+
+    await person.page.reload();
+    await person.until(() => document.querySelectorAll('.message').length === 4);
+    assert.deepEqual(await person.messages(), before);
+    assert.deepEqual(await person.texts('.branches:not([hidden]) span'), ['1 / 2', '1 / 2']);
+
+    await person.press('Edit in a new branch', '.message:nth-child(1)');
+    await person.page.waitForSelector('.edit textarea');
+    await person.page.keyboard.press('Escape');
+    assert.equal(await person.focus(), 'Edit in a new branch');
+
+    await person.press('This conversation');
+    await person.press('Delete this branch');
+    await person.press('Delete', 'dialog');
+    await person.until(() => document.querySelectorAll('.branches:not([hidden])').length < 2);
+    assert.equal((await person.texts('#conversations a')).length, 1);
+  },
+
+  async 'reload, rename, export, import, delete'(person) {
+    await setTokens(person, 20);
+    await person.ask('A song, please');
+    const before = await person.messages();
+    await person.page.reload();
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    assert.deepEqual(await person.messages(), before);
+    assert.equal(await person.page.$eval('[name=max_tokens]', input => input.value), '20', 'settings are kept');
+
+    await person.press('This conversation');
+    await person.press('Rename');
+    await person.page.waitForSelector('dialog.ask');
+    await person.page.keyboard.type('The song');
+    await person.photograph('rename');
+    await person.inspect();
+    await person.keys('Enter');
+    await person.until(() => document.querySelector('h1').textContent === 'The song');
+
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'skald-page-'));
+    const session = await person.page.createCDPSession();
+    await session.send('Browser.setDownloadBehavior', {behavior: 'allow', downloadPath: folder, browserContextId: person.context.id});
+    await person.press('This conversation');
+    await person.press('Export as a file');
+    const file = path.join(folder, 'The-song.skald');
+    for (let tries = 0; tries < 50 && !fs.existsSync(file); ++tries) await new Promise(resolve => setTimeout(resolve, 100));
+    const before_ids = await person.page.$$eval('#conversations a', all => all.map(link => link.hash));
+    await (await person.page.$('#import-file')).uploadFile(file);
+    await person.until(ids => !ids.includes(location.hash), before_ids);
+    fs.rmSync(folder, {recursive: true});
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    assert.deepEqual(await person.messages(), before);
+    const after = await person.count('#conversations a');
+    assert.equal(after, before_ids.length + 1);
+
+    await person.press('This conversation');
+    await person.press('Delete the conversation');
+    await person.press('Delete', 'dialog');
+    await person.until(count => document.querySelectorAll('#conversations a').length === count, after - 1);
+    await person.until(() => document.querySelectorAll('.message').length === 0);
+    await person.page.click('#conversations a');
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    await person.page.goBack();
+    await person.until(() => document.querySelectorAll('.message').length === 0);
+  },
+
+  async 'settings'(person) {
+    await person.press('Settings');
+    await person.page.waitForSelector('#settings[open]');
+    await person.photograph('settings');
+    await person.inspect();
+    for (const [name, value] of [['temperature', '0'], ['seed', '7'], ['max_tokens', '12']]) await person.page.type(`[name=${name}]`, value);
+    await person.page.type('#system', 'Be brief.');
+    await person.photograph('settings-below');
+    await person.press('Close', '#settings');
+    const sent = person.page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'));
+    await person.ask('Hello');
+    const {temperature, seed, max_tokens: most, top_p: topP} = JSON.parse((await sent).postData());
+    assert.deepEqual([temperature, seed, most, topP], [0, 7, 12, undefined]);
+    assert.equal((await person.messages())[0], 'Be brief.');
+    await person.press('Settings');
+    await person.press('Back to the defaults');
+    assert.deepEqual(await person.page.$$eval('#sampling input', all => all.map(input => input.value).filter(Boolean)), []);
+    await person.page.click('[name=theme][value=dark]');
+    await person.keys('Escape');
+    assert.equal(await person.page.$eval('body', body => getComputedStyle(body).backgroundColor), 'rgb(25, 25, 23)');
+  },
+
+  async 'probabilities'(person) {
+    await setTokens(person, 40);
+    await person.ask('Count');
+    await person.page.hover('.assistant .token:nth-of-type(2)');
+    await person.page.waitForSelector('#tip:not([hidden])');
+    assert.match(await person.text('#tip'), /%/);
+    assert.ok(await person.count('#tip li') >= 5);
+    await person.photograph('probabilities');
+    await person.page.mouse.move(5, 5);
+    await person.page.waitForSelector('#tip', {hidden: true});
+
+    await person.press('Tokens and their probabilities');
+    await person.page.waitForSelector('#tip:not([hidden])');
+    assert.equal(await person.focus(), 'Token');
+    const first = await person.page.$eval('.slider input', input => input.getAttribute('aria-valuetext'));
+    await person.keys('ArrowRight', 'ArrowRight');
+    const third = await person.page.$eval('.slider input', input => input.getAttribute('aria-valuetext'));
+    assert.match(third, /%.*instead/);
+    assert.notEqual(first, third);
+    await person.photograph('tokens');
+    await person.inspect();
+  },
+
+  async 'keyboard only'(person) {
+    await person.until(() => document.querySelector('#connection').dataset.state === 'ready');
+    await setTokens(person, 4000);
+    await person.page.focus('.skip');
+    await person.photograph('skip');
+    await person.keys('Enter');
+    assert.equal(await person.focus(), 'Message');
+    await person.page.keyboard.type(kSlow);
+    await person.chord('Shift', 'Enter');
+    await person.page.keyboard.type('please');
+    await person.keys('Enter');
+    await person.until(() => document.querySelectorAll('.assistant .token').length > 3);
+    assert.equal(await person.focus(), 'Message');
+    await person.keys('Escape');
+    await person.answered();
+    assert.equal((await person.messages())[0], `${kSlow}\nplease`);
+
+    const seen = [];
+    while (seen.length < 12 && seen[0] !== 'Edit in a new branch') {
+      await person.chord('Shift', 'Tab');
+      seen.unshift(await person.focus());
+    }
+    assert.deepEqual(seen, ['Edit in a new branch', 'Copy', 'Copy', 'Another answer, in a new branch',
+                            'Tokens and their probabilities']);
+    await person.photograph('keyboard-focus');
+    await person.keys('Enter');
+    await person.page.keyboard.type('!');
+    await person.keys('Escape');
+    assert.equal(await person.focus(), 'Edit in a new branch');
+    await person.page.evaluate(() => localStorage.clear());
+  },
+
+  async 'phone'(person) {
+    await person.page.setViewport(kPhone);
+    await setTokens(person, 60);
+    await person.ask('Tell me of the sea');
+    await person.photograph('phone');
+    const fits = () => person.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth &&
+                                                  document.querySelector('#scroller').scrollWidth <= innerWidth);
+    assert.ok(await fits());
+    await person.inspect();
+    await person.page.tap('button.menu');
+    await person.page.waitForSelector('#sidebar:popover-open');
+    await person.photograph('phone-list');
+    await (await person.see('New conversation', '#sidebar')).tap();
+    await person.page.waitForSelector('#sidebar', {hidden: true});
+    assert.equal(await person.count('.message'), 0);
+    await person.page.tap('#open-settings');
+    await new Promise(resolve => setTimeout(resolve, 500));
+    await person.photograph('phone-settings');
+    assert.ok(await fits());
+  },
+
+  async 'dark'(person) {
+    await person.page.emulateMediaFeatures([{name: 'prefers-color-scheme', value: 'dark'}]);
+    await setTokens(person, 200);
+    await person.ask('Tell me of the sea');
+    await person.inspect();
+    await person.photograph('dark');
+    await person.page.setViewport(kPhone);
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+    await person.photograph('phone-dark');
+  },
+};
+
+export const kMockOnly = {
+  async 'an answer as text'(person) {
+    await person.ask('<b>runes</b>');
+    assert.equal(await person.page.title(), '<b>runes</b> \u2013 Skald');
+    assert.equal(await person.count('.message img, .message b'), 0);
+    assert.match(await person.text('.assistant .text'), /<img src=x/);
+    assert.deepEqual(await person.texts('.assistant :is(strong, em)'), ['northern', 'song']);
+    assert.equal(await person.count('.assistant ol > li > ul > li'), 2);
+    assert.equal(await person.text('pre code'),
+                 'def row(strokes):\n    for stroke in range(strokes):\n        print("heave", stroke)');
+    assert.equal(await person.text('.assistant h3'), 'And then');
+    const tokens = await person.texts('.assistant .token');
+    assert.ok(tokens.includes('\u{1f9ed}'), 'tokens that are a character together are one');
+    await person.page.$eval('.markdown', node => node.scrollIntoView());
+    await person.photograph('markdown');
+    await person.page.evaluate(() => document.documentElement.classList.add('marks'));
+    await person.photograph('marks');
+  },
+
+  async 'reasoning'(person) {
+    await person.say('think slowly of a song');
+    await person.page.waitForSelector('.reasoning:not([hidden])');
+    await person.photograph('thinking');
+    await person.page.click('.reasoning summary');
+    await person.until(() => document.querySelector('.assistant .text')?.textContent.length > 20);
+    assert.match(await person.text('.reasoning summary'), /Thought for \d/);
+    assert.match(await person.text('.reasoning .markdown'), /They ask for a song/);
+    assert.deepEqual((await person.texts('.reasoning .token')).slice(0, 3), ['They', ' ask', ' for']);
+    await person.photograph('reasoning');
+  },
+
+  async 'a long prompt'(person) {
+    await person.say('wait for it');
+    await person.until(() => document.querySelector('.waiting')?.hidden === false);
+    await person.photograph('waiting');
+    await person.answered();
+    assert.equal(await person.page.$eval('.waiting', node => node.hidden), true);
+  },
+
+  async 'errors'(person) {
+    person.expected.push(/400 \(Bad Request\)/, /ERR_/);
+    await person.say('please break');
+    await person.page.waitForSelector('#failure p');
+    assert.match(await person.text('#failure'), /the mock broke off/);
+    assert.match((await person.messages())[1], /northern/);
+    await person.photograph('error');
+    await person.inspect();
+    await person.press('Try again');
+    await person.until(() => document.querySelector('.branches:not([hidden]) span')?.textContent === '2 / 2');
+    await person.page.waitForSelector('#failure p');
+
+    await person.press('New conversation', '#sidebar');
+    await person.say('refuse this');
+    await person.page.waitForSelector('#failure p');
+    assert.match(await person.text('#failure'), /refuses/);
+    await person.until(() => document.querySelector('#prompt').value === 'refuse this');
+    assert.equal(await person.count('.message'), 0);
+
+    await person.press('New conversation', '#sidebar');
+    await person.chord('Control', 'a');
+    await person.say('vanish now');
+    await person.page.waitForSelector('#failure p');
+    assert.match(await person.text('#failure'), /connection broke/);
+    assert.equal(await person.count('.message'), 2);
+  },
+
+  async 'loading and gone'(person, server) {
+    person.expected.push(/503/, /ERR_/);
+    server.set({loading: true});
+    await person.page.reload();
+    await person.page.waitForSelector('#connection[data-state=loading]');
+    await person.write('Hello');
+    await person.photograph('loading');
+    await person.inspect();
+    server.set({loading: false});
+    await person.page.waitForSelector('#connection[data-state=ready]');
+    await person.keys('Enter');
+    await person.answered();
+
+    server.set({gone: true});
+    await person.say('Are you there?');
+    await person.page.waitForSelector('#connection[data-state=gone]');
+    await person.photograph('gone');
+    server.set({gone: false});
+    await person.press('Try again', '#connection');
+    await person.page.waitForSelector('#connection[data-state=ready]');
+    await person.until(() => document.querySelector('#prompt').value === 'Are you there?');
+    assert.equal(await person.count('.message'), 2);
+  },
+
+  async 'a key'(person, server) {
+    person.expected.push(/401/);
+    server.set({key: 'rune'});
+    await person.page.reload();
+    await person.page.waitForSelector('dialog.ask');
+    await person.page.keyboard.type('wrong');
+    await person.keys('Enter');
+    await person.until(() => /does not know/.test(document.querySelector('dialog.ask')?.textContent));
+    await person.photograph('key');
+    await person.page.keyboard.type('rune');
+    await person.keys('Enter');
+    await person.page.waitForSelector('dialog.ask', {hidden: true});
+    await person.ask('Hello');
+    await person.page.reload();
+    await person.until(() => document.querySelectorAll('.message').length === 2);
+  },
+
+  async 'two at once'(person) {
+    await person.say(kSlow);
+    await person.until(() => document.querySelectorAll('.assistant .token').length > 3);
+    await person.press('New conversation', '#sidebar');
+    await person.until(() => document.querySelectorAll('.message').length === 0);
+    await person.ask('Another');
+    await person.page.waitForSelector('#conversations .busy');
+    await person.photograph('two-at-once');
+    await person.page.click('#conversations .busy');
+    await person.until(() => document.querySelector('.user .text')?.textContent.includes('slowly'));
+    await person.press('Stop');
+    await person.answered();
+  },
+};
