@@ -237,11 +237,13 @@ TEST_CASE("a file that is no LoRA adapter for the model is refused, and says why
     latents["model.layers.0.self_attn.kv_b_proj.weight"] = query.begin()->second;
     CheckError(LoadPeft(PeftSettings(kRank), PeftTensors(latents), SmallModelNamed("latents").spec),
                ErrorCode::kUnsupported, "kv_b_proj.weight': adapters of embeddings, output heads");
-    TestPairs router = pairs;
-    router["model.layers.0.mlp.experts.0.up_proj.weight"] = query.begin()->second;
     const ModelSpec& mixture = SmallModelNamed("mixture").spec;
-    CheckError(LoadPeft(PeftSettings(kRank), PeftTensors(Only(router, "experts")), mixture), ErrorCode::kUnsupported,
-               "'model.layers.0.mlp.experts.0.up_proj.weight': adapters of experts are not supported");
+    for (const std::string expert : {"experts.0.up_proj.weight", "experts.3.down_proj.weight"}) {
+      TestPairs of_expert;
+      of_expert["model.layers.0.mlp." + expert] = query.begin()->second;
+      CheckError(LoadPeft(PeftSettings(kRank), PeftTensors(of_expert), mixture), ErrorCode::kUnsupported,
+                 "'model.layers.0.mlp." + expert + "': adapters of experts are not supported");
+    }
   }
   SUBCASE("tensors of other kinds") {
     const auto extra = [&](const std::string& name) {

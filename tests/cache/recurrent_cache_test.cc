@@ -139,5 +139,55 @@ TEST_CASE("an abandoned step leaves the state that was there") {
   CHECK(HoldsItsTokens(cache));
 }
 
+// Of a layout without other recurrence: full attention, the replayed states, their inputs.
+KVCache ReplayingCacheOf(uint32_t tokens, const RuntimeConfig& runtime) {
+  KVCache cache = *CreateKVCache(ToyLayout(0, /*recurrent=*/false, /*replayed=*/true), runtime);
+  if (tokens > 0) REQUIRE(ToyForward(cache, Counting(0, tokens)));
+  REQUIRE(HoldsItsTokens(cache));
+  return cache;
+}
+
+TEST_CASE("a replayed group takes drafted tokens back with two states and the inputs since") {
+  const RuntimeConfig runtime = {.block_tokens = 32, .rewind_tokens = 5};
+  for (uint32_t rejected = 0; rejected <= 5; ++rejected) {
+    CAPTURE(rejected);
+    KVCache cache = ReplayingCacheOf(70, runtime);
+    REQUIRE(ToyForward(cache, Counting(500, 5), /*pass_tokens=*/2));
+    CHECK(cache.table().groups[1].blocks.size() == 2);
+    CHECK(cache.table().groups[2].blocks.size() == 5);
+    CHECK(cache.ResumePoints()->back() == ResumeRange{70, 75});
+    const uint64_t used = cache.pool()->usage().used_bytes;
+    REQUIRE(cache.Truncate(75 - rejected));
+    CHECK(cache.pool()->usage().used_bytes <= used);
+    CHECK(HoldsItsTokens(cache));
+    KVCache fork = *cache.Fork();
+    for (KVCache* const each : {&cache, &fork}) {
+      REQUIRE(ToyForward(*each, Counting(each == &fork ? 600 : 900, 3)));
+      CHECK(HoldsItsTokens(*each));
+    }
+  }
+}
+
+TEST_CASE("tokens taken one by one stay within reach of replay, with few states and inputs") {
+  KVCache cache = ReplayingCacheOf(0, {.block_tokens = 32, .rewind_tokens = 7});
+  for (int32_t token = 0; token < 200; ++token) {
+    REQUIRE(ToyForward(cache, {token}));
+    CHECK(HoldsItsTokens(cache));
+    CHECK(cache.ResumePoints()->back().first <= std::max(cache.size(), 8u) - 7);
+    CHECK(cache.table().groups[1].blocks.size() <= 2);
+    CHECK(cache.table().groups[2].blocks.size() <= 4 * 7);
+  }
+}
+
+TEST_CASE("a cache without rewind_tokens keeps no inputs, and its layout's fingerprint does not tell of them") {
+  KVCache cache = ReplayingCacheOf(100, {.block_tokens = 32});
+  CHECK(cache.table().groups[1].blocks.size() == 1);
+  CHECK(cache.table().groups[2].blocks.empty());
+  CacheLayout with, without;
+  with.AddLayer({.state_floats = 7, .input_floats = 1});
+  without.AddLayer({.state_floats = 7});
+  CHECK(with.Fingerprint() == without.Fingerprint());
+}
+
 }  // namespace recurrent_cache_test
 }  // namespace skald::testing

@@ -152,6 +152,7 @@ TEST_CASE("so do caches of hybrid models") {
   for (const uint32_t window : {0u, 20u}) {
     CAPTURE(window);
     CheckLayout(ToyLayout(window, /*recurrent=*/true));
+    CheckLayout(ToyLayout(window, /*recurrent=*/false, /*replayed=*/true));
   }
 }
 

@@ -3,11 +3,14 @@
 // Rewinding is exact: what is computed after it equals, bit for bit, what is computed by a conversation that never saw
 // the tokens taken back.
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/cache/create.h"
+#include "skald/layers/kinds/mamba2.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -66,6 +69,34 @@ SKALD_LAW("rewinding to any checkpoint and going on equals recomputing", small) 
         AllLogits(f.model, fork, std::span<const int32_t>(f.tokens).subspan(position), 11, f.workspace);
     CHECK(SameBits(again, {expected.begin() + position * small.spec.vocab_size, expected.end()}));
   }
+}
+
+SKALD_LAW("replay gives the bits of states that were kept, whatever is drafted and rejected", small) {
+  Fixture f{small};
+  KVCache replaying = NewCache(small, {.rewind_tokens = 6});
+  KVCache keeping = *CreateKVCache(KeepingStates(small.layout), {.rewind_tokens = 6});
+  for (size_t begin = 0, turn = 0; begin + 9 <= f.tokens.size(); begin += 4, ++turn) {
+    const size_t count = 1 + turn * 5 % 9;
+    const std::span<const int32_t> drafted = std::span<const int32_t>(f.tokens).subspan(begin, count);
+    CHECK(SameBits(AllLogits(f.model, replaying, drafted, 9, f.workspace, kSmallPasses),
+                   AllLogits(f.model, keeping, drafted, 9, f.workspace, kSmallPasses)));
+    const uint32_t left = replaying.size() - std::min<uint32_t>(replaying.size(), turn * 3 % 7);
+    // Where the first rewind has left little to go back to, there is no further one.
+    if (keeping.Truncate(left)) REQUIRE(replaying.Truncate(left));
+  }
+  CHECK(replaying.tokens().size() == keeping.tokens().size());
+}
+
+TEST_CASE("large states are replayed, small ones and those of other layers are kept") {
+  for (const char* const name : {"hybrid-mixture", "delta-nets"}) {
+    CHECK_MESSAGE(std::ranges::any_of(SmallModelNamed(name).layout.groups(), &CacheGroup::is_replayed), name);
+  }
+  CHECK_FALSE(std::ranges::any_of(SmallModelNamed("hybrid").layout.groups(), &CacheGroup::is_replayed));
+  // Mamba-2 2.7B: 671 thousand floats of state, 5,456 that a token gives. With two state variables it keeps states.
+  Mamba2 layer = {.heads = 80, .head_dim = 64, .state_dim = 128, .groups = 1, .conv_width = 4};
+  CHECK(layer.State().input_floats == 5456);
+  layer.state_dim = 2;
+  CHECK(layer.State().input_floats == 0);
 }
 
 TEST_CASE("a hybrid model refuses positions of which it keeps no state, and loses nothing") {

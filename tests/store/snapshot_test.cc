@@ -14,6 +14,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
+#include "skald/cache/create.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
@@ -143,6 +144,26 @@ SKALD_LAW("resume points and their checkpoints are part of a snapshot", small) {
     REQUIRE(original.Truncate(position));
     CHECK(SameBits(f.GoOn(std::move(snapshot->cache), position), f.GoOn(std::move(original), position)));
   }
+}
+
+SKALD_LAW("a rewound conversation is saved as it stands, and goes on where nothing is kept for rewinding", small) {
+  Fixture f{small};
+  KVCache cache = f.Talk();
+  const uint32_t position = cache.size() - 2;
+  REQUIRE(cache.Truncate(position));
+  auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, NewPool(small, {.block_tokens = 32}));
+  REQUIRE(snapshot);
+  CHECK(SameBits(f.GoOn(std::move(snapshot->cache), position), f.GoOn(std::move(cache), position)));
+}
+
+SKALD_LAW("of states that an earlier release kept where inputs are replayed now, the present one is read", small) {
+  Fixture f{small};
+  KVCache cache = *CreateKVCache(KeepingStates(small.layout), {.rewind_tokens = 3});
+  const std::span<const int32_t> tokens = std::span<const int32_t>(f.tokens).first(100);
+  REQUIRE(f.model.Forward(cache, tokens, f.workspace));
+  auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, NewPool(small, kLoaded));
+  REQUIRE(snapshot);
+  CHECK(SameBits(f.GoOn(std::move(snapshot->cache), 100), f.GoOn(std::move(cache), 100)));
 }
 
 SKALD_LAW("through a store, saving again writes only what is new", small) {

@@ -52,6 +52,16 @@ void ForEachSmallModel(void (*law)(const SmallModel& small)) {
   }
 }
 
+CacheLayout KeepingStates(const CacheLayout& layout) {
+  CacheLayout keeping(layout.model());
+  for (const LayerSlot& slot : layout.layers()) {
+    CacheGroup group = layout.groups()[slot.group];
+    group.input_floats = 0;
+    keeping.AddLayer(group);
+  }
+  return keeping;
+}
+
 RandomModel::RandomModel(const SmallModel& small, uint64_t seed, DType weights)
     : RandomModel(small, *RandomWeights(small.spec, seed, weights)) {}
 RandomModel::RandomModel(const SmallModel& small, ModelWeights weights)

@@ -84,6 +84,9 @@ class RandomModel {
   std::unique_ptr<AnyModel> model_;
 };
 
+// Returns the layout of the same state with states kept where `layout` replays inputs.
+CacheLayout KeepingStates(const CacheLayout& layout);
+
 // Caches and pools that fit; it is an error of the test if they cannot be had.
 KVCache NewCache(const SmallModel& small, const RuntimeConfig& runtime = {});
 std::shared_ptr<BlockPool> NewPool(const SmallModel& small, const RuntimeConfig& runtime = {});

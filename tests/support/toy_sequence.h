@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A stand-in for a model, for tests of caches alone: it carries out a step's plan on real blocks, but the only state
-// of a token is the token itself, written at its slot, and a recurrent layer's state is a hash of all tokens so far.
+// of a token is the token itself, written at its slot, and a recurrent layer's state is a hash of all tokens so far,
+// whose inputs are tokens.
 // Reading a cache back shows at once whether any operation lost, mixed up or leaked a token.
 
 #ifndef SKALD_TESTS_SUPPORT_TOY_SEQUENCE_H_
 #define SKALD_TESTS_SUPPORT_TOY_SEQUENCE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -20,13 +22,15 @@
 
 namespace skald::testing {
 
-// A layout of one full-attention group, if `window` is not 0 one sliding group, and if asked one recurrent group.
-inline CacheLayout ToyLayout(uint32_t window, bool recurrent = false) {
+// A layout of one full-attention group, if `window` is not 0 one sliding group, and if asked one recurrent group and
+// one that is replayed.
+inline CacheLayout ToyLayout(uint32_t window, bool recurrent = false, bool replayed = false) {
   CacheLayout layout;
   layout.AddLayer({.kv_heads = 1, .head_dim = 2});
   if (window != 0) {
     layout.AddLayer({.kv_heads = 2, .head_dim = 4, .window = window});
   }
+  if (replayed) layout.AddLayer({.state_floats = 7, .input_floats = 1});
   if (recurrent) layout.AddLayer({.state_floats = 5});
   return layout;
 }
@@ -47,6 +51,29 @@ inline std::byte* ToySlot(BlockPool& pool, uint32_t group, BlockId id, uint32_t 
   return pool.Resolve(group, {id})[0] + slot * sizeof(int32_t);
 }
 
+inline int32_t ReadToyInput(BlockPool& pool, uint32_t group, BlockId id) {
+  int32_t token;
+  std::memcpy(&token, ToySlot(pool, group, id, 0), sizeof(token));
+  return token;
+}
+
+// What a recurrent group holds before the step; of a replayed one perhaps replayed first, up to `tokens` tokens.
+inline uint64_t ToyStateBefore(const SequencePlan& plan, uint32_t group, uint32_t tokens, BlockPool& pool) {
+  const GroupTable& states = plan.groups[group];
+  if (states.blocks.empty() && states.first_token == tokens) return ToyState({});
+  const CacheGroup& kind = pool.layout().groups()[group];
+  if (!kind.is_replayed() || (tokens == plan.first_position && HasPresentState(states, tokens))) {
+    return ReadToyState(pool, group, states.blocks.back());
+  }
+  const uint32_t inputs = pool.layout().InputsOf(group);
+  uint64_t state = states.first_token > 0 ? ReadToyState(pool, group, states.blocks.front()) : ToyState({});
+  for (uint32_t i = 0; i < tokens - states.first_token; ++i) {
+    const int32_t token = ReadToyInput(pool, inputs, plan.groups[inputs].blocks[i]);
+    state = ToyState({&token, 1}, state);
+  }
+  return state;
+}
+
 // Does to the pool's blocks what `step` plans for one sequence.
 inline void RunToySequence(const SequencePlan& plan, std::span<const int32_t> tokens, BlockPool& pool) {
   const uint32_t block_tokens = pool.runtime().block_tokens;
@@ -59,14 +86,17 @@ inline void RunToySequence(const SequencePlan& plan, std::span<const int32_t> to
                 ToySlot(pool, move.group, move.source, move.source_slot), move.count * sizeof(int32_t));
   }
   for (const StateSave& save : plan.saves) {
-    const std::vector<BlockId>& present = plan.groups[save.group].blocks;
-    const auto seen = tokens.first(save.tokens - plan.first_position);
-    const uint64_t state =
-        present.empty() ? ToyState(seen) : ToyState(seen, ReadToyState(pool, save.group, present[0]));
-    std::memcpy(pool.Resolve(save.group, {save.block})[0], &state, sizeof(state));
+    std::byte* const block = pool.Resolve(save.group, {save.block})[0];
+    if (pool.layout().groups()[save.group].is_inputs()) {
+      std::memcpy(block, &tokens[save.tokens - 1 - plan.first_position], sizeof(int32_t));
+      continue;
+    }
+    const uint32_t begin = std::min(save.tokens, plan.first_position);
+    const uint64_t state = ToyState(tokens.first(save.tokens - begin), ToyStateBefore(plan, save.group, begin, pool));
+    std::memcpy(block, &state, sizeof(state));
   }
   for (uint32_t g = 0; g < plan.groups.size(); ++g) {
-    if (pool.layout().groups()[g].is_recurrent()) continue;
+    if (!pool.layout().groups()[g].is_attention()) continue;
     const GroupTable& group = plan.groups[g];
     for (uint32_t i = 0; i < tokens.size(); ++i) {
       const uint32_t position = plan.first_position + i;
@@ -123,11 +153,32 @@ inline bool RemembersItsTokens(const KVCache& cache, uint32_t g) {
   return true;
 }
 
+// True when the states of replayed group `g`, and the inputs behind the base, are those of the tokens they stand for.
+inline bool CanReplayItsTokens(const KVCache& cache, uint32_t g) {
+  const uint32_t number = cache.pool()->layout().InputsOf(g);
+  const GroupTable &states = cache.table().groups[g], &inputs = cache.table().groups[number];
+  const auto is_state = [&](BlockId id, uint32_t tokens) {
+    return ReadToyState(*cache.pool(), g, id) == ToyState(cache.tokens().first(tokens));
+  };
+  if (cache.size() == 0) return states.blocks.empty() && inputs.blocks.empty();
+  if (states.first_token > 0 && !is_state(states.blocks.front(), states.first_token)) return false;
+  if (HasPresentState(states, cache.size()) && !is_state(states.blocks.back(), cache.size())) return false;
+  if (inputs.first_token != states.first_token || inputs.blocks.size() != cache.size() - inputs.first_token)
+    return false;
+  for (size_t i = 0; i < inputs.blocks.size(); ++i) {
+    const int32_t token = ReadToyInput(*cache.pool(), number, inputs.blocks[i]);
+    if (token != cache.tokens()[inputs.first_token + i]) return false;
+  }
+  return true;
+}
+
 // True when every group shows exactly the tokens that the cache says it holds.
 inline bool HoldsItsTokens(const KVCache& cache) {
   for (uint32_t g = 0; g < cache.table().groups.size(); ++g) {
-    if (cache.pool()->layout().groups()[g].is_recurrent()) {
-      if (!RemembersItsTokens(cache, g)) return false;
+    const CacheGroup& kind = cache.pool()->layout().groups()[g];
+    if (!kind.is_attention()) {
+      if (kind.is_replayed() && !CanReplayItsTokens(cache, g)) return false;
+      if (kind.is_recurrent() && !kind.is_replayed() && !RemembersItsTokens(cache, g)) return false;
       continue;
     }
     std::vector<std::pair<uint32_t, int32_t>> expected;

@@ -211,6 +211,39 @@ TEST_CASE("Rows of quantised queries and keys are put in order as those of float
   }
 }
 
+// Puts one tensor of all their rows in the place of several.
+void Join(std::vector<NewGgufTensor>& tensors, const std::vector<std::string>& parts, const std::string& whole) {
+  NewGgufTensor joined;
+  for (const std::string& part : parts) {
+    const auto found = std::ranges::find(tensors, part, &NewGgufTensor::name);
+    REQUIRE(found != tensors.end());
+    const NewGgufTensor tensor = *found;
+    tensors.erase(found);
+    if (joined.shape.empty()) {
+      joined = tensor;
+    } else {
+      joined.shape[0] += tensor.shape[0];
+      joined.bytes += tensor.bytes;
+    }
+  }
+  joined.name = whole;
+  tensors.push_back(joined);
+}
+
+TEST_CASE("Rows of a quantised tensor that holds several parts are packed as they are") {
+  std::vector<NewGgufTensor> tensors = WideTensors();
+  Join(tensors, {"blk.0.attn_q.weight", "blk.0.attn_k.weight", "blk.0.attn_v.weight"}, "blk.0.attn_qkv.weight");
+  Join(tensors, {"blk.0.ffn_gate.weight", "blk.0.ffn_up.weight"}, "blk.0.ffn_up.weight");
+  for (const char* const type : {"Q4_K", "Q8_0", "IQ3_S"}) {
+    Quantise(tensors, "blk.0.attn_qkv.weight", type);
+    Quantise(tensors, "blk.0.ffn_up.weight", type);
+    const ModelWeights weights = MustLoad(tensors);
+    CHECK(HoldsRows(MixerOf(weights, 0).Of<Attention>().qkv, 0, Decoded(tensors, "blk.0.attn_qkv.weight")));
+    const Matrix& gate_up = FeedForwardOf(weights, 0).Of<GatedFeedForward>().gate_up;
+    CHECK(HoldsRows(gate_up, 0, Decoded(tensors, "blk.0.ffn_up.weight")));
+  }
+}
+
 TEST_CASE("Quantised vectors, and types that are not read, are refused by name") {
   const auto error_of = [](const std::string& name, const std::string& type) {
     std::vector<NewGgufTensor> tensors = WideTensors();

@@ -249,7 +249,7 @@ class KVCache {
   static uint32_t EarliestResume(const BlockTable& table, const CacheLayout& layout) {
     uint32_t earliest = 0;
     for (size_t g = 0; g < table.groups.size(); ++g) {
-      if (layout.groups()[g].is_recurrent()) {
+      if (!layout.groups()[g].is_attention()) {
         earliest = std::max(earliest, table.groups[g].first_token);
         continue;
       }
@@ -281,15 +281,21 @@ class KVCache {
   // still refer to them.
   BlockTable Prefix(BlockTable table, uint32_t tokens) const {
     const uint32_t block_tokens = pool()->runtime().block_tokens;
+    const bool is_all = tokens == table.tokens;
     table.tokens = tokens;
     table.edits = Slice(table.edits, 0, tokens);
     if (table.edits == Segments{{0, tokens}}) table.edits.clear();
     if (!table.edits.empty()) return table;
     for (size_t g = 0; g < table.groups.size(); ++g) {
       GroupTable& group = table.groups[g];
+      const CacheGroup& kind = pool()->layout().groups()[g];
       if (tokens == 0) {
         group = {};
-      } else if (pool()->layout().groups()[g].is_recurrent()) {
+      } else if (kind.is_inputs()) {
+        group.blocks.resize(tokens - group.first_token);
+      } else if (kind.is_replayed()) {
+        if (!is_all) group.blocks.resize(group.first_token > 0 ? 1 : 0);
+      } else if (kind.is_recurrent()) {
         group.blocks.resize(tokens - group.first_token + 1);
       } else if (group.first_token >= tokens) {
         group = {tokens, {}};  // nothing is left that this group stores

@@ -63,7 +63,7 @@ class AnyModel {
       for (const LayerSpec& layer : block.layers) {
         const auto function = std::ranges::find(functions, layer.type(), &LayerFunction::type);
         HWY_DASSERT(function != functions.end());
-        tables_.functions.push_back(function->run);
+        tables_.functions.push_back(*function);
       }
     }
     ListMatrices();

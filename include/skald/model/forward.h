@@ -34,6 +34,7 @@
 #include "skald/model/per_layer_inputs.h"
 #include "skald/model/rotation.h"
 #include "skald/model/step_blocks.h"
+#include "skald/model/step_replays.h"
 #include "skald/model/step_states.h"
 #include "skald/model/wanted_rows.h"
 #include "skald/model/workspace.h"
@@ -52,7 +53,7 @@ struct ModelTables {
   std::vector<CacheRotations> rotations;   // for every layout that caches of the model may have
   std::span<const WeightKernels> kernels;  // for every type of weights
   // Of every layer of every block, in order.
-  std::vector<void (*)(const LayerSpec&, const LayerWeights&, const LayerRun&)> functions;
+  std::vector<LayerFunction> functions;
   std::vector<std::optional<LayerSlot>> slots;  // of every layer, in the same order: where it has or reads its state
   // The matrices of all layers, by which activations are multiplied.
   std::vector<const Matrix*> matrices;
@@ -60,10 +61,16 @@ struct ModelTables {
   // Block-diagonal ones, and the columns of the activations.
   std::vector<std::pair<const std::vector<Matrix>*, size_t>> block_matrices;
 
-  // Returns the rotations of the caches of a pool, or null for one of another model.
+  // Returns the rotations of the caches of a pool, or null for one of another model. One that keeps states where the
+  // model can replay will do.
   const CacheRotations* RotationsOf(const BlockPool& pool) const {
     const auto found = std::ranges::find(rotations, pool.fingerprint(), &CacheRotations::fingerprint);
-    return found == rotations.end() ? nullptr : &*found;
+    if (found == rotations.end()) return nullptr;
+    const auto replays_as_here = [](const CacheGroup& theirs, const CacheGroup& ours) {
+      return theirs.input_floats == 0 || theirs.input_floats == ours.input_floats;
+    };
+    const bool fits = std::ranges::equal(pool.layout().layer_groups(), layout.layer_groups(), replays_as_here);
+    return fits ? &*found : nullptr;
   }
 };
 
@@ -92,7 +99,8 @@ class ForwardPass {
         carried_dim_(CarriedDim(spec_)),
         wanted_(LargestPass(plan)),
         blocks_(plan, pools_),
-        states_(plan, pools_) {
+        states_(plan, pools_),
+        replays_(plan, pools_) {
     ReserveActivations(wanted_.most());
     ReserveOutputs();
   }
@@ -101,6 +109,7 @@ class ForwardPass {
   void Run() {
     blocks_.Prepare(rotations_, ops_.executor());
     states_.Prepare();
+    replays_.Prepare();
     float* logits = outputs_.logits.data();
     float* hidden = outputs_.hidden.data();
     for (const Pass& pass : plan_.passes) {
@@ -154,7 +163,9 @@ class ForwardPass {
       Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
     }
     for (const Block& block : spec_.blocks) {
-      for (const LayerSpec& layer : block.layers) layer.Reserve(rows, model_dim(), act_.scratch);
+      for (const LayerSpec& layer : block.layers) {
+        layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
+      }
       if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
     }
     for (const Matrix* matrix : tables_.matrices) ReserveMatMul(*matrix, rows, act_.matmul);
@@ -191,7 +202,8 @@ class ForwardPass {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
         LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
         if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
-        tables_.functions[layer](block.layers[i], *weights.layers[i], run);
+        if (!is_replayed_) Replay(layer, block.layers[i], *weights.layers[i], run);
+        tables_.functions[layer].run(block.layers[i], *weights.layers[i], run);
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
       if (block.post_norm) {
@@ -203,7 +215,19 @@ class ForwardPass {
       ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
       if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
     }
+    is_replayed_ = true;
     if (observer_) Observe(spec_.blocks.size(), rows);
+  }
+
+  // Brings the states of one layer up to date, just before it reads them; as `run` but for its state.
+  void Replay(size_t layer, const LayerSpec& spec, const LayerWeights& weights, LayerRun run) {
+    const std::optional<LayerSlot>& slot = tables_.slots[layer];
+    if (!slot) return;
+    for (const StateReplay& replay : replays_.of_group(slot->group)) {
+      run.state.runs = {&replay.run, 1};
+      run.state.inputs = replay.inputs;
+      tables_.functions[layer].replay(spec, weights, run);
+    }
   }
 
   void Observe(size_t block, const PassRows& rows) {
@@ -229,8 +253,13 @@ class ForwardPass {
     const LayerSlot at = *slot;
     const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
     const BlockGeometry& geometry = pool.geometry(at.group);
-    if (tables_.layout.groups()[at.group].is_recurrent()) {
+    const CacheGroup& group = pool.layout().groups()[at.group];
+    if (group.is_recurrent()) {
       run.state = {.runs = states_.runs(at.group), .offset = geometry.StateOffset(at.index)};
+      if (!group.is_replayed()) return run;
+      const uint32_t inputs = pool.layout().InputsOf(at.group);
+      run.state.inputs = states_.kept(inputs);
+      run.state.input_offset = pool.geometry(inputs).StateOffset(at.index);
     } else {
       run.cache = {.kv_type = pool.runtime().kv_type,
                    .geometry = LayerGeometry(geometry, at.index),
@@ -271,6 +300,8 @@ class ForwardPass {
   WantedRows wanted_;
   StepBlocks blocks_;
   StepStates states_;
+  StepReplays replays_;
+  bool is_replayed_ = false;  // whether what is to be replayed has been
 };
 
 }  // namespace skald

@@ -78,7 +78,7 @@ class StepBlocks {
       const size_t begin = RoundUp(sequence.first_position + slice.begin, step);
       for (size_t first = begin; first < sequence.first_position + slice.end; first += step) {
         for (size_t g = 0; g < tables_.size(); ++g) {
-          if (IsRecurrentGroup(slice.sequence, g)) continue;
+          if (!pools_[slice.sequence]->layout().groups()[g].is_attention()) continue;
           const KVBlocks& table = tables_[g][slice.sequence];
           std::memset(table.blocks[first / step - table.first_block], 0, BlockBytes(slice.sequence, g));
         }
@@ -88,9 +88,6 @@ class StepBlocks {
 
  private:
   size_t block_tokens(size_t sequence) const { return pools_[sequence]->runtime().block_tokens; }
-  bool IsRecurrentGroup(size_t sequence, size_t group) const {
-    return pools_[sequence]->layout().groups()[group].is_recurrent();
-  }
   size_t BlockBytes(size_t sequence, size_t group) const { return pools_[sequence]->geometry(group).block_bytes(); }
   std::byte* Block(size_t sequence, size_t group, BlockId id) { return pools_[sequence]->ResolveOne(group, id); }
 

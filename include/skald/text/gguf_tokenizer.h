@@ -18,6 +18,7 @@
 #include "skald/text/tokenizer.h"
 #include "skald/text/tokenizers/gguf/gguf_byte_pairs.h"
 #include "skald/text/tokenizers/gguf/gguf_pieces.h"
+#include "skald/text/tokenizers/gguf/gguf_rwkv.h"
 #include "skald/text/tokenizers/gguf/gguf_sentencepiece.h"
 #include "skald/text/tokenizers/sentencepiece/sentencepiece_engine.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
@@ -34,7 +35,8 @@ auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::
     const GgufTokenizerReader reader(metadata);
     const std::string kind = reader.fields().String("model");
     if (reader.ok() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
-      reader.fields().Unsupported("model", kind, R"("llama", the kind with scores, and "gpt2", the kind with merges)");
+      reader.fields().Unsupported("model", kind,
+                                  R"("llama", the kind with scores, "gpt2", the kind with merges, and "rwkv")");
     }
     if (!reader.ok()) return reader.failure();
     return read(reader, kind);
@@ -50,8 +52,13 @@ inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) 
   return Tokenizer::From(*engine);
 }
 
-inline Result<Tokenizer> MakeBytePairTokenizer(const GgufTokenizerReader& reader) {
-  Result<TokenizerSpec> spec = BytePairsFromGguf(reader);
+// Of the kinds that are a pipeline of steps.
+inline Result<TokenizerSpec> StepsFromGguf(const GgufTokenizerReader& reader, std::string_view kind) {
+  return kind == "rwkv" ? RwkvFromGguf(reader) : BytePairsFromGguf(reader);
+}
+
+inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader, std::string_view kind) {
+  Result<TokenizerSpec> spec = StepsFromGguf(reader, kind);
   if (!spec) return Failure(spec.error());
   Result<Tokenizer> tokenizer = Tokenizer::From(*std::move(spec));
   if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
@@ -61,12 +68,12 @@ inline Result<Tokenizer> MakeBytePairTokenizer(const GgufTokenizerReader& reader
 }  // namespace internal
 
 // Returns the tokenizer that values of names like "tokenizer.ggml.tokens" in `metadata` describe. Errors: kNotFound
-// where there is none; kUnsupported for one of another kind than "llama" and "gpt2", or with a pre-tokenizer of an
-// unknown name; kDataLoss and those of Tokenizer::Parse for values that cannot be right.
+// where there is none; kUnsupported for one of another kind than "llama", "gpt2" and "rwkv", or with a pre-tokenizer of
+// an unknown name; kDataLoss and those of Tokenizer::Parse for values that cannot be right.
 inline Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
   return internal::ReadGgufTokenizer(
-      metadata, {"llama", "gpt2"}, [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
-        return kind == "llama" ? internal::MakeScoredTokenizer(reader) : internal::MakeBytePairTokenizer(reader);
+      metadata, {"llama", "gpt2", "rwkv"}, [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
+        return kind == "llama" ? internal::MakeScoredTokenizer(reader) : internal::MakePipelineTokenizer(reader, kind);
       });
 }
 
@@ -79,12 +86,12 @@ inline Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
                                      });
 }
 
-// Returns what the byte-level tokenizer that `metadata` describe does, step by step. Errors: the same, and kUnsupported
-// for a SentencePiece tokenizer.
+// Returns what the byte-level tokenizer, or RWKV's, that `metadata` describe does, step by step. Errors: the same, and
+// kUnsupported for a SentencePiece tokenizer.
 inline Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
-  return internal::ReadGgufTokenizer(metadata, {"gpt2"},
-                                     [](const internal::GgufTokenizerReader& reader, const std::string&) {
-                                       return internal::BytePairsFromGguf(reader);
+  return internal::ReadGgufTokenizer(metadata, {"gpt2", "rwkv"},
+                                     [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
+                                       return internal::StepsFromGguf(reader, kind);
                                      });
 }
 

@@ -13,11 +13,12 @@
 
 namespace skald {
 
-// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model. Where a model was
-// given further tokens after its training, as most that chat were, only the first has them. Error: kNotFound.
+// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
+// pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.
+// Error: kNotFound.
 inline Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder) {
   return NoThrow(folder.native(), [&]() -> Result<std::filesystem::path> {
-    for (const char* const name : {"tokenizer.json", "tokenizer.model"}) {
+    for (const char* const name : {"tokenizer.json", "tokenizer.model", "rwkv_vocab_v20230424.txt"}) {
       std::error_code ignored;
       if (std::filesystem::exists(folder / name, ignored)) return folder / name;
     }

@@ -26,12 +26,21 @@ inline constexpr BlockId kMaxBlocks = BlockId{1} << 31;
 // the block of `first_token`. State of earlier tokens, out of every window, is released.
 // Recurrence: block i of the list is the state after first_token + i tokens; the last is the present one. There is
 // none for 0 tokens.
+// Replayed recurrence: the state after first_token tokens, the base, then the present one, unless the base is that.
+// There is no base for 0 tokens, and no present state after a rewind: the next step replays the inputs up to there.
+// Inputs: block i is what the token at first_token + i gave to the layers; first_token is that of the states' group.
 struct GroupTable {
   uint32_t first_token = 0;
   std::vector<BlockId> blocks;
 
   friend bool operator==(const GroupTable&, const GroupTable&) = default;
 };
+
+// Whether a replayed group of a sequence of `tokens` tokens lists the present state.
+inline bool HasPresentState(const GroupTable& states, uint32_t tokens) {
+  const size_t bases = states.first_token > 0 ? 1 : 0;
+  return states.first_token == tokens || states.blocks.size() > bases;
+}
 
 // A run of tokens that stays together: `length` tokens stored at positions [source, source + length).
 struct Segment {

@@ -90,6 +90,11 @@ inline bool AreEdits(Segments edits, uint32_t tokens, uint32_t max_tokens) {
 inline bool AreBlocksOf(const BlockTable& table, size_t g, const CacheGroup& group, const RuntimeConfig& runtime) {
   const uint32_t first = table.groups[g].first_token, tokens = table.tokens;
   const size_t count = table.groups[g].blocks.size();
+  if (group.is_inputs()) return first <= tokens && count == tokens - first;
+  if (group.is_replayed()) {
+    const size_t bases = first > 0 ? 1 : 0;
+    return first <= tokens && count >= bases && count <= bases + (first < tokens ? 1 : 0);
+  }
   if (group.is_recurrent()) {
     return tokens == 0 ? count == 0 : first > 0 && first <= tokens && count == size_t{tokens} - first + 1;
   }
@@ -126,6 +131,11 @@ inline Result<void> CheckBlockTable(const BlockTable& table, const BlockPool& po
       }
       if (!internal::AreBlocksOf(table, g, groups[g], pool.runtime())) {
         return refuse("does not list the blocks of its tokens in group " + std::to_string(g));
+      }
+      const auto group = static_cast<uint32_t>(g);
+      if (groups[g].is_replayed() &&
+          table.groups[pool.layout().InputsOf(group)].first_token != table.groups[g].first_token) {
+        return refuse("lists other inputs than those behind its state in group " + std::to_string(g));
       }
     }
     return {};

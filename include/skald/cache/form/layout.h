@@ -2,7 +2,9 @@
 //
 // CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group. A block of
 // an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
-// state of all its layers after some number of tokens. A plain value; nothing in cache/ knows about models.
+// state of all its layers after some number of tokens. Layers whose states are large go back to an earlier one by
+// replay: behind the groups of layers come groups of inputs, whose blocks hold what one token gave to all layers of a
+// recurrent group. A plain value; nothing in cache/ knows about models.
 
 #ifndef SKALD_CACHE_FORM_LAYOUT_H_
 #define SKALD_CACHE_FORM_LAYOUT_H_
@@ -31,16 +33,28 @@ struct CacheGroup {
   uint32_t latent_dim = 0;  // not 0: values are the last so many elements of keys, and not kept beside them
   // Floats of one layer; 0 for keys and values.
   uint32_t state_floats = 0;
+  // Floats that one token gives to the state of one layer, where states are computed again from these; 0: states
+  // themselves are kept wherever something can come back to them. A group of inputs has these and no state.
+  uint32_t input_floats = 0;
 
   friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
 
   constexpr bool is_recurrent() const { return state_floats > 0; }
+  constexpr bool is_replayed() const { return is_recurrent() && input_floats > 0; }
+  constexpr bool is_inputs() const { return !is_recurrent() && input_floats > 0; }
+  constexpr bool is_attention() const { return !is_recurrent() && !is_inputs(); }
 
   // First position that a token at `position` sees.
   constexpr uint32_t FirstVisible(uint32_t position) const {
     return window == 0 || position < window ? 0 : position - window + 1;
   }
 };
+
+// Returns CacheGroup::input_floats for a layer of these sizes: replay where it takes less memory. With K tokens to be
+// taken back, up to 4 K inputs and two states are kept instead of K + 1 states.
+constexpr uint32_t InputsToReplay(size_t state_floats, size_t input_floats) {
+  return state_floats >= 6 * input_floats ? static_cast<uint32_t>(input_floats) : 0;
+}
 
 // Where a layer keeps its state: layer number `index` of group `group`.
 struct LayerSlot {
@@ -60,12 +74,15 @@ class CacheLayout {
   // description, made if new.
   constexpr void AddLayer(CacheGroup group) {
     uint32_t g = 0;
-    while (g < groups_.size() && !SameState(groups_[g], group)) ++g;
-    if (g == groups_.size()) {
-      group.layers = 0;
-      groups_.push_back(group);
+    while (g < num_layer_groups_ && !SameState(groups_[g], group)) ++g;
+    group.layers = 0;
+    if (g == num_layer_groups_) {
+      groups_.insert(groups_.begin() + g, group);
+      ++num_layer_groups_;
+      if (group.is_replayed()) groups_.push_back({.input_floats = group.input_floats});
     }
     slots_.push_back(LayerSlot{g, groups_[g].layers++});
+    if (group.is_replayed()) ++groups_[InputsOf(g)].layers;
   }
 
   // Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).
@@ -78,14 +95,23 @@ class CacheLayout {
   // Of the model, as given.
   constexpr uint64_t model() const { return model_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
+  // Those of layers; behind them stand the groups of inputs.
+  constexpr std::span<const CacheGroup> layer_groups() const { return groups().first(num_layer_groups_); }
+  // The group of the inputs of replayed group `group`; layers have the same numbers in both.
+  constexpr uint32_t InputsOf(uint32_t group) const {
+    uint32_t inputs = num_layer_groups_;
+    for (uint32_t g = 0; g < group; ++g) inputs += groups_[g].is_replayed() ? 1 : 0;
+    return inputs;
+  }
   // Those that keep state, in the order in which they were added.
   constexpr std::span<const LayerSlot> layers() const { return slots_; }
 
-  // Of every field, the model's included: state is exchanged between layouts of the same fingerprint only.
+  // Of every field, the model's included: state is exchanged between layouts of the same fingerprint only. Inputs are
+  // left out: they are another way to the same state.
   constexpr uint64_t Fingerprint() const {
     Fingerprint64 print;
     print.Add(model_);
-    for (const CacheGroup& group : groups_) {
+    for (const CacheGroup& group : layer_groups()) {
       print.Add(group.layers).Add(group.kv_heads).Add(group.head_dim).Add(group.window);
       print.Add(group.rotary_dim).Add(group.state_floats);
       if (group.latent_dim != 0) print.Add(group.latent_dim);
@@ -120,6 +146,7 @@ class CacheLayout {
 
   uint64_t model_;
   std::vector<CacheGroup> groups_;
+  uint32_t num_layer_groups_ = 0;
   std::vector<LayerSlot> slots_;
 };
 
@@ -129,13 +156,13 @@ class CacheLayout {
 // matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
 // attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
 // block_tokens]. Where values are elements of keys there are keys alone. Recurrence: [layers][state], floats whatever
-// the type of keys and values: rounding would add up over time.
+// the type of keys and values: rounding would add up over time. Inputs: [layers][inputs of one token], floats.
 struct BlockGeometry {
   size_t layers, kv_heads, head_dim, block_tokens;
   size_t latent_dim;                          // of values that are elements of keys; else 0
   size_t key_bytes, value_bytes;              // of one layer, all kv heads
   size_t key_scale_bytes, value_scale_bytes;  // of one layer; 0 unless kI8
-  size_t state_bytes;                         // of one layer
+  size_t state_bytes;                         // of one layer, or of what one token gives to it
 
   static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
     const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
@@ -150,7 +177,7 @@ struct BlockGeometry {
             .value_bytes = values * SizeOf(type),
             .key_scale_bytes = scales,
             .value_scale_bytes = group.latent_dim != 0 ? 0 : scales,
-            .state_bytes = group.state_floats * sizeof(float)};
+            .state_bytes = (group.is_inputs() ? group.input_floats : group.state_floats) * sizeof(float)};
   }
 
   constexpr size_t layer_bytes() const {

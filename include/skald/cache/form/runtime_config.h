@@ -36,8 +36,9 @@ struct RuntimeConfig {
   uint32_t checkpoint_every = 0;
   // Resume points kept per conversation; the oldest goes first, also to make room for new tokens.
   uint32_t max_checkpoints = 8;
-  // Tokens that can always be taken back, as when drafted tokens are rejected: the state of so many last positions is
-  // kept. Costs recurrent layers one state each; attention needs nothing, windows a little.
+  // Tokens that can always be taken back, as when drafted tokens are rejected. Costs recurrent layers one state for
+  // each token, or, where states are large, one state and up to four tokens' inputs for each; the next step replays
+  // these from there. Attention needs nothing, windows a little.
   uint32_t rewind_tokens = 0;
 };
 

@@ -49,7 +49,7 @@ class PlanCheck {
   size_t num_groups() const { return pool_.layout().groups().size(); }
   const CacheGroup& group(size_t g) const { return pool_.layout().groups()[g]; }
   bool IsBlock(size_t g, BlockId id) const { return id < pool_.max_blocks(g); }
-  bool IsAttention(uint32_t g) const { return g < num_groups() && !group(g).is_recurrent(); }
+  bool IsAttention(uint32_t g) const { return g < num_groups() && group(g).is_attention(); }
 
   // Null: nothing.
   const char* WhatIsWrong(const SequencePlan& sequence) const {
@@ -65,11 +65,15 @@ class PlanCheck {
     }
     if (sequence.groups.size() != num_groups()) return "has another number of groups than the pool's layout";
     for (size_t g = 0; g < num_groups(); ++g) {
-      if (const char* const wrong = group(g).is_recurrent() ? WrongStates(sequence, g) : WrongBlocks(sequence, g)) {
-        return wrong;
-      }
+      if (const char* const wrong = WrongList(sequence, static_cast<uint32_t>(g))) return wrong;
     }
     return WrongWork(sequence);
+  }
+
+  const char* WrongList(const SequencePlan& sequence, uint32_t g) const {
+    if (group(g).is_inputs()) return WrongInputs(sequence, g);
+    if (group(g).is_replayed()) return WrongReplay(sequence, g);
+    return group(g).is_recurrent() ? WrongStates(sequence, g) : WrongBlocks(sequence, g);
   }
 
   // Every block that the step's tokens see or fill must be listed.
@@ -85,9 +89,45 @@ class PlanCheck {
 
   const char* WrongStates(const SequencePlan& sequence, size_t g) const {
     const std::vector<BlockId>& present = sequence.groups[g].blocks;
-    if (present.size() != (sequence.first_position > 0 ? 1 : 0)) return "does not say which state it begins with";
-    if (!AreBlocks(g, present)) return kNoSuchBlock;
-    uint32_t last = sequence.first_position;
+    if (present.size() != (sequence.first_position > 0 ? 1 : 0)) return kNoBeginning;
+    return AreBlocks(g, present) ? WrongSaves(sequence, g, sequence.first_position) : kNoSuchBlock;
+  }
+
+  // A state that the step begins with, or one that it replays from and all inputs that it needs for that.
+  const char* WrongReplay(const SequencePlan& sequence, uint32_t g) const {
+    const GroupTable& states = sequence.groups[g];
+    const GroupTable& inputs = sequence.groups[pool_.layout().InputsOf(g)];
+    const uint32_t start = sequence.first_position;
+    const size_t bases = states.first_token > 0 ? 1 : 0;
+    if (states.first_token > start || states.blocks.size() < bases) return kNoBeginning;
+    if (states.blocks.size() > bases + (states.first_token < start ? 1 : 0)) return kNoBeginning;
+    if (!AreBlocks(g, states.blocks)) return kNoSuchBlock;
+    uint32_t replayed = 0;  // up to here
+    for (const StateSave& save : sequence.saves) {
+      if (save.group == g && save.tokens <= start) replayed = save.tokens;
+    }
+    if (!HasPresentState(states, start) && replayed != start) return kNoBeginning;
+    if (replayed > 0 &&
+        (inputs.first_token != states.first_token || inputs.blocks.size() < replayed - inputs.first_token)) {
+      return "lacks inputs that it replays";
+    }
+    return WrongSaves(sequence, g, states.first_token);
+  }
+
+  const char* WrongInputs(const SequencePlan& sequence, size_t g) const {
+    if (!AreBlocks(g, sequence.groups[g].blocks)) return kNoSuchBlock;
+    for (const StateSave& save : sequence.saves) {
+      if (save.group != g) continue;
+      if (save.tokens <= sequence.first_position || save.tokens > sequence.first_position + sequence.num_tokens) {
+        return "keeps inputs of tokens that it does not compute";
+      }
+      if (!IsBlock(g, save.block)) return kNoSuchBlock;
+    }
+    return nullptr;
+  }
+
+  // States after more than `last` tokens, to the end.
+  const char* WrongSaves(const SequencePlan& sequence, size_t g, uint32_t last) const {
     for (const StateSave& save : sequence.saves) {
       if (save.group != g) continue;
       if (save.tokens <= last) return "saves states out of order";
@@ -152,6 +192,7 @@ class PlanCheck {
     return sequence == plan_.sequences.size();
   }
 
+  static constexpr const char* kNoBeginning = "does not say which state it begins with";
   static constexpr const char* kNoSuchBlock = "names a block that the pool cannot have";
 
   const StepPlan& plan_;

@@ -5,7 +5,8 @@
 // bear provisional numbers, NewBlock(0), NewBlock(1), ... in each group, until they are taken.
 //
 // State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
-// and forks, checkpoints and rewinding share what is there.
+// and forks, checkpoints and rewinding share what is there. Of a replayed group the state before all that a rewind may
+// land at is kept, the base, and the inputs since.
 
 #ifndef SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
 #define SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
@@ -30,6 +31,10 @@ inline constexpr BlockId kFirstNewBlock = kMaxBlocks;
 constexpr BlockId NewBlock(uint32_t i) { return kFirstNewBlock + i; }
 constexpr bool IsNewBlock(BlockId id) { return id >= kFirstNewBlock; }
 
+// Inputs kept, at most, for each token that must be within reach: the more, the seldomer the base moves where tokens
+// come one by one, which costs as many rows of the recurrence as there are tokens within reach.
+inline constexpr uint64_t kMostInputs = 4;
+
 class SequencePlanner {
  public:
   // Plans for `table`, a cache's in `pool`, to grow by `num_tokens`. What is in `given_up` is taken to refer to no
@@ -51,9 +56,11 @@ class SequencePlanner {
   void Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> checkpoints) {
     checkpoints_ = std::move(checkpoints);
     for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
-      if (group(g).is_recurrent()) {
+      if (group(g).is_replayed()) {
+        PlanReplay(g);
+      } else if (group(g).is_recurrent()) {
         PlanStates(g);
-      } else {
+      } else if (group(g).is_attention()) {
         KeepBlocks(g);
         AddBlocks(g, slice_begins);
       }
@@ -84,16 +91,23 @@ class SequencePlanner {
   BlockTable TableAt(uint32_t tokens, uint32_t rewind_to) const {
     BlockTable table;
     table.tokens = tokens;
-    for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
+    table.groups.resize(plan_.groups.size());
+    for (uint32_t g = 0; g < layout().layer_groups().size(); ++g) {
+      if (group(g).is_replayed()) {
+        const uint32_t base = rewind_to < tokens ? NextBase(g) : tokens;
+        table.groups[g] = BaseAndPresent(g, base, tokens);
+        table.groups[layout().InputsOf(g)] = InputsIn(layout().InputsOf(g), base, tokens);
+        continue;
+      }
       if (group(g).is_recurrent()) {
-        table.groups.push_back(StatesIn(g, rewind_to, tokens));
+        table.groups[g] = StatesIn(g, rewind_to, tokens);
         continue;
       }
       const GroupTable& all = plan_.groups[g];
       const uint32_t begin = std::max(FirstBlock(g, rewind_to), BlockOf(all.first_token));
       const uint32_t end = BlocksFor(tokens);
       const auto at = [&](uint32_t block) { return all.blocks.begin() + (block - BlockOf(all.first_token)); };
-      table.groups.push_back({std::max(all.first_token, begin * block_tokens_), {at(begin), at(end)}});
+      table.groups[g] = {std::max(all.first_token, begin * block_tokens_), {at(begin), at(end)}};
     }
     return table;
   }
@@ -117,6 +131,10 @@ class SequencePlanner {
       if (tokens < stored.first_token || stored.blocks.empty()) return std::nullopt;
       return stored.blocks[tokens - stored.first_token];
     }
+    return FindSave(g, tokens);
+  }
+
+  std::optional<BlockId> FindSave(uint32_t g, uint32_t tokens) const {
     for (const StateSave& save : plan_.saves) {
       if (save.group == g && save.tokens == tokens) return save.block;
     }
@@ -134,7 +152,81 @@ class SequencePlanner {
     for (const uint32_t tokens : positions) plan_.saves.push_back({g, tokens, TakeBlock(g)});
   }
 
-  const CacheGroup& group(uint32_t g) const { return pool_.layout().groups()[g]; }
+  // Where replays of group `g` will begin when the step is done. The base stays as long as inputs do not become too
+  // many, and else moves to where the step begins or, if it must, to the earliest position within reach.
+  uint32_t NextBase(uint32_t g) const {
+    if (rewind_to_ == end_) return end_;
+    const uint32_t base = rewind_to_ < table_.tokens ? table_.groups[g].first_token : table_.tokens;
+    return end_ - base <= kMostInputs * pool_.runtime().rewind_tokens ? base : rewind_to_;
+  }
+
+  // The state of replayed group `g` after `tokens` tokens, if it is there before the step.
+  std::optional<BlockId> FindStored(uint32_t g, uint32_t tokens) const {
+    const GroupTable& stored = table_.groups[g];
+    if (tokens == 0) return std::nullopt;
+    if (tokens == stored.first_token) return stored.blocks.front();
+    if (tokens == table_.tokens && HasPresentState(stored, tokens)) return stored.blocks.back();
+    return std::nullopt;
+  }
+
+  GroupTable BaseAndPresent(uint32_t g, uint32_t base, uint32_t tokens) const {
+    GroupTable states{base, {}};
+    for (const uint32_t position : {base, tokens}) {
+      if (position == 0 || (position == base && !states.blocks.empty())) continue;
+      const auto stored = FindStored(g, position);
+      states.blocks.push_back(stored ? *stored : *FindSave(g, position));
+    }
+    return states;
+  }
+
+  // The inputs of group `g`, of the tokens at [first, last).
+  GroupTable InputsIn(uint32_t g, uint32_t first, uint32_t last) const {
+    const GroupTable& stored = table_.groups[g];
+    GroupTable inputs{first, {}};
+    for (uint32_t at = first; at < last; ++at) {
+      inputs.blocks.push_back(at < table_.tokens ? stored.blocks[at - stored.first_token] : *FindSave(g, at + 1));
+    }
+    return inputs;
+  }
+
+  // New states of replayed group `g`: at every checkpoint, at the next base and at the end; and the inputs behind the
+  // base. After a rewind the state to begin with is replayed to where that at the end will be, unless it is the base.
+  void PlanReplay(uint32_t g) {
+    const uint32_t inputs = layout().InputsOf(g), start = table_.tokens, base = NextBase(g);
+    std::vector<uint32_t> positions = checkpoints_;
+    positions.push_back(end_);
+    if (base > 0 && !FindStored(g, base)) positions.push_back(base);
+    std::sort(positions.begin(), positions.end());
+    positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
+    const BlockId at_end = TakeBlock(g);
+    bool must_replay = start > 0 && !FindStored(g, start);
+    for (const uint32_t tokens : positions) {
+      if (must_replay && tokens > start) plan_.saves.push_back({g, start, at_end});
+      must_replay = must_replay && tokens < start;
+      plan_.saves.push_back({g, tokens, tokens == end_ ? at_end : TakeBlock(g)});
+    }
+    for (uint32_t at = std::max(base, start); at < end_; ++at)
+      plan_.saves.push_back({inputs, at + 1, TakeBlock(inputs)});
+    if (start > 0) ListBeginning(g, inputs);
+  }
+
+  // What a step of replayed group `g` begins with: the present state, and all that it replays.
+  void ListBeginning(uint32_t g, uint32_t inputs) {
+    uint32_t replayed = 0;  // up to here
+    for (const StateSave& save : plan_.saves) {
+      if (save.group == g && save.tokens <= table_.tokens) replayed = save.tokens;
+    }
+    if (replayed == 0) {
+      plan_.groups[g] = {table_.tokens, {table_.groups[g].blocks.back()}};
+      plan_.groups[inputs] = {table_.tokens, {}};
+    } else {
+      plan_.groups[g] = table_.groups[g];
+      plan_.groups[inputs] = InputsIn(inputs, table_.groups[g].first_token, replayed);
+    }
+  }
+
+  const CacheLayout& layout() const { return pool_.layout(); }
+  const CacheGroup& group(uint32_t g) const { return layout().groups()[g]; }
   uint32_t BlockOf(uint32_t position) const { return position / block_tokens_; }
   uint32_t BlocksFor(uint32_t tokens) const { return (tokens + block_tokens_ - 1) / block_tokens_; }
 

@@ -157,7 +157,7 @@ class Step {
 
   // One plan, in terms of blocks, for all.
   static Result<void> CheckPool(const BlockPool& pool, const BlockPool& first) {
-    if (pool.fingerprint() != first.fingerprint()) {
+    if (pool.fingerprint() != first.fingerprint() || pool.layout().groups().size() != first.layout().groups().size()) {
       return Fail(ErrorCode::kInvalidArgument, "its cache has another layout than that of sequence 0");
     }
     if (pool.runtime().kv_type != first.runtime().kv_type ||

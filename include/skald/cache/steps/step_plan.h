@@ -46,7 +46,8 @@ struct TokenMove {
   int32_t shift;
 };
 
-// The state of a recurrent group after the sequence's first `tokens` tokens is written to `block`.
+// The state of a recurrent group after the sequence's first `tokens` tokens is written to `block`; of a replayed group
+// before the first pass, where those are there already. Of a group of inputs, what the last of these tokens gives.
 struct StateSave {
   uint32_t group;
   uint32_t tokens;
@@ -62,10 +63,11 @@ struct SequencePlan {
   std::vector<Want> wants = {};  // [num_tokens]
   // For each attention group, the blocks from the first one the step reads to the last one it writes. A window group
   // may name one block for two places: it is written again once what it held is out of the window. For each recurrent
-  // group, the state that the step begins with; none at position 0.
+  // group, the state that the step begins with; none at position 0. For a replayed group that saves states of tokens
+  // that are there, its part of the sequence's table, and for its inputs those up to the last of these states.
   std::vector<GroupTable> groups = {};
-  // For each recurrent group, ascending by tokens; the last is the state that the step ends with. Between passes it
-  // carries the state, unless that is saved elsewhere anyway.
+  // For each recurrent group, ascending by tokens; the last is the state that the step ends with. Between passes, and
+  // from a replay to the first pass, it carries the state, unless that is saved elsewhere anyway.
   std::vector<StateSave> saves = {};
   std::vector<BlockCopy> copies = {};
   std::vector<BlockClear> clears = {};

@@ -13,6 +13,7 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/form/layout.h"
 #include "skald/cache/form/runtime_config.h"
+#include "skald/cache/steps/sequence_planner.h"
 
 namespace skald {
 
@@ -31,7 +32,12 @@ struct MemoryModel {
     for (size_t g = 0; g < pool.layout().groups().size(); ++g) {
       const CacheGroup& group = pool.layout().groups()[g];
       Group sizes = {pool.geometry(g).block_bytes(), runtime.block_tokens, kUnlimited};
-      if (group.is_recurrent()) {
+      if (group.is_replayed()) {
+        // The base, the state that a step begins with, and one for each that it leaves.
+        sizes = {sizes.block_bytes, 1, resume_points + (runtime.rewind_tokens > 0 ? 4 : 2)};
+      } else if (group.is_inputs()) {
+        sizes = {sizes.block_bytes, 1, 2 * kMostInputs * runtime.rewind_tokens};
+      } else if (group.is_recurrent()) {
         // The state that a step begins with, and those that it leaves.
         sizes = {sizes.block_bytes, 1, uint64_t{runtime.rewind_tokens} + resume_points + 2};
       } else if (group.window > 0) {

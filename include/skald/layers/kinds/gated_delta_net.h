@@ -60,7 +60,9 @@ struct GatedDeltaNet {
   }
 
   constexpr CacheGroup State() const {
-    return {.state_floats = static_cast<uint32_t>(memory_floats() + conv().state_floats())};
+    const size_t floats = memory_floats() + conv().state_floats();
+    const size_t inputs = conv().channels + rate_count();
+    return {.state_floats = static_cast<uint32_t>(floats), .input_floats = InputsToReplay(floats, inputs)};
   }
 
   // With k = key_heads * key_dim and v = value_heads * value_dim:
@@ -89,20 +91,19 @@ struct GatedDeltaNet {
 
   // Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
   std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    return {rows * projected_dim(), rows * 2 * static_cast<size_t>(value_heads), rows * conv().channels,
-            rows * values_dim(), 2 * static_cast<size_t>(key_dim)};
+    return {rows * projected_dim(), rows * rate_count(), rows * conv().channels, rows * values_dim(),
+            2 * static_cast<size_t>(key_dim)};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.state.rows(), v = values_dim(), rate_count = 2 * static_cast<size_t>(value_heads);
+    const size_t rows = run.state.rows(), v = values_dim();
     const Rows projected = {run.scratch[0], projected_dim()}, mixed = {run.scratch[3], v};
-    float* const rates = run.scratch[1];
-    float* const convolved = run.scratch[2];
+    const Rows rates = {run.scratch[1], rate_count()};
     run.ops.MatMul(weights.input, run.input, rows, {}, projected);
-    run.ops.MatMul(weights.rates, run.input, rows, {}, {rates, rate_count});
-    conv().Run(weights.conv, run, projected, run.state.offset + memory_floats() * sizeof(float), convolved);
-    NormalizeKeys(run, {convolved, conv().channels});
-    Remember(weights, run, convolved, rates, mixed.data);
+    run.ops.MatMul(weights.rates, run.input, rows, {}, rates);
+    KeepInputs(run.state, projected, conv().channels);
+    KeepInputs(run.state, rates, rate_count(), conv().channels);
+    Recur(weights, run, projected, rates, mixed);
     for (size_t head = 0; head < static_cast<size_t>(value_heads); ++head) {
       const Rows columns = {mixed.data + head * static_cast<size_t>(value_dim), v};
       run.ops.Norm(columns, rows, static_cast<size_t>(value_dim), weights.norm, norm.epsilon, columns);
@@ -111,7 +112,16 @@ struct GatedDeltaNet {
     run.ops.MatMul(weights.output, mixed, rows, {}, run.output);
   }
 
+  void Replay(const Weights& weights, const LayerRun& run) const {
+    const Rows projected = {run.scratch[0], projected_dim()}, mixed = {run.scratch[3], values_dim()};
+    const Rows rates = {run.scratch[1], rate_count()};
+    TakeInputs(run.state, projected, conv().channels);
+    TakeInputs(run.state, rates, rate_count(), conv().channels);
+    Recur(weights, run, projected, rates, mixed);
+  }
+
  private:
+  constexpr size_t rate_count() const { return 2 * static_cast<size_t>(value_heads); }
   constexpr size_t keys_dim() const { return static_cast<size_t>(key_heads) * static_cast<size_t>(key_dim); }
   constexpr size_t values_dim() const { return static_cast<size_t>(value_heads) * static_cast<size_t>(value_dim); }
   constexpr size_t memory_floats() const { return values_dim() * static_cast<size_t>(key_dim); }
@@ -145,6 +155,14 @@ struct GatedDeltaNet {
       parts.push_back({"linear_attn.in_proj_a.weight", of_head, 0, {}, {(2 * head + 1) * of_head, all}});
     }
     return parts;
+  }
+
+  // mixed = what the memory gives for the rows, from the projection and the rates.
+  void Recur(const Weights& weights, const LayerRun& run, Rows projected, Rows rates, Rows mixed) const {
+    float* const convolved = run.scratch[2];
+    conv().Run(weights.conv, run, projected, run.state.offset + memory_floats() * sizeof(float), convolved);
+    NormalizeKeys(run, {convolved, conv().channels});
+    Remember(weights, run, convolved, rates.data, mixed.data);
   }
 
   // Queries and keys become unit vectors, and queries are divided by the root of their size. To divide by the root of

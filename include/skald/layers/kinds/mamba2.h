@@ -72,7 +72,8 @@ struct Mamba2 {
   }
 
   constexpr CacheGroup State() const {
-    return {.state_floats = static_cast<uint32_t>(scan_floats() + conv().state_floats())};
+    const size_t floats = scan_floats() + conv().state_floats();
+    return {.state_floats = static_cast<uint32_t>(floats), .input_floats = InputsToReplay(floats, input_floats())};
   }
 
   struct Weights {
@@ -104,15 +105,13 @@ struct Mamba2 {
   }
 
   void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.state.rows(), projected_size = projected_dim(), w = width();
-    float* const projected = run.scratch[0];
-    float* const convolved = run.scratch[1];
+    const size_t rows = run.state.rows(), w = width();
+    const Rows projected = {run.scratch[0], projected_dim()};
     float* const mixed = run.scratch[2];
-    run.ops.MatMul(weights.input, run.input, rows, {}, {projected, projected_size});
-    if (!input_multipliers.empty()) MultiplySections(run, {projected, projected_size});
-    conv().Run(weights.conv, run, {projected + w, projected_size}, run.state.offset + scan_floats() * sizeof(float),
-               convolved);
-    Scan(weights, run, projected, convolved, mixed);
+    run.ops.MatMul(weights.input, run.input, rows, {}, projected);
+    if (!input_multipliers.empty()) MultiplySections(run, projected);
+    KeepInputs(run.state, InputsIn(projected), input_floats());
+    Recur(weights, run, projected, mixed);
     const size_t part = w / static_cast<size_t>(groups);
     for (size_t group = 0; has_norm && group < static_cast<size_t>(groups); ++group) {
       const Rows columns{mixed + group * part, w};
@@ -120,6 +119,13 @@ struct Mamba2 {
     }
     run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
     if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
+  }
+
+  // Without gates, outputs mean nothing.
+  void Replay(const Weights& weights, const LayerRun& run) const {
+    const Rows projected = {run.scratch[0], projected_dim()};
+    TakeInputs(run.state, InputsIn(projected), input_floats());
+    Recur(weights, run, projected, run.scratch[2]);
   }
 
  private:
@@ -136,10 +142,19 @@ struct Mamba2 {
 
   constexpr size_t width() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   constexpr size_t scan_floats() const { return width() * static_cast<size_t>(state_dim); }
-  constexpr size_t projected_dim() const { return width() + conv().channels + static_cast<size_t>(heads); }
+  constexpr size_t input_floats() const { return conv().channels + static_cast<size_t>(heads); }
+  constexpr size_t projected_dim() const { return width() + input_floats(); }
+  // What states follow from: all that is projected but the gate.
+  Rows InputsIn(Rows projected) const { return {projected.data + width(), projected.stride}; }
   constexpr CausalConv conv() const {
     const size_t channels = width() + 2 * static_cast<size_t>(groups) * static_cast<size_t>(state_dim);
     return {channels, static_cast<size_t>(conv_width), /*silu=*/true};
+  }
+
+  void Recur(const Weights& weights, const LayerRun& run, Rows projected, float* mixed) const {
+    float* const convolved = run.scratch[1];
+    conv().Run(weights.conv, run, InputsIn(projected), run.state.offset + scan_floats() * sizeof(float), convolved);
+    Scan(weights, run, projected.data, convolved, mixed);
   }
 
   void Scan(const Weights& weights, const LayerRun& run, const float* projected, const float* convolved,

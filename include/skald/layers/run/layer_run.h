@@ -38,10 +38,18 @@ struct LayerCache {
   const float* sin;
 };
 
+// A row, and the block for what it gives to the states of layers.
+struct InputRow {
+  size_t row;
+  std::byte* block;
+};
+
 // The fixed-size state of a layer: in each block at `offset` bytes, as many floats as its type says.
 struct LayerState {
   std::span<const RecurrentRun> runs;  // of the pass, all its rows in order
   size_t offset;
+  std::span<const InputRow> inputs = {};  // to be kept by Run, or to be replayed: then of all rows
+  size_t input_offset = 0;                // in each of their blocks, in bytes
 
   size_t rows() const { return runs.back().row_end; }
 };
@@ -86,6 +94,22 @@ inline void KeepLastRows(std::span<const RecurrentRun> runs, size_t offset, Rows
   };
   for (const RecurrentRun& run : runs) {
     for (const StateOutput& saved : std::span(run.outputs, run.num_outputs)) keep(run, saved);
+  }
+}
+
+// Keeps `cols` floats of the rows whose inputs are to be kept, as those from number `first` on of the layer's inputs.
+inline void KeepInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0) {
+  for (const InputRow& input : state.inputs) {
+    std::byte* const target = input.block + state.input_offset + first * sizeof(float);
+    std::memcpy(target, rows.data + input.row * rows.stride, cols * sizeof(float));
+  }
+}
+
+// Fills in the rows to be replayed with what KeepInputs kept.
+inline void TakeInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0) {
+  for (const InputRow& input : state.inputs) {
+    const std::byte* const source = input.block + state.input_offset + first * sizeof(float);
+    std::memcpy(rows.data + input.row * rows.stride, source, cols * sizeof(float));
   }
 }
 

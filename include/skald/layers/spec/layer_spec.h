@@ -36,6 +36,8 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 //                              matrix is listed as that of an expert (Part::expert)
 // and, if it keeps state,
 //   State()                    what it keeps: keys and values, or a fixed number of floats (cache/form/layout.h)
+// and, if it can compute such floats again from inputs that Run kept (KeepInputs), so that few states need to be kept,
+//   Replay(weights, run)       writes the states after run.state's rows, and nothing else, in the bits that Run wrote
 // or, if it may read the state of an earlier layer instead,
 //   StateOfOther()             of which one
 // and, if it reads what embeddings give each layer,
@@ -54,6 +56,12 @@ concept Layer = Component<L> && SaysScratchFloats<L> &&
 template <class L>
 concept LayerWithState = Layer<L> && requires(const L& layer) {
   { layer.State() } -> std::convertible_to<std::optional<CacheGroup>>;
+};
+
+template <class L>
+concept ReplaysInputs = LayerWithState<L> &&
+    requires(const L& layer, const typename L::Weights& weights, const LayerRun& run) {
+  layer.Replay(weights, run);
 };
 
 // Keys and values that a layer reads and another one keeps.
@@ -110,10 +118,10 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
   constexpr ~HeldLayer() override {}  // NOLINT: as in HeldComponent
   constexpr const LayerInterface* Clone() const override { return new HeldLayer(component); }
   constexpr std::optional<CacheGroup> State() const override {
-    if constexpr (LayerWithState<L>)
-      return component.State();
-    else
-      return std::nullopt;
+    std::optional<CacheGroup> state;
+    if constexpr (LayerWithState<L>) state = component.State();
+    if (state && !ReplaysInputs<L>) state->input_floats = 0;
+    return state;
   }
   constexpr std::optional<SharedState> StateOfOther() const override {
     if constexpr (MayShareState<L>)
@@ -185,15 +193,24 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 // How layers of one type are computed. Apart from LayerSpec, so that a program compiles the arithmetic of the types
 // that its models have, and no others.
 struct LayerFunction {
+  using Function = void (*)(const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run);
+
   const void* type;
-  void (*run)(const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run);
+  Function run;
+  Function replay;  // does nothing for layers whose states are kept
 };
 
 template <Layer L>
 constexpr LayerFunction LayerFunctionOf() {
-  return {&internal::kTypeOf<L>, [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run) {
-            layer.As<L>()->Run(static_cast<const internal::WeightsOf<L>&>(weights).weights, run);
-          }};
+  const auto run = [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run) {
+    layer.As<L>()->Run(static_cast<const internal::WeightsOf<L>&>(weights).weights, run);
+  };
+  const auto replay = [](const LayerSpec& layer, const LayerWeights& weights, const LayerRun& run) {
+    if constexpr (ReplaysInputs<L>) {
+      layer.As<L>()->Replay(static_cast<const internal::WeightsOf<L>&>(weights).weights, run);
+    }
+  };
+  return {&internal::kTypeOf<L>, run, replay};
 }
 
 }  // namespace skald

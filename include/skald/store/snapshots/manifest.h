@@ -42,7 +42,8 @@ struct SnapshotNotes {
 };
 
 // What of one group is saved. Attention: chunks of kChunkTokens from the one that holds first_token on, without what
-// lies before its tile. Recurrence: states after first_token, first_token + 1, ... tokens.
+// lies before its tile. Recurrence: states after first_token, first_token + 1, ... tokens. Where a table lists groups
+// of inputs too, a replayed group and its inputs have what they have in a BlockTable.
 struct SavedGroup {
   uint32_t first_token = 0;
   std::vector<ChunkKey> chunks;
@@ -148,14 +149,18 @@ inline uint32_t TokensInPlace(const SavedTable& table) {
   return table.edits.front().source == 0 ? table.edits.front().length : 0;
 }
 
-// Returns how many chunks a group lists that begins at token `first`; an error where, beginning there, it would lack
-// what a token after the table's sees.
-inline Result<size_t> CountChunks(const SavedTable& table, uint32_t first, const CacheGroup& group,
+// Returns how many chunks a group lists at most that begins at token `first`; an error where, beginning there, it would
+// lack what a token after the table's sees.
+inline Result<size_t> CountChunks(const SavedTable& table, uint32_t first, const CacheGroup& group, bool lists_inputs,
                                   const std::string& name) {
-  const uint32_t end = group.is_recurrent() ? table.tokens : table.StoredTokens();
+  const uint32_t end = group.is_attention() ? table.StoredTokens() : table.tokens;
   const auto refused = [&] {
     return BadManifest(name + " begins at token " + std::to_string(first) + " of " + std::to_string(end));
   };
+  if (lists_inputs && (group.is_replayed() || group.is_inputs())) {
+    if (first > end) return refused();
+    return group.is_inputs() ? size_t{end - first} : size_t{first > 0 ? 1u : 0u} + (first < end ? 1u : 0u);
+  }
   if (group.is_recurrent()) {
     if (first > end || (first == 0) != (end == 0)) return refused();
     return end > 0 ? end - first + size_t{1} : 0;
@@ -179,7 +184,7 @@ class TableReader {
   }
 
   // The fewest bytes that a table takes.
-  size_t LeastBytes() const { return kFront + layout_.groups().size() * (sizeof(uint32_t) + sizeof(uint64_t)); }
+  size_t LeastBytes() const { return kFront + layout_.layer_groups().size() * (sizeof(uint32_t) + sizeof(uint64_t)); }
 
  private:
   static constexpr size_t kFront = sizeof(uint32_t) + 2 * sizeof(uint64_t);  // tokens, number of edits, of groups
@@ -201,31 +206,39 @@ class TableReader {
     table.edits = reader_.GetElements<Segment>(edits);
     if (auto valid = CheckEdits(table.edits, table.tokens); !valid) return Failure(valid.error());
     const auto groups = reader_.Get<uint64_t>();
-    if (groups != layout_.groups().size()) {
-      return BadManifest(std::to_string(groups) + " groups, expected " + std::to_string(layout_.groups().size()));
+    const size_t of_layers = layout_.layer_groups().size(), all = layout_.groups().size();
+    if (groups != of_layers && groups != all) {
+      return BadManifest(std::to_string(groups) + " groups, expected " + std::to_string(of_layers));
     }
+    const bool lists_inputs = groups > of_layers;
     for (size_t g = 0; g < groups; ++g) {
-      auto group = ReadGroup(table, g, main);
+      auto group = ReadGroup(table, g, lists_inputs, main);
       if (!group) return Failure(group.error());
       table.groups.push_back(std::move(*group));
+    }
+    for (uint32_t g = 0; lists_inputs && g < of_layers; ++g) {
+      if (!layout_.groups()[g].is_replayed()) continue;
+      if (table.groups[layout_.InputsOf(g)].first_token == table.groups[g].first_token) continue;
+      return BadManifest("inputs that do not follow on the state of group " + std::to_string(g));
     }
     return table;
   }
 
-  Result<SavedGroup> ReadGroup(const SavedTable& table, size_t g, const SavedTable* main) {
+  Result<SavedGroup> ReadGroup(const SavedTable& table, size_t g, bool lists_inputs, const SavedTable* main) {
     const CacheGroup& group = layout_.groups()[g];
     const std::string name = "group " + std::to_string(g);
     SavedGroup saved{reader_.Get<uint32_t>(), {}};
     const size_t chunks = reader_.GetCount(sizeof(ChunkKey));
     if (!reader_.ok()) return CutShort();
-    const auto expected = CountChunks(table, saved.first_token, group, name);
+    const auto expected = CountChunks(table, saved.first_token, group, lists_inputs, name);
     if (!expected) return Failure(expected.error());
-    if (chunks == 0 && *expected > 0 && main != nullptr && !group.is_recurrent()) {
+    if (chunks == 0 && *expected > 0 && main != nullptr && group.is_attention()) {
       // Its tokens are those of the conversation's own table, as far as that holds them where they were.
       if (saved.first_token >= main->groups[g].first_token && table.tokens <= TokensInPlace(*main)) return saved;
       return BadManifest("a checkpoint relies on tokens that the snapshot does not hold");
     }
-    if (chunks != *expected) {
+    const bool lacks_present = lists_inputs && group.is_replayed() && saved.first_token < table.tokens;
+    if (chunks != *expected && !(lacks_present && chunks + 1 == *expected)) {
       return BadManifest(name + " has " + std::to_string(chunks) + " chunks, expected " + std::to_string(*expected));
     }
     saved.chunks = reader_.GetElements<ChunkKey>(chunks);
@@ -245,9 +258,9 @@ inline bool CanResume(const SavedTable& table, const SavedTable& main, const Cac
   if (tokens > table.tokens || !table.edits.empty()) return false;
   for (size_t g = 0; g < table.groups.size(); ++g) {
     const CacheGroup& group = layout.groups()[g];
-    const bool listed = group.is_recurrent() || !table.groups[g].chunks.empty();
+    const bool listed = !group.is_attention() || !table.groups[g].chunks.empty();
     const uint32_t first = (listed ? table : main).groups[g].first_token;
-    if (group.is_recurrent() ? first > tokens : first > group.FirstVisible(tokens)) return false;
+    if (group.is_attention() ? first > group.FirstVisible(tokens) : first > tokens) return false;
   }
   return true;
 }

@@ -64,14 +64,12 @@ class SnapshotLoader {
   // along.
   Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
     TableLease lease(pool_);
-    BlockTable table{tokens, {}, {}};
+    BlockTable table = Skeleton({tokens, {}, {}});
     for (size_t g = 0; g < source.groups.size(); ++g) {
-      const bool listed = group(g).is_recurrent() || !source.groups[g].chunks.empty();
-      const SavedTable& from = listed ? source : manifest.table;
-      GroupTable& loading = table.groups.emplace_back();
-      const auto loaded = group(g).is_recurrent() ? LoadStateAfter(from, g, tokens, lease, loading)
-                                                  : LoadTokensBefore(from, g, tokens, lease, loading);
-      if (!loaded) return Failure(loaded.error());
+      const bool listed = !group(g).is_attention() || !source.groups[g].chunks.empty();
+      if (auto loaded = LoadBefore(listed ? source : manifest.table, g, tokens, lease, table.groups[g]); !loaded) {
+        return Failure(loaded.error());
+      }
     }
     const auto end = manifest.tokens.begin() + tokens;
     return KVCache({lease.Share(std::move(table)),
@@ -135,7 +133,7 @@ class SnapshotLoader {
     TableLease lease(pool_), shared = main.Share();
     BlockTable table = Skeleton(saved);
     for (size_t g = 0; g < saved.groups.size(); ++g) {
-      if (saved.groups[g].chunks.empty() && !group(g).is_recurrent()) {
+      if (saved.groups[g].chunks.empty() && group(g).is_attention()) {
         if (auto borrowed = BorrowBlocks(saved, main.table(), g, table.groups[g]); !borrowed) {
           return Failure(borrowed.error());
         }
@@ -155,17 +153,47 @@ class SnapshotLoader {
     return lease.Share(std::move(table));
   }
 
-  static BlockTable Skeleton(const SavedTable& saved) {
+  bool ListsInputs(const SavedTable& saved) const {
+    return saved.groups.size() > pool_->layout().layer_groups().size();
+  }
+
+  // Groups that `saved` does not list have nothing to list.
+  BlockTable Skeleton(const SavedTable& saved) const {
     BlockTable table{saved.tokens, {}, saved.edits};
-    for (const SavedGroup& group : saved.groups) table.groups.push_back({group.first_token, {}});
+    table.groups.resize(pool_->layout().groups().size(), {saved.tokens, {}});
+    for (size_t g = 0; g < saved.groups.size(); ++g) table.groups[g].first_token = saved.groups[g].first_token;
     return table;
   }
 
   // Fills `table` with fresh blocks, of which `lease` keeps a reference. A block is taken when a chunk has come that
   // goes into it: what a manifest claims takes no memory before it is there.
   Result<void> LoadGroup(const SavedTable& saved, size_t g, TableLease& lease, GroupTable& table) {
-    if (!group(g).is_recurrent()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
-    for (size_t i = 0; i < saved.groups[g].chunks.size(); ++i) {
+    if (group(g).is_attention()) return LoadTokens(saved, g, saved.StoredTokens(), lease, table);
+    const size_t chunks = saved.groups[g].chunks.size();
+    for (size_t i = 0; i < chunks; ++i) {
+      // An earlier release kept states where there are inputs now: the present one is what is needed.
+      if (group(g).is_replayed() && !ListsInputs(saved) && i + 1 < chunks) {
+        if (auto passed = chunks_[0].Get(*this, saved, g, i); !passed) return passed;
+        ++table.first_token;
+      } else if (auto loaded = LoadState(saved, g, i, lease, table); !loaded) {
+        return loaded;
+      }
+    }
+    return {};
+  }
+
+  // Of any group what a cache of the first `tokens` tokens needs.
+  Result<void> LoadBefore(const SavedTable& saved, size_t g, uint32_t tokens, TableLease& lease, GroupTable& table) {
+    if (group(g).is_attention()) return LoadTokensBefore(saved, g, tokens, lease, table);
+    if (group(g).is_recurrent() && !(group(g).is_replayed() && ListsInputs(saved))) {
+      return LoadStateAfter(saved, g, tokens, lease, table);
+    }
+    const SavedGroup& listed = saved.groups[g];
+    table.first_token = listed.first_token;
+    // Of inputs those up to there, of states the base; all where nothing is left out.
+    const size_t part = group(g).is_inputs() ? tokens - listed.first_token : listed.first_token > 0 ? 1 : 0;
+    const size_t needed = tokens == saved.tokens ? listed.chunks.size() : part;
+    for (size_t i = 0; i < std::min(needed, listed.chunks.size()); ++i) {
       if (auto loaded = LoadState(saved, g, i, lease, table); !loaded) return loaded;
     }
     return {};
@@ -190,7 +218,7 @@ class SnapshotLoader {
     return LoadTokens(saved, g, tokens, lease, table);
   }
 
-  // Appends state `i` of a recurrent group.
+  // Appends state `i` of a recurrent group, or the inputs of one token.
   Result<void> LoadState(const SavedTable& saved, size_t g, size_t i, TableLease& lease, GroupTable& table) {
     if (auto fetched = chunks_[0].Get(*this, saved, g, i); !fetched) return fetched;
     chunks_[0].View();
@@ -269,7 +297,7 @@ class SnapshotLoader {
   }
 
   uint64_t ContentBytes(const SavedTable& saved, size_t g, size_t i) const {
-    if (group(g).is_recurrent()) return pool_->geometry(g).block_bytes();
+    if (!group(g).is_attention()) return pool_->geometry(g).block_bytes();
     const auto [begin, end] = TokensOf(saved, g, i);
     return RoundUp(end - begin, kTile) / kTile * TileGeometry(group(g), pool_->runtime().kv_type).block_bytes();
   }

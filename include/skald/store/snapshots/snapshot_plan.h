@@ -31,8 +31,8 @@
 
 namespace skald {
 
-// One chunk to be written: tokens [begin, end) of an attention group, begin a multiple of kTile; or a recurrent group's
-// state, a block.
+// One chunk to be written: tokens [begin, end) of an attention group, begin a multiple of kTile; or a block: a
+// recurrent group's state, or inputs.
 struct PlannedChunk {
   ChunkKey key;
   ChunkFormat format;
@@ -72,7 +72,7 @@ class SnapshotPlan {
 
   uint64_t ContentBytes(const PlannedChunk& chunk) const {
     const CacheGroup& group = pool_.layout().groups()[chunk.group];
-    if (group.is_recurrent()) return pool_.geometry(chunk.group).block_bytes();
+    if (!group.is_attention()) return pool_.geometry(chunk.group).block_bytes();
     return RoundUp(chunk.end - chunk.begin, kTile) / kTile * TileGeometry(group, pool_.runtime().kv_type).block_bytes();
   }
 
@@ -80,7 +80,7 @@ class SnapshotPlan {
   void ReadContent(const PlannedChunk& chunk, std::byte* bytes) const {
     const CacheGroup& group = pool_.layout().groups()[chunk.group];
     const BlockGeometry& geometry = pool_.geometry(chunk.group);
-    if (group.is_recurrent()) {
+    if (!group.is_attention()) {
       std::memcpy(bytes, pool_.Resolve(chunk.group, {chunk.block})[0], geometry.block_bytes());
       return;
     }
@@ -106,29 +106,58 @@ class SnapshotPlan {
   Result<SavedTable> AddTable(const TableLease& lease, const SavedTable* main) {
     const BlockTable& table = lease.table();
     SavedTable saved{table.tokens, table.edits, {}};
-    for (uint32_t g = 0; g < table.groups.size(); ++g) {
+    const size_t of_layers = pool_.layout().layer_groups().size();
+    bool lists_inputs = false;
+    for (uint32_t g = 0; g < of_layers; ++g) {
       SavedGroup group{table.groups[g].first_token, {}};
-      const bool is_recurrent = pool_.layout().groups()[g].is_recurrent();
-      if (is_recurrent) {
+      const CacheGroup& kind = pool_.layout().groups()[g];
+      if (kind.is_recurrent()) {
+        lists_inputs = lists_inputs || (kind.is_replayed() && group.first_token < table.tokens);
         if (auto added = AddStates(lease, g, group); !added) return Failure(added.error());
       } else if (main == nullptr || group.first_token < main->groups[g].first_token) {
         if (auto added = AddTokens(lease, g, saved.StoredTokens(), group); !added) return Failure(added.error());
       }
       saved.groups.push_back(std::move(group));
     }
+    for (uint32_t g = 0; lists_inputs && g < of_layers; ++g) {
+      if (!pool_.layout().groups()[g].is_replayed()) continue;
+      if (auto added = AddInputs(lease, g, saved.groups.emplace_back()); !added) return Failure(added.error());
+    }
     return saved;
   }
 
   Result<void> AddStates(const TableLease& lease, uint32_t g, SavedGroup& group) {
-    const GroupTable& states = lease.table().groups[g];
-    // Lossy codecs are for keys and values: what is rounded in a state stays wrong for ever.
-    const ChunkCodec codec = codec_ == ChunkCodec::kInt8Zstd ? ChunkCodec::kSplitZstd : codec_;
-    for (uint32_t i = 0; i < states.blocks.size(); ++i) {
-      const uint32_t position = states.first_token + i;
-      PlannedChunk chunk{{}, {ChunkKind::kCheckpoint, ChunkElement::kF32, codec}, &lease, g, 0, 0, states.blocks[i]};
-      if (auto added = Add(chunk, chain_.StateKey(g, position), position, group); !added) return added;
+    const BlockTable& table = lease.table();
+    const std::vector<BlockId>& states = table.groups[g].blocks;
+    const bool is_replayed = pool_.layout().groups()[g].is_replayed();
+    for (uint32_t i = 0; i < states.size(); ++i) {
+      const bool is_base = i == 0 && group.first_token > 0;
+      const uint32_t position = is_base ? group.first_token : is_replayed ? table.tokens : group.first_token + i;
+      if (auto added = AddBlock(lease, g, states[i], chain_.StateKey(g, position), position, group); !added)
+        return added;
     }
     return {};
+  }
+
+  // What leads from the base of a replayed group to the present state.
+  Result<void> AddInputs(const TableLease& lease, uint32_t g, SavedGroup& group) {
+    const uint32_t number = pool_.layout().InputsOf(g);
+    const GroupTable& inputs = lease.table().groups[number];
+    group.first_token = inputs.first_token;
+    for (uint32_t i = 0; i < inputs.blocks.size(); ++i) {
+      const uint32_t position = inputs.first_token + i + 1;
+      auto added = AddBlock(lease, number, inputs.blocks[i], chain_.InputsKey(g, position), position, group);
+      if (!added) return added;
+    }
+    return {};
+  }
+
+  Result<void> AddBlock(const TableLease& lease, uint32_t g, BlockId block, const Result<ChunkKey>& name,
+                        uint32_t position, SavedGroup& group) {
+    // Lossy codecs are for keys and values: what is rounded in a state stays wrong for ever.
+    const ChunkCodec codec = codec_ == ChunkCodec::kInt8Zstd ? ChunkCodec::kSplitZstd : codec_;
+    return Add({{}, {ChunkKind::kCheckpoint, ChunkElement::kF32, codec}, &lease, g, 0, 0, block}, name, position,
+               group);
   }
 
   Result<void> AddTokens(const TableLease& lease, uint32_t g, uint32_t stored, SavedGroup& group) {

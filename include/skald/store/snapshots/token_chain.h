@@ -62,6 +62,9 @@ class TokenChain {
   // The key of recurrent group `group`'s state after `count` tokens.
   Result<ChunkKey> StateKey(size_t group, size_t count) const { return Key("state", group, count, count); }
 
+  // The key of what the last of `count` tokens gave to the states of recurrent group `group`.
+  Result<ChunkKey> InputsKey(size_t group, size_t count) const { return Key("inputs", group, count, count); }
+
  private:
   explicit TokenChain(std::span<const int32_t> tokens) : tokens_(tokens) {}
 

@@ -7,6 +7,7 @@
 //   mistral     mistralai/Mistral-7B-Instruct-v0.1 and v0.2: tokenizer V1 of mistral-common
 //   mistral-v3  mistralai/Mistral-7B-Instruct-v0.3: tokenizer V3 of mistral-common
 //   zephyr      TinyLlama/TinyLlama-1.1B-Chat-v1.0
+//   rwkv-world  RWKV's World models, as llama.cpp has it; an empty line ends a turn
 // They take an optional system message, then user and assistant in turns. Gemma and Mistral have no place for a system
 // message, so it starts the first user message, before an empty line. Pure; safe for concurrent calls.
 
@@ -94,6 +95,13 @@ inline const std::vector<BuiltInSource>& BuiltInSources() {
        "{{ '<|assistant|>\\n' if add_generation_prompt }}",
        {"BOS", "EOS"},
        {"<|system|>", "<|user|>", "<|assistant|>"},
+       {}},
+      {"rwkv-world",
+       "{{ 'System: ' + (system | trim) + '\\n\\n' if system }}{% for turn in turns %}"
+       "{{ ('User: ' if turn.role == 'user' else 'Assistant: ') + (turn.content | trim) + '\\n\\n' }}{% endfor %}"
+       "{{ 'Assistant:' if add_generation_prompt }}",
+       {},
+       {"\n\nSystem:", "\n\nUser:", "\n\nAssistant:"},
        {}},
   };
   return sources;

@@ -18,6 +18,7 @@
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/text/templates/built_in.h"
 #include "skald/text/templates/chat_template.h"
 #include "skald/weights/files/gguf_metadata.h"
 
@@ -148,8 +149,13 @@ inline std::optional<std::string> TokenizerConfigFromGguf(const GgufMetadata& me
   return config.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Returns the chat template in the metadata of a GGUF file, if there is one. Errors: those of ChatTemplate::Parse.
+// Returns the chat template in the metadata of a GGUF file, if there is one; some files have the name of a built-in one
+// in its place. Errors: those of ChatTemplate::Parse.
 inline Result<std::optional<ChatTemplate>> ChatTemplateFromGguf(const GgufMetadata& metadata) {
+  const auto said = metadata.values.find("tokenizer.chat_template");
+  for (const internal::BuiltInSource& built_in : internal::BuiltInSources()) {
+    if (said != metadata.values.end() && *said == built_in.name) return BuiltInTemplate(built_in.name);
+  }
   return ChatTemplateFromFiles([&](std::string_view name) -> Result<std::string> {
     const auto config = name == "tokenizer_config.json" ? TokenizerConfigFromGguf(metadata) : std::nullopt;
     if (config) return *config;

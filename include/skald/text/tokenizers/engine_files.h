@@ -6,6 +6,8 @@
 #define SKALD_TEXT_TOKENIZERS_ENGINE_FILES_H_
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +16,7 @@
 #include "skald/text/tokenizers/json/tokenizer_json.h"
 #include "skald/text/tokenizers/pipeline/pipeline_engine.h"
 #include "skald/text/tokenizers/pipeline/pipeline_file.h"
+#include "skald/text/tokenizers/rwkv_vocabulary.h"
 #include "skald/text/tokenizers/sentencepiece/sentencepiece_engine.h"
 #include "skald/text/tokenizers/tokenizer_engine.h"
 
@@ -27,9 +30,25 @@ inline bool IsTokenizerJson(std::string_view bytes) {
   return first != bytes.npos && bytes[first] == '{';
 }
 
+// Pieces are spelled with the letters of bytes, and only there: the file and `config` have them as they are.
+inline Result<EnginePointer> ParseRwkvVocabulary(std::string_view bytes, TokenizerConfig config) {
+  Result<TokenizerSpec> spec = ReadRwkvVocabulary(bytes);
+  if (!spec) return Failure(spec.error());
+  for (std::optional<std::string>* const name : {&config.bos, &config.eos, &config.unk, &config.pad}) {
+    if (!*name) *name = kRwkvEndOfText;
+    if (**name == kRwkvEndOfText) continue;
+    std::string letters;
+    AppendByteLetters(**name, letters);
+    *name = letters;
+  }
+  ApplyTokenizerConfig(config, *spec);
+  return PipelineEngine::Make(*std::move(spec));
+}
+
 // Makes an engine of the bytes of a file. `config` is what lies beside it.
 inline Result<EnginePointer> ParseEngine(std::string_view bytes, const TokenizerConfig& config) {
   if (IsPipelineFile(bytes)) return ReadPipelineFile(bytes);
+  if (IsRwkvVocabulary(bytes)) return ParseRwkvVocabulary(bytes, config);
   if (!IsTokenizerJson(bytes)) {
     return SentencePieceEngine::Parse(bytes,
                                       SentencePieceAdds{config.add_bos.value_or(true), config.add_eos.value_or(false)});

@@ -36,10 +36,10 @@
 
 namespace skald::internal {
 
-// What a file calls the tensor that a part is in, of expert 0 where there are several.
-inline std::string TensorOf(const TensorNames& names, size_t layer, const Spelling& spelling) {
+// What a file calls the tensor that a part is in.
+inline std::string TensorOf(const TensorNames& names, size_t layer, const Spelling& spelling, size_t expert = 0) {
   std::string name = names.OfLayer(layer, spelling.name);
-  if (const size_t number = name.find('#'); number != name.npos) name.replace(number, 1, "0");
+  if (const size_t number = name.find('#'); number != name.npos) name.replace(number, 1, std::to_string(expert));
   return name;
 }
 
@@ -181,9 +181,8 @@ class AdapterPlan {
   Result<std::vector<AdaptedPart>> NoExperts(const MatrixParameter& matrix, size_t layer,
                                              std::vector<AdaptedPart> none) const {
     for (const Part& part : matrix.parts) {
-      if (part.expert->index > 0) continue;
       for (const Spelling& spelling : names_.SpellingsOf(part.name)) {
-        const std::string name = TensorOf(names_, layer, spelling);
+        const std::string name = TensorOf(names_, layer, spelling, part.expert->index);
         if (file_.Find(name) == nullptr) continue;
         return file_.Refuse(ErrorCode::kUnsupported,
                             Concat({QuotedName(name), ": adapters of experts are not supported"}));
