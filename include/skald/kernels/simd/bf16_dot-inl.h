@@ -43,6 +43,16 @@ HWY_INLINE void StoreChainPairs(const bf16* x, uint32_t* words) {
             reinterpret_cast<uint8_t*>(words));
 }
 
+// Reads two 64-byte rows of a packed panel, four terms of each output, as pairs of one chain each.
+HWY_INLINE void LoadChainPairs(const bf16* row, WordsVec& even, WordsVec& odd) {
+  const WordsTag words;
+  const PairsTag pairs;
+  const auto* const from = reinterpret_cast<const uint32_t*>(row);
+  const WordsVec first = hn::LoadU(words, from), second = hn::LoadU(words, from + kLanes);
+  even = hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, hn::ShiftLeft<16>(first)), hn::BitCast(pairs, second)));
+  odd = hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, first), hn::BitCast(pairs, hn::ShiftRight<16>(second))));
+}
+
 HWY_INLINE FloatVec AddDots(WordsVec a, WordsVec b, FloatVec sum) {
   return FloatVec{_mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(a.raw), reinterpret_cast<__m512bh>(b.raw))};
 }
@@ -53,7 +63,6 @@ template <size_t kRows, size_t kPanels>
 HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride, const bf16* ahead,
                         Lanes (&totals)[kRows][kPanels]) {
   const WordsTag words;
-  const PairsTag pairs;
   alignas(kAlignment) uint32_t factors[kRows][kTileWords];
   HWY_UNROLL(16)
   for (size_t r = 0; r < kRows; ++r) StoreChainPairs(x + r * kTile, factors[r]);
@@ -68,14 +77,7 @@ HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride,
     }
     WordsVec even_pairs[kPanels], odd_pairs[kPanels];
     HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) {
-      const auto* const rows = reinterpret_cast<const uint32_t*>(row + p * panel_stride);
-      const WordsVec first = hn::LoadU(words, rows), second = hn::LoadU(words, rows + kLanes);
-      even_pairs[p] =
-          hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, hn::ShiftLeft<16>(first)), hn::BitCast(pairs, second)));
-      odd_pairs[p] =
-          hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, first), hn::BitCast(pairs, hn::ShiftRight<16>(second))));
-    }
+    for (size_t p = 0; p < kPanels; ++p) LoadChainPairs(row + p * panel_stride, even_pairs[p], odd_pairs[p]);
     HWY_UNROLL(16)
     for (size_t r = 0; r < kRows; ++r) {
       const WordsVec even_factor = hn::Set(words, factors[r][i]), odd_factor = hn::Set(words, factors[r][i + 1]);
