@@ -98,14 +98,18 @@ struct BlockState {
 template <class T, class E>
 HWY_INLINE void LoadQuery(const float* query, size_t head_dim, const Operand<E> to, size_t row) {
   const FloatTag tag;
-  for (size_t i = 0; i < to.terms; i += hn::Lanes(tag)) {
-    const FloatVec v = i < head_dim ? LoadUpTo(query + i, head_dim - i) : hn::Zero(tag);
-    E* const rounded = to.Row(row) + i / kTile * kOperandTile + i % kTile;
-    if constexpr (std::is_same_v<E, float>) {
-      hn::Store(Rounded<T>(v), tag, rounded);
-    } else {
-      StoreRounded<E>(v, rounded);
+  E* tile = to.Row(row);
+  for (size_t begin = 0; begin < to.terms; begin += kTile, tile += kOperandTile) {
+    for (size_t i = 0; i < kTile; i += hn::Lanes(tag)) {
+      const size_t at = begin + i;
+      const FloatVec v = at < head_dim ? LoadUpTo(query + at, head_dim - at) : hn::Zero(tag);
+      if constexpr (std::is_same_v<E, float>) {
+        hn::Store(Rounded<T>(v), tag, tile + i);
+      } else {
+        StoreRounded<E>(v, tile + i);
+      }
     }
+    OrderOperandRow(tile);
   }
 }
 
@@ -158,15 +162,21 @@ HWY_INLINE const T* ValueTile(const AttentionArgs& args, const KVBlocks& table, 
   return ValuesOf<T>(block, geometry, kv_head) + position % geometry.block_tokens * kLanes;
 }
 
-// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`; of codes times the key's scale.
+// scores[r, i] = query[r] . key[i], for all positions of the tiles of `span`; of codes times the key's scale. Memory is
+// asked for the next span, up to position `ahead_end`.
 template <class T, class E>
 HWY_INLINE void ScoreSpan(const AttentionArgs& args, const KVBlocks& table, size_t kv_head, size_t span_begin,
-                          const Positions& span, BlockState<E>& state) {
+                          const Positions& span, size_t ahead_end, BlockState<E>& state) {
   const size_t padded = state.query.terms;
-  PackedTiles<T> keys = {.tiles = {}, .panel_stride = kLanes * padded, .begin = 0, .end = padded};
+  PackedTiles<T> keys = {.tiles = {}, .ahead = {}, .panel_stride = kLanes * padded, .begin = 0, .end = padded};
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     const T* const first = KeyTile<T>(args, table, kv_head, span_begin + tile * kTile);
-    for (size_t k = 0; k < padded / kTile; ++k) keys.tiles[k] = first + k * kTile * kLanes;
+    const size_t next = span_begin + kAttentionSpan + tile * kTile;
+    const T* const ahead = next < ahead_end ? KeyTile<T>(args, table, kv_head, next) : nullptr;
+    for (size_t k = 0; k < padded / kTile; ++k) {
+      keys.tiles[k] = first + k * kTile * kLanes;
+      keys.ahead[k] = ahead == nullptr ? nullptr : ahead + k * kTile * kLanes;
+    }
     constexpr size_t kPanels = kTile / kLanes;
     const Sums scores = {state.scores.tiles + tile * kPanels * kSumTile, state.scores.panels};
     AddProducts(/*from_zero=*/true, state.query, state.computed_rows, keys, kPanels, scores);
@@ -223,11 +233,16 @@ HWY_INLINE void CorrectOutput(const BlockState<E>& state) {
 // output[r] += weights[r] . values, from zero in the first span.
 template <class T, class E>
 HWY_INLINE void AddValues(bool is_first_span, const AttentionArgs& args, const KVBlocks& table, size_t kv_head,
-                          size_t span_begin, const Positions& span, BlockState<E>& state) {
-  PackedTiles<T> values = {
-      .tiles = {}, .panel_stride = kLanes * args.geometry.block_tokens, .begin = span.begin, .end = span.end};
+                          size_t span_begin, const Positions& span, size_t ahead_end, BlockState<E>& state) {
+  PackedTiles<T> values = {.tiles = {},
+                           .ahead = {},
+                           .panel_stride = kLanes * args.geometry.block_tokens,
+                           .begin = span.begin,
+                           .end = span.end};
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     values.tiles[tile] = ValueTile<T>(args, table, kv_head, span_begin + tile * kTile);
+    const size_t next = span_begin + kAttentionSpan + tile * kTile;
+    if (next < ahead_end) values.ahead[tile] = ValueTile<T>(args, table, kv_head, next);
   }
   AddProducts(is_first_span, state.weights, state.computed_rows, values, state.output.panels, state.output);
 }
@@ -238,7 +253,8 @@ HWY_INLINE void AddLatents(bool is_first_span, const AttentionArgs& args, const 
                            size_t span_begin, const Positions& span, BlockState<E>& state) {
   const size_t head_dim = args.geometry.head_dim, first = head_dim - args.geometry.latent_dim;
   alignas(kAlignment) T panels[kLatentPanels * kLanes * kAttentionSpan];
-  PackedTiles<T> values = {.tiles = {}, .panel_stride = kLanes * kAttentionSpan, .begin = span.begin, .end = span.end};
+  PackedTiles<T> values = {
+      .tiles = {}, .ahead = {}, .panel_stride = kLanes * kAttentionSpan, .begin = span.begin, .end = span.end};
   for (size_t tile = span.first_tile(); tile < span.end_tile(); ++tile) {
     values.tiles[tile] = panels + tile * kTile * kLanes;
   }
@@ -264,16 +280,19 @@ void AttendBlock(const AttentionArgs& args, FinishFunction finish_scores, const 
   BeginBlock<T>(args, queries, state);
   const KVBlocks& table = args.tables[args.sequences[queries.first_row]];
   const Positions visible = VisibleToAny(args, queries);
+  // One row, whose keys and values come from memory: no prefetcher follows blocks, layers and heads. What many rows
+  // multiply is in a cache.
+  const size_t ahead_end = queries.size() <= queries.group ? visible.end : 0;
   for (size_t begin = visible.begin / kAttentionSpan * kAttentionSpan; begin < visible.end; begin += kAttentionSpan) {
     const Positions span = visible.In(begin);
-    ScoreSpan<T>(args, table, queries.kv_head, begin, span, state);
+    ScoreSpan<T>(args, table, queries.kv_head, begin, span, ahead_end, state);
     SoftmaxSpan<T>(args, finish_scores, queries, begin, span, state);
     const bool is_first_span = begin <= state.visible[0].begin;
     if (!is_first_span) CorrectOutput(state);
     if (args.geometry.latent_dim != 0) {
       AddLatents<T>(is_first_span, args, table, queries.kv_head, begin, span, state);
     } else {
-      AddValues<T>(is_first_span, args, table, queries.kv_head, begin, span, state);
+      AddValues<T>(is_first_span, args, table, queries.kv_head, begin, span, ahead_end, state);
     }
   }
   const size_t value_dim = args.geometry.value_dim();

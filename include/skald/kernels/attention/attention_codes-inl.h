@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/numeric.h"
@@ -41,14 +42,18 @@ void AddProducts(bool from_zero, const Operand<E>& x, size_t rows, const PackedT
   bf16* const widened = reinterpret_cast<bf16*>(memory);
   const size_t first = codes.begin / kTile, end = (codes.end + kTile - 1) / kTile, tiles = end - first;
   const size_t step = kWidenedTiles / tiles;
-  PackedTiles<bf16> part = {.tiles = {}, .panel_stride = tiles * kTileSize, .begin = codes.begin, .end = codes.end};
+  PackedTiles<bf16> part = {
+      .tiles = {}, .ahead = {}, .panel_stride = tiles * kTileSize, .begin = codes.begin, .end = codes.end};
   for (size_t tile = first; tile < end; ++tile) part.tiles[tile] = widened + (tile - first) * kTileSize;
   for (size_t panel = 0; panel < panels; panel += step) {
     const size_t count = HWY_MIN(step, panels - panel);
     for (size_t p = 0; p < count; ++p) {
       for (size_t tile = first; tile < end; ++tile) {
-        WidenCodes(codes.tiles[tile] + (panel + p) * codes.panel_stride, kTile,
-                   widened + (p * tiles + tile - first) * kTileSize);
+        const size_t at = (panel + p) * codes.panel_stride;
+        for (size_t i = 0; codes.ahead[tile] != nullptr && i < kTileSize; i += kAlignment) {
+          hwy::Prefetch(codes.ahead[tile] + at + i);
+        }
+        WidenCodes(codes.tiles[tile] + at, kTile, widened + (p * tiles + tile - first) * kTileSize);
       }
     }
     AddProducts(from_zero, x, rows, part, count, {sums.tiles + panel * kSumTile, sums.panels});

@@ -44,6 +44,20 @@ struct Operand {
   }
 };
 
+#if HWY_TARGET == HWY_AVX3_ZEN4 || HWY_TARGET == HWY_AVX3_SPR
+// Writes a row of a tile of operands in the order in which it is multiplied: of VDPBF16PS pairs of one chain.
+HWY_INLINE void StoreOperandRow(BitsVec row, bf16* to) {
+#if HWY_TARGET == HWY_AVX3_ZEN4
+  row = ChainPairs(row);
+#endif
+  hn::Store(row, BitsTag(), reinterpret_cast<uint32_t*>(to));
+}
+HWY_INLINE void OrderOperandRow(bf16* row) {
+  StoreOperandRow(hn::Load(BitsTag(), reinterpret_cast<const uint32_t*>(row)), row);
+}
+#endif
+HWY_INLINE void OrderOperandRow(float*) {}
+
 // [rows, panels * kLanes] as [rows / 16][panels][16][kLanes].
 struct Sums {
   float* tiles;
@@ -59,13 +73,16 @@ template <class T>
 struct PackedTiles {
   static constexpr size_t kMaxTiles = kMaxHeadDim / kTile;
   const T* tiles[kMaxTiles];
+  const T* ahead[kMaxTiles];  // what memory is asked for while tiles[k] is multiplied: such a tile, or null
   size_t panel_stride;
   size_t begin, end;
 };
 
-// Computes kRows rows by kPanels panels. `x` and `sums` are the first row's.
+// Computes kRows rows by kPanels panels. `x` and `sums` are the first row's. With `asks` memory is asked for what comes
+// next.
 template <size_t kRows, size_t kPanels, class E, class T>
-HWY_INLINE void AddProduct(bool from_zero, const E* x, const PackedTiles<T>& weights, size_t panel, float* sums) {
+HWY_INLINE void AddProduct(bool from_zero, bool asks, const E* x, const PackedTiles<T>& weights, size_t panel,
+                           float* sums) {
   Lanes totals[kRows][kPanels];
   ClearSums(totals);
   if (!from_zero) {
@@ -77,9 +94,11 @@ HWY_INLINE void AddProduct(bool from_zero, const E* x, const PackedTiles<T>& wei
   }
   for (size_t k = weights.begin / kTile; k * kTile < weights.end; ++k) {
     const T* const tile = weights.tiles[k] + panel * weights.panel_stride;
-    const T* const ahead = kRows == 1 ? tile + kTile * kLanes : nullptr;
+    const T* ahead = asks ? weights.ahead[k] : nullptr;
+    if (ahead != nullptr) ahead += panel * weights.panel_stride;
     if constexpr (std::is_same_v<E, bf16>) {
-      AddTile(x + k * kOperandTile, tile, weights.panel_stride, ahead, totals);
+      AddPairsOfTile(reinterpret_cast<const uint32_t*>(x + k * kOperandTile), tile, weights.panel_stride, ahead,
+                     totals);
     } else {
       const size_t begin = HWY_MAX(weights.begin, k * kTile) - k * kTile;
       const size_t end = HWY_MIN(weights.end, (k + 1) * kTile) - k * kTile;
@@ -96,7 +115,7 @@ HWY_INLINE void AddProduct(bool from_zero, const E* x, const PackedTiles<T>& wei
 // How many rows AddProducts computes for `rows` rows: those that only fill up registers must be there.
 template <class E>
 HWY_INLINE size_t ComputedRows(const E*, size_t rows) {
-  return rows == 1 ? 1 : RoundUp(rows, rows <= kFewRows ? kFewRows : kTileRows);
+  return rows == 1 ? 1 : RoundUp(rows, kFewRows);
 }
 
 template <size_t kRows, size_t kPanels, class E, class T>
@@ -105,13 +124,13 @@ HWY_INLINE void AddPanels(bool from_zero, const Operand<E>& x, size_t rows, cons
   size_t panel = 0;
   for (; panel + kPanels <= panels; panel += kPanels) {
     for (size_t row = 0; row < rows; row += kRows) {
-      AddProduct<kRows, kPanels>(from_zero, x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
+      AddProduct<kRows, kPanels>(from_zero, row == 0, x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
     }
   }
   if constexpr (kPanels > 1) {
     for (; panel < panels; ++panel) {
       for (size_t row = 0; row < rows; row += kRows) {
-        AddProduct<kRows, 1>(from_zero, x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
+        AddProduct<kRows, 1>(from_zero, row == 0, x.Row(row), weights, panel, sums.Row(row) + panel * kSumTile);
       }
     }
   }
@@ -125,10 +144,8 @@ void AddProducts(bool from_zero, const Operand<E>& x, size_t rows, const PackedT
                  const Sums& sums) {
   if (rows == 1) {
     AddPanels<1, kRowPanels>(from_zero, x, rows, weights, panels, sums);
-  } else if (rows <= kFewRows) {
-    AddPanels<kFewRows, kFewPanels>(from_zero, x, rows, weights, panels, sums);
   } else {
-    AddPanels<kTileRows, 1>(from_zero, x, rows, weights, panels, sums);
+    AddPanels<kFewRows, kFewPanels>(from_zero, x, rows, weights, panels, sums);
   }
 }
 

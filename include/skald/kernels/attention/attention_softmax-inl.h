@@ -126,7 +126,7 @@ HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, float* to)
 template <class T>
 HWY_INLINE void StoreWeights(const Lanes& first, const Lanes& second, bf16* to) {
   const __m512bh rounded = _mm512_cvtne2ps_pbh(Part(second, 0).raw, Part(first, 0).raw);
-  _mm512_store_si512(to, reinterpret_cast<__m512i>(rounded));
+  StoreOperandRow(BitsVec{reinterpret_cast<__m512i>(rounded)}, to);
 }
 #endif
 

@@ -17,6 +17,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/kernels/args.h"
+#include "skald/kernels/matmul/chain_block-inl.h"
 #include "skald/kernels/matmul/float_block-inl.h"
 #include "skald/kernels/matmul/matmul_amx-inl.h"
 #include "skald/kernels/matmul/outputs-inl.h"
@@ -99,6 +100,11 @@ void MatMul(const MatMulArgs<T>& args) {
     if (args.rows > kFewForWidening) return MultiplyWidened(args);
     product.few_limit = kFewForWidening;
   }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if constexpr (std::is_same_v<T, bf16>) {
+    if (args.rows >= kRowsForChains && args.panel_end - args.panel_begin >= kChainPanels) return MultiplyChains(args);
+  }
+#endif
   MultiplyOnVectors(product);
 }
 

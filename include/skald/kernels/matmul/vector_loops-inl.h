@@ -33,6 +33,9 @@ inline constexpr size_t kRowStreams = kOneStream ? 1 : kRowPanels, kFewStreams =
 inline constexpr size_t kVectorRows = kKnownParts == 2 ? 96 : 128, kVectorTerms = 256;
 static_assert(kVectorTerms % kActivationBlock == 0);
 
+// The most panels of a tile for many rows.
+inline constexpr size_t kManyPanels = kKnownParts == 1 ? 2 : 1;
+
 // Adds the terms [k, k_end) of a tile of rows and panels to `sums`, [rows][panels][kLanes], which begin at k = 0.
 // `args` points to what the function was made for, the MatMulArgs of a type of weights as a rule.
 using SumFunction = void (*)(const void* args, size_t row, size_t panel, size_t k, size_t k_end, float* sums);
@@ -91,7 +94,7 @@ inline void SumRows(const VectorProduct& product, const TileShape& tile, size_t 
 // tile's at a time: the last ones overlap those before them if they must.
 inline void MultiplyRows(const VectorProduct& product, const TileShape& tile, size_t row, size_t row_end, size_t panel,
                          size_t panel_end) {
-  constexpr size_t kMaxSums = kVectorRows * kLanes;
+  constexpr size_t kMaxSums = kVectorRows * kManyPanels * kLanes;
   static_assert(kTileRows <= kVectorRows && kFewRows * kFewStreams <= kVectorRows && kRowStreams <= kVectorRows);
   alignas(kAlignment) float sums[2 * kMaxSums];
   for (; panel < panel_end; panel += tile.panels) {

@@ -36,27 +36,35 @@ using WordsVec = hn::Vec<WordsTag>;
 // Words of one tile of a row: word 2i holds its terms 4i (high) and 4i + 2, word 2i + 1 terms 4i + 1 (high) and 4i + 3.
 inline constexpr size_t kTileWords = kTile / 2;
 
-HWY_INLINE void StoreChainPairs(const bf16* x, uint32_t* words) {
+HWY_INLINE WordsVec ChainPairs(WordsVec tile) {
   const hn::Repartition<uint8_t, FloatTag> bytes;
   const auto order = hn::Dup128VecFromValues(bytes, 4, 5, 0, 1, 6, 7, 2, 3, 12, 13, 8, 9, 14, 15, 10, 11);
-  hn::Store(hn::TableLookupBytes(hn::Load(bytes, reinterpret_cast<const uint8_t*>(x)), order), bytes,
-            reinterpret_cast<uint8_t*>(words));
+  return hn::BitCast(WordsTag(), hn::TableLookupBytes(hn::BitCast(bytes, tile), order));
+}
+HWY_INLINE void StoreChainPairs(const bf16* x, uint32_t* words) {
+  hn::Store(ChainPairs(hn::Load(WordsTag(), reinterpret_cast<const uint32_t*>(x))), WordsTag(), words);
+}
+
+// Reads two 64-byte rows of a packed panel, four terms of each output, as pairs of one chain each.
+HWY_INLINE void LoadChainPairs(const bf16* row, WordsVec& even, WordsVec& odd) {
+  const WordsTag words;
+  const PairsTag pairs;
+  const auto* const from = reinterpret_cast<const uint32_t*>(row);
+  const WordsVec first = hn::LoadU(words, from), second = hn::LoadU(words, from + kLanes);
+  even = hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, hn::ShiftLeft<16>(first)), hn::BitCast(pairs, second)));
+  odd = hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, first), hn::BitCast(pairs, hn::ShiftRight<16>(second))));
 }
 
 HWY_INLINE FloatVec AddDots(WordsVec a, WordsVec b, FloatVec sum) {
   return FloatVec{_mm512_dpbf16_ps(sum.raw, reinterpret_cast<__m512bh>(a.raw), reinterpret_cast<__m512bh>(b.raw))};
 }
 
-// Adds one tile to `totals`, as AddTile of floats does. Terms that shall have no influence must be zero in `x` and
-// finite in `weights`.
+// Adds one tile to `totals`, as AddTile of floats does. `factors` are [kRows][kTileWords], from StoreChainPairs. Terms
+// that shall have no influence must be zero there and finite in `weights`.
 template <size_t kRows, size_t kPanels>
-HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride, const bf16* ahead,
-                        Lanes (&totals)[kRows][kPanels]) {
+HWY_INLINE void AddPairsOfTile(const uint32_t* factors, const bf16* weights, size_t panel_stride, const bf16* ahead,
+                               Lanes (&totals)[kRows][kPanels]) {
   const WordsTag words;
-  const PairsTag pairs;
-  alignas(kAlignment) uint32_t factors[kRows][kTileWords];
-  HWY_UNROLL(16)
-  for (size_t r = 0; r < kRows; ++r) StoreChainPairs(x + r * kTile, factors[r]);
   Lanes even[kRows][kPanels], odd[kRows][kPanels];
   ClearSums(even);
   ClearSums(odd);
@@ -68,17 +76,11 @@ HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride,
     }
     WordsVec even_pairs[kPanels], odd_pairs[kPanels];
     HWY_UNROLL(16)
-    for (size_t p = 0; p < kPanels; ++p) {
-      const auto* const rows = reinterpret_cast<const uint32_t*>(row + p * panel_stride);
-      const WordsVec first = hn::LoadU(words, rows), second = hn::LoadU(words, rows + kLanes);
-      even_pairs[p] =
-          hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, hn::ShiftLeft<16>(first)), hn::BitCast(pairs, second)));
-      odd_pairs[p] =
-          hn::BitCast(words, hn::OddEven(hn::BitCast(pairs, first), hn::BitCast(pairs, hn::ShiftRight<16>(second))));
-    }
+    for (size_t p = 0; p < kPanels; ++p) LoadChainPairs(row + p * panel_stride, even_pairs[p], odd_pairs[p]);
     HWY_UNROLL(16)
     for (size_t r = 0; r < kRows; ++r) {
-      const WordsVec even_factor = hn::Set(words, factors[r][i]), odd_factor = hn::Set(words, factors[r][i + 1]);
+      const uint32_t* const factor = factors + r * kTileWords + i;
+      const WordsVec even_factor = hn::Set(words, factor[0]), odd_factor = hn::Set(words, factor[1]);
       HWY_UNROLL(16)
       for (size_t p = 0; p < kPanels; ++p) {
         even[r][p].part[0] = AddDots(even_factor, even_pairs[p], even[r][p].part[0]);
@@ -91,6 +93,16 @@ HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride,
     HWY_UNROLL(16)
     for (size_t p = 0; p < kPanels; ++p) totals[r][p] = Add(totals[r][p], Add(even[r][p], odd[r][p]));
   }
+}
+
+// The same of rows as they are, [kRows, kTile].
+template <size_t kRows, size_t kPanels>
+HWY_INLINE void AddTile(const bf16* x, const bf16* weights, size_t panel_stride, const bf16* ahead,
+                        Lanes (&totals)[kRows][kPanels]) {
+  alignas(kAlignment) uint32_t factors[kRows * kTileWords];
+  HWY_UNROLL(16)
+  for (size_t r = 0; r < kRows; ++r) StoreChainPairs(x + r * kTile, factors + r * kTileWords);
+  AddPairsOfTile(factors, weights, panel_stride, ahead, totals);
 }
 
 }  // namespace HWY_NAMESPACE
