@@ -45,9 +45,13 @@ void AddNetworkOptions(CLI::App& command, ServeOptions& serve) {
       ->group(group);
 }
 
-void AddStateOptions(CLI::App& command, ServeOptions& serve) {
+void AddStateOptions(CLI::App& command, Options& options) {
   const char* const group = "State";
+  ServeOptions& serve = options.serve;
   command.add_option("--state", serve.state, "Folder that keeps conversations and computed prompts")
+      ->type_name("DIR")
+      ->group(group);
+  command.add_option("--prompt-cache", options.prompt_cache, "Folder of prompts alone (default: in that of --state)")
       ->type_name("DIR")
       ->group(group);
   command.add_option("--state-size", serve.state_bytes, "The most that prompts may take there (default: 20GB)")
@@ -96,7 +100,7 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
 
 void AddServeOptions(CLI::App& command, Options& options) {
   AddNetworkOptions(command, options.serve);
-  AddStateOptions(command, options.serve);
+  AddStateOptions(command, options);
   AddEngineOptions(command, options.serve);
 }
 

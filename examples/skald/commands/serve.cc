@@ -66,14 +66,16 @@ Result<void> OpenRedis(const std::string&, Stores&) {
 }
 #endif
 
-Result<void> OpenStores(const ServeOptions& options, Stores& stores) {
-  if (!options.state.empty()) {
-    auto folder = DirectoryStore::Open(options.state / "prompts", {.max_bytes = options.state_bytes});
+Result<void> OpenStores(const Options& options, Stores& stores) {
+  const ServeOptions& serve = options.serve;
+  if (options.prompt_cache || !serve.state.empty()) {
+    auto folder =
+        DirectoryStore::Open(options.prompt_cache.value_or(serve.state / "prompts"), {.max_bytes = serve.state_bytes});
     if (!folder) return Failure(folder.error());
     stores.folder = *std::move(folder);
     stores.all.emplace_back(*stores.folder);
   }
-  return options.redis.empty() ? Result<void>() : OpenRedis(options.redis, stores);
+  return serve.redis.empty() ? Result<void>() : OpenRedis(serve.redis, stores);
 }
 
 // A quarter of the machine's memory, unless the user says how much.
@@ -201,7 +203,7 @@ Result<int> RunServe(const Options& options) {
     tenants = *std::move(loaded);
   }
   Stores stores;
-  if (auto opened = OpenStores(wanted, stores); !opened) return Failure(opened.error());
+  if (auto opened = OpenStores(options, stores); !opened) return Failure(opened.error());
   serve::Router router(std::move(tenants),
                        {wanted.origins, [&stores](std::string& out) { WriteRedisMetrics(stores, out); }});
   std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it

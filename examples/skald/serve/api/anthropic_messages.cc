@@ -33,14 +33,17 @@ class MessageDialect final : public Dialect {
     for (const OutputPart& part : news.parts) {
       if (part.kind == OutputPart::Kind::kToolCall) {
         const Choice::ToolCall& call = news.choice.calls[calls_++];
-        out += EndBlock() + BeginBlock(ToolUse(call, Json::object()));
-        out += Delta({{"type", "input_json_delta"}, {"partial_json", call.arguments}}) + EndBlock();
+        out += EndBlock();
+        out += BeginBlock(ToolUse(call, Json::object()));
+        out += Delta({{"type", "input_json_delta"}, {"partial_json", call.arguments}});
+        out += EndBlock();
         continue;
       }
       const bool is_text = part.kind == OutputPart::Kind::kText;
       if (!is_open_ || is_text != is_text_) {
-        out += EndBlock() + BeginBlock(is_text ? Json{{"type", "text"}, {"text", ""}}
-                                               : Json{{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
+        out += EndBlock();
+        out += BeginBlock(is_text ? Json{{"type", "text"}, {"text", ""}}
+                                  : Json{{"type", "thinking"}, {"thinking", ""}, {"signature", ""}});
         is_text_ = is_text;
       }
       out += Delta(is_text ? Json{{"type", "text_delta"}, {"text", part.text}}

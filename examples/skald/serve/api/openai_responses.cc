@@ -29,18 +29,23 @@ class ResponseDialect final : public Dialect {
 
   std::string Begin() override {
     const Json response = Response("in_progress", Json::array());
-    return Event("response.created", {{"response", response}}) +
-           Event("response.in_progress", {{"response", response}});
+    std::string out = Event("response.created", {{"response", response}});
+    out += Event("response.in_progress", {{"response", response}});
+    return out;
   }
 
   std::string Add(const ChoiceNews& news) override {
     std::string out;
     for (const OutputPart& part : news.parts) {
       if (part.kind == OutputPart::Kind::kToolCall) {
-        out += EndItem() + CallEvents(news.choice.calls[calls_++]);
+        out += EndItem();
+        out += CallEvents(news.choice.calls[calls_++]);
       } else {
         const bool is_text = part.kind == OutputPart::Kind::kText;
-        if (!open_ || open_is_text_ != is_text) out += EndItem() + BeginItem(is_text);
+        if (!open_ || open_is_text_ != is_text) {
+          out += EndItem();
+          out += BeginItem(is_text);
+        }
         open_text_ += part.text;
         out += Event(is_text ? "response.output_text.delta" : "response.reasoning_text.delta",
                      Placed({{"delta", part.text}, {"logprobs", Json::array()}}));
@@ -141,8 +146,9 @@ class ResponseDialect final : public Dialect {
     open_ = true;
     open_is_text_ = is_text;
     const Json item = TextItem(is_text, "", "in_progress");
-    return Event("response.output_item.added", {{"output_index", items_.size()}, {"item", item}}) +
-           Event("response.content_part.added", Placed({{"part", Part(is_text, "")}}));
+    std::string out = Event("response.output_item.added", {{"output_index", items_.size()}, {"item", item}});
+    out += Event("response.content_part.added", Placed({{"part", Part(is_text, "")}}));
+    return out;
   }
 
   std::string EndItem() {

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that share a Redis, and that lose it; TLS: state_test.py PROGRAM. Skips what the machine has no program for."""
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import unittest
+
+from running_server import RunningServer, temporary_folder
+
+PROGRAM = sys.argv[1]
+TEXT = "And it came to pass in the days of the king that a man went out of the city and said behold " * 4
+
+
+def chat(text, **fields):
+    return {"messages": [{"role": "user", "content": text}], "max_tokens": 24, "temperature": 1, "seed": 3, **fields}
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Redis(unittest.TestCase):
+    def start(self):
+        process = subprocess.Popen(["redis-server", "--port", str(self.redis_port), "--save", "", "--appendonly", "no"],
+                                   stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            try:
+                socket.create_connection(("127.0.0.1", self.redis_port)).close()
+                return process
+            except OSError:
+                time.sleep(0.01)
+        raise RuntimeError("redis-server did not start")
+
+    @unittest.skipUnless(shutil.which("redis-server"), "there is no redis-server")
+    def test_two_servers_and_a_lost_redis(self):
+        self.redis_port = free_port()
+        redis = self.start()
+        arguments = ["--max-context", "1024", "--redis", f"127.0.0.1:{self.redis_port}"]
+        try:
+            with RunningServer(PROGRAM, *arguments) as one, RunningServer(PROGRAM, *arguments) as other:
+                first = one.post("/v1/chat/completions", chat(TEXT))[1]
+                answer = first["choices"][0]["message"]
+                follow = chat(TEXT)
+                follow["messages"] += [answer, {"role": "user", "content": "And then"}]
+                here = one.post("/v1/chat/completions", follow)[1]
+                there = other.post("/v1/chat/completions", follow)[1]
+                self.assertEqual(there["skald"]["digest"], here["skald"]["digest"])
+                self.assertGreater(there["usage"]["prompt_tokens_details"]["cached_tokens"],
+                                   first["usage"]["prompt_tokens"] // 2)
+                redis.kill()
+                redis.wait()
+                for seed in range(5):
+                    begin = time.monotonic()
+                    self.assertEqual(one.post("/v1/chat/completions", chat(f"Lost {seed} " + TEXT, max_tokens=2))[0], 200)
+                    self.assertLess(time.monotonic() - begin, 10)
+                self.assertIn("skald_redis_up 0", one.request("GET", "/metrics")[2].decode())
+                self.assertEqual(sum("without it" in line for line in one.log), 1, one.log)
+                redis = self.start()
+                time.sleep(6)
+                self.assertEqual(one.post("/v1/chat/completions", chat("Found " + TEXT))[0], 200)
+                self.assertIn("skald_redis_up 1", one.request("GET", "/metrics")[2].decode())
+        finally:
+            redis.kill()
+            redis.wait()
+
+
+class Tls(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("openssl"), "there is no openssl")
+    def test_tls(self):
+        with temporary_folder() as folder:
+            key, certificate = os.path.join(folder, "key.pem"), os.path.join(folder, "certificate.pem")
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+                            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
+                           check=True, stderr=subprocess.DEVNULL)
+            with RunningServer(PROGRAM, "--max-context", "512", "--certificate", certificate, "--private-key", key) as server:
+                trusted = ssl.create_default_context(cafile=certificate)
+                for _ in range(2):
+                    connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=trusted, timeout=60)
+                    connection.request("POST", "/v1/chat/completions", json.dumps(chat("And it", stream=True)),
+                                       {"Content-Type": "application/json"})
+                    answer = connection.getresponse().read().decode()
+                    self.assertTrue(answer.rstrip().endswith("data: [DONE]"), answer[-200:])
+                    connection.close()
+            refused = subprocess.run([PROGRAM, "serve", "--certificate", key, "--private-key", key], stderr=subprocess.PIPE, text=True)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn("expected a certificate chain", refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
