@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "bench/bench.h"
+#include "command_line/options.h"
 #include "commands/chat.h"
 #include "commands/generate.h"
 #include "commands/inspect.h"
@@ -16,7 +17,6 @@
 #include "commands/serve.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
-#include "options.h"
 #include "skald/base/no_throw.h"
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"

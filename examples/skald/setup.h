@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "command_line/options.h"
 #include "conversation/language_model.h"
 #include "conversation/session.h"
-#include "options.h"
 #include "skald/base/result.h"
 #include "skald/weights/load_options.h"
 #include "terminal/progress_bar.h"

@@ -13,7 +13,7 @@ import unittest
 from skald_program import DEMO, TestCase
 
 OTHER_TOKENIZER = pathlib.Path("tests/text/data/gemma_style.model").resolve()
-OPTIONS_SOURCE = pathlib.Path("examples/skald/options.cc")
+OPTIONS_SOURCE = pathlib.Path("examples/skald/command_line/options.cc")
 
 
 class Help(TestCase):

@@ -18,7 +18,7 @@
 
 #include "conversation/rescue.h"
 #include "conversation/saved_state.h"
-#include "model_text.h"
+#include "model_files/model_text.h"
 #include "setup.h"
 #include "skald/base/no_throw.h"
 #include "skald/text/chat.h"

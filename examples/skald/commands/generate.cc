@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model_text.h"
+#include "model_files/model_text.h"
 #include "setup.h"
 #include "skald/text/chat.h"
 #include "skald/text/stream_decoder.h"

@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-#include "identify_model.h"
+#include "model_files/identify_model.h"
 #include "skald/base/message.h"
 #include "skald/base/printable.h"
 #include "skald/model/load.h"

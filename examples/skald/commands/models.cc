@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "identify_model.h"
+#include "model_files/identify_model.h"
 #include "skald/configs/family_facts.h"
 #include "skald/configs/published.h"
 

@@ -17,8 +17,8 @@
 
 #include "conversation/language_model.h"
 #include "conversation/state_identity.h"
-#include "identify_model.h"
-#include "model_text.h"
+#include "model_files/identify_model.h"
+#include "model_files/model_text.h"
 #include "serve/api/router.h"
 #include "serve/http/http_server.h"
 #include "serve/service/service.h"

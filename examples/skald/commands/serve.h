@@ -3,7 +3,7 @@
 #ifndef SKALD_EXAMPLES_SKALD_COMMANDS_SERVE_H_
 #define SKALD_EXAMPLES_SKALD_COMMANDS_SERVE_H_
 
-#include "options.h"
+#include "command_line/options.h"
 #include "skald/base/result.h"
 
 namespace skald::program {

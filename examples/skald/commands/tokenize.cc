@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model_text.h"
+#include "model_files/model_text.h"
 #include "skald/base/printable.h"
 #include "skald/text/tokenizer_value.h"
 #include "terminal/standard_streams.h"

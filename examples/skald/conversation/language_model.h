@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "identify_model.h"
+#include "model_files/identify_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "options.h"
+#include "command_line/options.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"

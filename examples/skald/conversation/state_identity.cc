@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "identify_model.h"
+#include "model_files/identify_model.h"
 #include "skald/store/snapshots/cached_digest.h"
 #include "skald/text/tokenizer_file.h"
 

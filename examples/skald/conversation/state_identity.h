@@ -5,7 +5,7 @@
 #ifndef SKALD_EXAMPLES_SKALD_CONVERSATION_STATE_IDENTITY_H_
 #define SKALD_EXAMPLES_SKALD_CONVERSATION_STATE_IDENTITY_H_
 
-#include "options.h"
+#include "command_line/options.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/store/snapshots/identity.h"

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "options.h"
+#include "command_line/options.h"
 #include "skald/base/files/system_call.h"
 #include "terminal/interrupt.h"
 

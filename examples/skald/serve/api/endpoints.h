@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "serve/api/call.h"
-#include "serve/api/json_reader.h"
+#include "serve/api/request/json_reader.h"
 
 namespace skald::serve {
 

@@ -6,9 +6,9 @@
 #include <new>
 #include <utility>
 
-#include "serve/api/anthropic_form.h"
+#include "serve/api/anthropic/form.h"
 #include "serve/api/endpoints.h"
-#include "serve/api/openai_form.h"
+#include "serve/api/openai/form.h"
 #include "serve/page/page_files.h"
 
 namespace skald::serve {

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "serve/api/json_reader.h"
+#include "serve/api/request/json_reader.h"
 #include "serve/chat/tools.h"
 
 namespace skald::serve {

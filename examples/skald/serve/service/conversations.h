@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "serve/api/json_reader.h"
+#include "serve/api/request/json_reader.h"
 #include "skald/base/result.h"
 
 namespace skald::serve {

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "serve/api/json_reader.h"
+#include "serve/api/request/json_reader.h"
 #include "skald/base/numbers/sha256.h"
 #include "skald/store/chunks/chunk_codec.h"
 

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "command_line/options.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <random>
+#include <string_view>
+#include <system_error>
+
+#include "command_line/help_footers.h"
+#include "command_line/option_checks.h"
+#include "command_line/serve_options.h"
+#include "skald/base/version.h"
+#include "skald/text/templates/built_in.h"
+#include "terminal/messages.h"
+#include "user_folders.h"
+
+namespace skald::program {
+namespace {
+
+// Reads a type by its name in any case.
+DType ParseDType(std::string name) {
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (unsigned i = 0; NameOf(static_cast<DType>(i)) != "unknown"; ++i) {
+    if (NameOf(static_cast<DType>(i)) == name) return static_cast<DType>(i);
+  }
+  throw CLI::ValidationError("--dtype", "there is no element type " + name);
+}
+
+const std::string kVersion = "skald " + std::to_string(SKALD_VERSION_MAJOR) + "." +
+                             std::to_string(SKALD_VERSION_MINOR) + "." + std::to_string(SKALD_VERSION_PATCH);
+
+LogitBias ParseLogitBias(const std::string& text) {
+  const size_t equals = std::min(text.find('='), text.size());
+  const auto token = ParseInteger<int32_t>(std::string_view(text).substr(0, equals));
+  const char* const number = text.c_str() + std::min(equals + 1, text.size());
+  char* end = nullptr;
+  const float bias = std::strtof(number, &end);
+  if (token && *token >= 0 && end != number && *end == '\0') return {*token, bias};
+  throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
+}
+
+std::pair<std::string, std::string> ParseVariable(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != 0 && equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
+  throw CLI::ValidationError("--set", "expected NAME=JSON, got " + text);
+}
+
+void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
+  const char* const group = "Model";
+  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+      ->type_name("PATH")
+      ->group(group);
+  command
+      .add_option("--adapter", options.adapter,
+                  "LoRA adapter for the model: a folder of Hugging Face's\nPEFT, or a GGUF file")
+      ->type_name("PATH")
+      ->group(group);
+  command
+      .add_option("--tokenizer", options.tokenizer,
+                  "SentencePiece model (default: tokenizer.model in the\nfolder, or what the file holds)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--chat-template", options.chat_template,
+                  std::string("How messages become a prompt (default: ") + default_template + ")")
+      ->check(CLI::IsMember(BuiltInTemplateNames()))
+      ->type_name("NAME")
+      ->group(group);
+  command
+      .add_option("--max-context", options.max_context,
+                  "Most tokens of the whole conversation (default: what the\nmodel was trained on, at most 8192)")
+      ->check(Within(1, kMaxTokens))
+      ->type_name("N")
+      ->group(group);
+}
+
+void AddLoadOptions(CLI::App& command, Options& options) {
+  const char* const group = "Running";
+  command.add_option("-t,--threads", options.workspace.threads, "Threads that compute; they never change a result")
+      ->check(Within(1, kMaxThreads))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option_function<std::string>(
+          "--dtype", [&options](const std::string& name) { options.weight_type = ParseDType(name); },
+          "Type of the weights in memory: q8_0 takes about half of bf16's,\nq4_0 a quarter, and both are faster")
+      ->check(CLI::IsMember({"bf16", "f32", "q8_0", "q4_0"}))
+      ->type_name("TYPE")
+      ->group(group);
+  command
+      .add_flag_callback(
+          "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
+          "Weights and cache in float32 instead of bfloat16: exact,\nbut slower and twice the memory")
+      ->group(group);
+  command.add_flag("--progress", options.show_progress, "Show how loading proceeds even if stderr is no terminal")
+      ->group(group);
+}
+
+CLI::Option* AddKvType(CLI::App& command, DType& type) {
+  return command
+      .add_option_function<std::string>(
+          "--kv-type", [&type](const std::string& name) { type = ParseDType(name); },
+          "Element type of the cache alone: i8, bytes with a scale for\neach token and head, takes about half of "
+          "bf16's memory")
+      ->check(CLI::IsMember({"bf16", "f32", "i8"}))
+      ->type_name("TYPE");
+}
+
+void AddRuntimeOptions(CLI::App& command, Options& options) {
+  const char* const group = "Running";
+  RuntimeConfig& runtime = options.runtime;
+  if (const auto folder = UserCacheFolder(); !folder.empty()) options.packed_cache = folder / "skald" / "packed";
+  command
+      .add_option("--packed-cache", options.packed_cache,
+                  "Folder that keeps weights as they lie in memory: the next\nstart with the same model is instant"
+                  " (default: skald/packed\nin the user's cache folder, ~/.cache)")
+      ->type_name("DIR")
+      ->group(group);
+  command
+      .add_option("--packed-cache-size", options.packed_cache_bytes,
+                  "The most that it may take; models that were used longest\nago make room (default: 20GB)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(Within(1, kUnlimited))
+      ->type_name("SIZE")
+      ->group(group);
+  command
+      .add_flag_callback(
+          "--no-packed-cache", [&options] { options.packed_cache.clear(); }, "Pack the weights anew, and keep nothing")
+      ->group(group);
+  AddKvType(command, runtime.kv_type)->group(group);
+  command
+      .add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(Within(1, kUnlimited))
+      ->type_name("SIZE")
+      ->group(group);
+}
+
+void AddSamplingOptions(CLI::App& command, Options& options) {
+  const char* const group = "Sampling";
+  command.add_option("-n,--max-tokens", options.max_tokens, "Most tokens of one text or answer")
+      ->check(Within(1, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("X")
+      ->group(group);
+  const auto add = [&]<class T>(const char* name, T SamplerSettings::*member, const char* help) {
+    const auto choose = [&options, member](const T& value) {
+      options.sampling.push_back([member, value](SamplerSettings& sampler) { sampler.*member = value; });
+    };
+    return command.add_option_function<T>(name, choose, help)->check(Given())->type_name("X")->group(group);
+  };
+  using Settings = SamplerSettings;
+  add("--temperature", &Settings::temperature,
+      "Below 1 tamer, above 1 wilder; 0 is greedy. The default\nof this and"
+      " of the next four is what the model's\ngeneration_config.json advises, else 0.8, 40, 0.95, 0, 1");
+  add("--top-k", &Settings::top_k, "Only the X most likely tokens; 0 for all")->check(Within(0, kMaxTokens));
+  add("--top-p", &Settings::top_p, "Only the most likely tokens, X of all probability");
+  add("--min-p", &Settings::min_p, "Only tokens at least X times as likely as the likeliest");
+  add("--repetition-penalty", &Settings::repetition_penalty, "Logits of recent tokens are divided by X");
+  add("--presence-penalty", &Settings::presence_penalty, "X is taken from logits of recent tokens (default: 0)");
+  add("--frequency-penalty", &Settings::frequency_penalty, "The same, for each occurrence (default: 0)");
+  add("--penalty-window", &Settings::penalty_window, "How many tokens count as recent (default: 64)")
+      ->check(Within(0, kMaxTokens));
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--logit-bias",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              options.sampling.push_back(
+                  [bias = ParseLogitBias(text)](SamplerSettings& sampler) { sampler.logit_bias.push_back(bias); });
+            }
+          },
+          "Added to a token's logit; -inf bans the token. Repeatable")
+      ->type_name("ID=VALUE")
+      ->type_size(1)
+      ->group(group);
+  command
+      .add_option_function<uint64_t>(
+          "--seed",
+          [&options](uint64_t seed) {
+            options.seed = seed;
+            options.chose_seed = true;
+          },
+          "Makes a text repeatable (default: a random one)")
+      ->check(Within(0, std::numeric_limits<uint64_t>::max()))
+      ->type_name("N")
+      ->group(group);
+}
+
+void AddPromptOptions(CLI::App& command, Options& options) {
+  const char* const group = "Prompt";
+  command.add_option("-p,--prompt", options.prompt, "Text to continue (the demo model has a default)")
+      ->type_name("TEXT")
+      ->group(group);
+  command.add_option("--prompt-file", options.prompt_file, "The same, from a file; - is stdin")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--token-ids", options.token_ids, "The same, as ids: 1,2,3. What follows is printed as ids too")
+      ->delimiter(',')
+      ->check(Given())
+      ->type_name("ID")
+      ->group(group);
+  command
+      .add_option("--prompt-cache", options.prompt_cache,
+                  "Folder that keeps computed prompts: one that begins\nlike an earlier one starts where they part")
+      ->type_name("DIR")
+      ->group(group);
+  command
+      .add_flag_callback(
+          "--no-echo", [&options] { options.echo = false; }, "Print only what is new, not the prompt")
+      ->group(group);
+  command.parse_complete_callback([&options] {
+    if (options.prompt.has_value() + options.prompt_file.has_value() + !options.token_ids.empty() > 1) {
+      throw CLI::ValidationError("give only one of --prompt, --prompt-file and --token-ids");
+    }
+  });
+}
+
+void AddTokenizeOptions(CLI::App& command, Options& options) {
+  command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
+      ->type_name("PATH");
+  command.add_option("--tokenizer", options.tokenizer, "Only a tokenizer: tokenizer.json, tokenizer.model, GGUF file")
+      ->type_name("FILE");
+  CLI::Option* const text = command.add_option("TEXT", options.prompt, "Text (default: standard input)")->type_name("");
+  command.add_option("-f,--prompt-file", options.prompt_file, "Text from a file; - is stdin")
+      ->type_name("FILE")
+      ->excludes(text);
+  command.add_option("--token-ids", options.token_ids, "Ids to look up instead of a text: 1,2,3")
+      ->delimiter(',')
+      ->check(Given())
+      ->type_name("ID")
+      ->excludes(text);
+  command.add_flag("--parse-special", options.parse_special, "Names of special tokens in the text are these tokens");
+  command.add_flag("--add-special", options.add_special, "With what goes around a text, such as BOS");
+  command.add_flag("--ids", options.only_ids, "Only the ids, as 'skald generate --token-ids' takes them");
+}
+
+void AddPackOptions(CLI::App& command, Options& options) {
+  CLI::Option* const model = command.add_option("MODEL", options.model, "Folder or file with the model")->type_name("");
+  CLI::Option* const file = command.add_option("FILE", options.packed, "File to write")->type_name("");
+  model->needs(file);
+  command.add_option("--verify", options.packed, "Only read FILE, which was packed before, and check all of it")
+      ->each([&options](const std::string&) { options.verify = true; })
+      ->type_name("FILE")
+      ->excludes(model);
+  AddLoadOptions(command, options);
+  command.parse_complete_callback([&options] {
+    if (options.packed.empty()) throw CLI::RequiredError("MODEL and FILE, or --verify FILE");
+  });
+}
+
+void AddBenchOptions(CLI::App& command, Options& options) {
+  BenchOptions& bench = options.bench;
+  const auto add_list = [&command](const char* name, std::vector<uint32_t>& values, uint32_t least, uint32_t most,
+                                   const char* help) {
+    command.add_option(name, values, help)->delimiter(',')->check(Within(least, most))->capture_default_str();
+  };
+  CLI::Option* const shape = command.add_option("--shape", bench.shape, "Random weights for one of 'skald models'");
+  shape->type_name("NAME");
+  command.add_option("-m,--model", options.model, "Folder or file with the model")->type_name("PATH")->excludes(shape);
+  add_list("-p,--prompt-tokens", bench.prompts, 0, kMaxTokens, "Tokens of a prompt; 0 for none");
+  add_list("-n,--generate-tokens", bench.generated, 0, kMaxTokens, "Tokens written one after the other; 0 for none");
+  add_list("-d,--depth", bench.depths, 0, kMaxTokens, "Tokens that are there before");
+  add_list("-b,--batch", bench.sequences, 1, 4096, "Conversations that are written together");
+  add_list("-t,--threads", bench.threads, 1, kMaxThreads, "Threads that compute");
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--dtype",
+          [&bench](const std::vector<std::string>& names) {
+            for (const std::string& name : names) bench.weight_types.push_back(ParseDType(name));
+          },
+          "Types of the weights: bf16, f32, q8_0, q4_0,\nq8a, q4_k, q5_k, q6_k, q6a")
+      ->delimiter(',')
+      ->type_name("TYPE");
+  add_list("--serve", bench.users, 1, 4096, "Users of an engine at a time: what each of them sees");
+  command.add_option("--arrival", bench.arrival, "Tokens of a prompt that comes while the users' answers are written")
+      ->check(CLI::Range(0u, kMaxTokens));
+  command.add_option("--step-ms", bench.step_ms, "Most milliseconds of an engine's step")->check(CLI::Range(0.0, 1e6));
+  AddKvType(command, bench.kv_type);
+  command.add_option("--simd", bench.simd, "SIMD targets by Highway's names: AVX2, AVX3, ..., or all")
+      ->delimiter(',')
+      ->type_name("TARGET");
+  command.add_option("-r,--repetitions", bench.repetitions, "Times that each is measured, after a run to warm up")
+      ->check(Within(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  command.add_option("--json", bench.json, "File for the results and the machine's limits")->type_name("FILE");
+}
+
+void AddStoreOptions(CLI::App& command, Options& options) {
+  command.add_option("DIR", options.store, "Folder with the chunks")->required()->type_name("");
+  command.add_flag("--verify", options.verify, "Read every chunk and report the damaged ones");
+  command
+      .add_option("--prune", options.prune_bytes,
+                  "Drop chunks, the least recently used first, until they\n"
+                  "have at most so many bytes: 500000, 64MB, 2GB")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+      ->check(Within(0, std::numeric_limits<int64_t>::max()))  // CLI11 reads -1 as a very large number
+      ->type_name("SIZE");
+}
+
+}  // namespace
+
+std::variant<Options, int> ParseOptions(int argc, char** argv) {
+  Options options;
+  CLI::App app("Runs decoder language models on the CPU.", "skald");
+  app.set_version_flag("--version", kVersion, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.footer(kMainFooter);
+
+  CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
+  AddPromptOptions(generate, options);
+  AddModelOptions(generate, "none", options);
+  generate.footer(kGenerateFooter);
+
+  CLI::App& chat = *app.add_subcommand("chat", "Talk with a model");
+  chat.add_option("--session", options.session, "File to go on from, and to keep the conversation in")
+      ->type_name("FILE")
+      ->group("Prompt");
+  chat.add_option("--system", options.system, "What the model is told before the first message")
+      ->type_name("TEXT")
+      ->group("Prompt");
+  chat.add_option_function<std::vector<std::string>>(
+          "--set",
+          [&options](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) options.variables.push_back(ParseVariable(text));
+          },
+          "A variable of the chat template: enable_thinking=false.\nRepeatable")
+      ->type_name("NAME=JSON")
+      ->type_size(1)
+      ->group("Prompt");
+  AddModelOptions(chat, "what the model suggests", options);
+  chat.footer(kChatFooter);
+
+  for (CLI::App* command : {&generate, &chat}) {
+    AddSamplingOptions(*command, options);
+    AddLoadOptions(*command, options);
+    AddRuntimeOptions(*command, options);
+  }
+  CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
+  models.add_flag("--families", options.show_families, "A table of their families, in Markdown");
+  models.footer(kModelsFooter);
+  CLI::App& inspect = *app.add_subcommand("inspect", "Tell what the files of a model hold");
+  inspect.add_option("PATH", options.model, "Folder, safetensors file, index of shards, GGUF file or packed file")
+      ->required()
+      ->type_name("");
+  inspect.add_flag("--config", options.only_config, "Print only the model's Config, as C++ to paste into a program");
+  inspect.footer(kInspectFooter);
+  CLI::App& tokenize = *app.add_subcommand("tokenize", "Show the tokens of a text");
+  AddTokenizeOptions(tokenize, options);
+  tokenize.footer(kTokenizeFooter);
+  CLI::App& pack = *app.add_subcommand("pack", "Write a model down as it lies in memory, to start at once");
+  AddPackOptions(pack, options);
+  pack.footer(kPackFooter);
+  CLI::App& bench = *app.add_subcommand("bench", "Measure the speed of a model");
+  AddBenchOptions(bench, options);
+  bench.footer(kBenchFooter);
+  CLI::App& store = *app.add_subcommand("store", "List, check and trim a folder of saved conversations");
+  AddStoreOptions(store, options);
+  store.footer(kStoreFooter);
+
+  CLI::App& serve = *app.add_subcommand("serve", "Serve a model over HTTP: OpenAI's and Anthropic's APIs, and a page");
+  AddModelOptions(serve, "what the model suggests", options);
+  AddServeOptions(serve, options);
+  AddLoadOptions(serve, options);
+  AddRuntimeOptions(serve, options);
+  serve.footer(kServeFooter);
+
+  try {
+    app.parse(argc, argv);
+    if (app.get_subcommands().empty())
+      throw CLI::RequiredError(
+          "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench and store");
+    SamplerSettings chosen;
+    for (const SamplerChoice& choose : options.sampling) choose(chosen);
+    const auto valid = ValidateSettings(chosen, std::numeric_limits<int32_t>::max());
+    if (!valid) throw CLI::ValidationError(valid.error().message);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    Report(error.what());
+    std::cerr << "Try 'skald --help'.\n";
+    return kExitUsage;
+  }
+  if (chat.parsed()) options.command = Command::kChat;
+  if (models.parsed()) options.command = Command::kModels;
+  if (inspect.parsed()) options.command = Command::kInspect;
+  if (tokenize.parsed()) options.command = Command::kTokenize;
+  if (pack.parsed()) options.command = Command::kPack;
+  if (bench.parsed()) options.command = Command::kBench;
+  if (store.parsed()) options.command = Command::kStore;
+  if (serve.parsed()) options.command = Command::kServe;
+  if (!options.chose_seed) options.seed = std::random_device{}();
+  options.show_progress |= isatty(STDERR_FILENO) == 1;
+  return options;
+}
+
+}  // namespace skald::program

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the user asks for on the command line.
+
+#ifndef SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_
+#define SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "skald/base/numbers/numeric.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/model/workspace.h"
+#include "skald/sampling/settings.h"
+
+namespace skald::program {
+
+inline constexpr int kExitError = 1;
+inline constexpr int kExitUsage = 2;
+
+// More text than any model's context takes: prompts, lines of a chat.
+inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
+
+enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore, kServe };
+
+// What is measured: every combination of these.
+struct BenchOptions {
+  std::string shape;  // random weights for the Config of this name; empty: the model of the other options
+  std::vector<uint32_t> prompts = {512}, generated = {64};  // tokens; 0 for none
+  std::vector<uint32_t> depths = {0};                       // tokens before them
+  std::vector<uint32_t> sequences = {1};                    // decoded together
+  std::vector<uint32_t> threads = {WorkspaceOptions().threads};
+  std::vector<DType> weight_types;  // empty: Options::weight_type
+  DType kv_type = RuntimeConfig().kv_type;
+  std::vector<std::string> simd;  // targets, or "all"; empty: the best
+  std::vector<uint32_t> users;    // of an engine, instead of all else; empty: no engine
+  uint32_t arrival = 0;           // tokens of a prompt that comes while they write; 0: none does
+  double step_ms = 0;             // most milliseconds of an engine's step; 0: no limit
+  size_t repetitions = 5;
+  std::filesystem::path json;  // empty: none
+};
+
+// How a model is served.
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;
+  std::string model_name;                          // by which clients call it; empty: its own
+  std::filesystem::path certificate, private_key;  // for TLS; both or none
+  std::filesystem::path api_keys;                  // empty: everybody may use it
+  std::vector<std::string> origins;                // pages of other servers that may
+  std::filesystem::path state;                     // folder of conversations and prompts; empty: in memory
+  uint64_t state_bytes = 20'000'000'000;           // that prompts may take there
+  std::string redis;                               // HOST or HOST:PORT; empty: none
+  uint32_t users = 64;                             // answers that are computed at a time
+  double step_ms = 250;                            // most milliseconds of an engine's step; 0: no limit
+  std::string policy = "fair";
+  bool prompt_lookup = false;
+  uint64_t body_bytes = 32'000'000;
+  uint32_t connections = 1024;
+  uint32_t grace_seconds = 30;  // that answers have to end when the server shall
+};
+
+// Sets one of the sampler's settings.
+using SamplerChoice = std::function<void(SamplerSettings&)>;
+
+struct Options {
+  Command command = Command::kGenerate;
+
+  std::filesystem::path model = SKALD_DEMO_MODEL;
+  std::optional<std::filesystem::path> tokenizer;  // unset: the model's own
+  std::optional<std::filesystem::path> adapter;    // unset: the model alone
+  std::optional<std::string> chat_template;        // a built-in; unset: none to generate, the model's to chat
+  bool show_progress = false;
+  bool show_families = false;  // instead of names
+
+  // One of three to generate: text, a file with text ("-" is stdin), or ids.
+  std::optional<std::string> prompt;
+  std::optional<std::filesystem::path> prompt_file;
+  std::vector<int32_t> token_ids;
+  bool echo = true;                                            // the prompt comes first in the output
+  std::string system;                                          // message before the first one of a chat
+  std::vector<std::pair<std::string, std::string>> variables;  // of the chat template, as JSON
+
+  std::optional<std::filesystem::path> prompt_cache;  // folder with prompts computed before
+  std::optional<std::filesystem::path> session;       // file with the chat to go on with, and to keep it in
+
+  size_t max_tokens = 256;
+  std::vector<SamplerChoice> sampling;  // what the user chose, over what the model's publisher advises
+  uint64_t seed = 0;
+  bool chose_seed = false;  // else it is a random one
+
+  std::optional<uint32_t> max_context;  // unset: what the model was trained on, at most 8192
+  std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
+  RuntimeConfig runtime;                // but for max_tokens
+  WorkspaceOptions workspace;
+
+  std::filesystem::path packed_cache;            // folder with weights packed by earlier runs; empty: none
+  uint64_t packed_cache_bytes = 20'000'000'000;  // that it may take
+  std::filesystem::path packed;                  // the file to pack into, or to verify
+
+  bool only_config = false;  // inspect: print the Config, and nothing else
+
+  // tokenize: names of special tokens in the text become these tokens; those that go around a text do; no pieces.
+  bool parse_special = false, add_special = false, only_ids = false;
+
+  BenchOptions bench;
+  ServeOptions serve;
+
+  std::filesystem::path store;          // the folder of chunks to look into
+  bool verify = false;                  // read and check all of them, or of a packed file
+  std::optional<uint64_t> prune_bytes;  // unset: drop none of them
+};
+
+// Returns what `argv` asks for, or the program's exit code when there is nothing more to do: help was asked
+// for, or something is wrong and was reported.
+std::variant<Options, int> ParseOptions(int argc, char** argv);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_

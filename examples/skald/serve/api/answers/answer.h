@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An answer of the engine as an answer of HTTP: takes events as they come, divides their text into its parts, and lets
+// a dialect write them, as a stream of server-sent events or whole.
+
+#ifndef SKALD_EXAMPLES_SKALD_SERVE_API_ANSWERS_ANSWER_H_
+#define SKALD_EXAMPLES_SKALD_SERVE_API_ANSWERS_ANSWER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/api/call.h"
+#include "serve/api/request/api_error.h"
+#include "serve/api/request/json_reader.h"
+#include "serve/chat/output_parser.h"
+#include "skald/engine/form/request.h"
+
+namespace skald::serve {
+
+// One of the answers to a request, as far as it has come.
+struct Choice {
+  struct ToolCall {
+    std::string id, name, arguments;
+  };
+  std::string text, reasoning;
+  std::vector<ToolCall> calls;
+  std::vector<SampledToken> tokens;         // all that were drawn and are part of it
+  std::vector<SampledToken> prompt_tokens;  // with their log-probabilities, if they were asked for
+  std::vector<float> embedding;
+  uint64_t reasoning_tokens = 0;
+  std::optional<FinishReason> finish;
+  std::optional<Error> error;
+  Usage usage;
+};
+
+// What is new of a choice.
+struct ChoiceNews {
+  uint32_t index;
+  const Choice& choice;  // with what is new
+  std::vector<OutputPart> parts;
+  std::vector<SampledToken> tokens;
+};
+
+// How an API writes answers. Each function returns bytes of a stream, whole events.
+class Dialect {
+ public:
+  virtual ~Dialect() = default;
+  virtual std::string Begin() { return {}; }
+  virtual std::string Add(const ChoiceNews& news) = 0;
+  virtual std::string EndChoice(uint32_t index, const Choice& choice) = 0;
+  virtual std::string End(const std::vector<Choice>& choices) = 0;
+  virtual std::string Error(const ApiError& error) = 0;
+  // The answer of a client that wants no stream.
+  virtual Json Whole(const std::vector<Choice>& choices) = 0;
+};
+
+// How the text of an answer is read.
+struct AnswerReading {
+  OutputFormat format = {};
+  ToolList tools = {};
+  bool begins_thinking = false;
+};
+
+// Submits a request, and answers it. `on_end` gets what came, also where the client left before the end. Thrown: what
+// the engine refuses; 429 where the tenant has too many.
+std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const AnswerReading& reading, bool is_stream,
+                                      std::unique_ptr<Dialect> dialect,
+                                      std::function<void(const std::vector<Choice>&)> on_end = {});
+
+// "data: JSON", with the event's name before it if there is one.
+std::string ServerSentEvent(const Json& data, std::string_view name = {});
+
+// Counts of an answer with all its choices; the prompt's are counted once.
+struct AnswerUsage {
+  uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0, reasoning_tokens = 0, drafted_tokens = 0,
+           accepted_tokens = 0;
+  double first_token_seconds = 0.0, seconds = 0.0;
+};
+AnswerUsage UsageOf(const std::vector<Choice>& choices);
+
+// The digests of the logits that the choices were drawn from, as hexadecimal digits.
+std::string DigestOf(const std::vector<Choice>& choices);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SKALD_SERVE_API_ANSWERS_ANSWER_H_

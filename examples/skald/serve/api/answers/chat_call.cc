@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "serve/api/answers/chat_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "serve/chat/messages.h"
+#include "serve/chat/tool_filter.h"
+#include "skald/text/filters/grammar_filter.h"
+#include "skald/text/filters/json_schema.h"
+
+namespace skald::serve {
+namespace {
+
+Chat ChatOf(const ChatCall& call, Json messages) {
+  Chat chat;
+  chat.messages = std::move(messages);
+  if (!call.tools.tools.empty()) chat.tools = ToolsForTemplate(call.tools);
+  chat.variables = call.variables;
+  return chat;
+}
+
+// The whole chat as tokens, an earlier answer as the model spelled it.
+std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat) {
+  const ServedModel& model = call.service->model();
+  const Chat whole = ChatOf(chat, chat.messages);
+  const std::vector<int32_t> known = call.service->transcripts().Recall(chat.messages, call.tenant.name);
+  if (known.empty()) return Take(model.encode_chat(whole), chat.path);
+  const NextTurn next = Take(model.encode_next_turn(whole, known), chat.path);
+  std::vector<int32_t> prompt(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(next.keep));
+  prompt.insert(prompt.end(), next.ids.begin(), next.ids.end());
+  return prompt;
+}
+
+// Where other chats are likely to leave this one: behind the system's message, and before the last one. What the
+// template says of less than a whole chat counts as far as the prompt begins with it.
+std::vector<uint32_t> BranchPoints(const Call& call, const ChatCall& chat, std::span<const int32_t> prompt) {
+  const ServedModel& model = call.service->model();
+  const auto goes_back_anywhere = [](const CacheGroup& group) { return !group.is_recurrent() && group.window == 0; };
+  if (std::ranges::all_of(model.pool->layout().groups(), goes_back_anywhere)) return {};
+  std::vector<uint32_t> points;
+  for (const size_t count : {size_t{1}, chat.messages.size() - 1}) {
+    if (count == 0 || count >= chat.messages.size()) continue;
+    if (count == 1 && chat.messages[0]["role"] != "system") continue;
+    Chat beginning =
+        ChatOf(chat, Json(chat.messages.begin(), chat.messages.begin() + static_cast<std::ptrdiff_t>(count)));
+    beginning.add_generation_prompt = false;
+    const auto ids = model.encode_chat(beginning);
+    if (!ids) continue;
+    const auto common = std::ranges::mismatch(*ids, prompt).in1 - ids->begin();
+    if (common > 0 && static_cast<size_t>(common) < prompt.size()) points.push_back(static_cast<uint32_t>(common));
+  }
+  std::ranges::sort(points);
+  points.erase(std::unique(points.begin(), points.end()), points.end());
+  return points;
+}
+
+bool BeginsThinking(const Call& call, std::span<const int32_t> prompt) {
+  const std::string& mark = call.service->format().think_begin;
+  if (mark.empty()) return false;
+  const auto tail = prompt.last(std::min<size_t>(prompt.size(), 16));
+  std::string text = call.service->model().tokenizer.Decode(tail, SkipSpecial::kNo).value_or("");
+  while (text.ends_with('\n') || text.ends_with(' ')) text.pop_back();
+  return text.ends_with(mark);
+}
+
+std::shared_ptr<const TokenFilter> SchemaFilter(const Call& call, const ChatCall& chat, bool begins_thinking) {
+  const Grammar grammar =
+      Take(chat.schema->is_null() ? AnyJsonObject() : ParseJsonSchema(chat.schema->dump()), "response_format");
+  if (begins_thinking) {
+    auto vocabulary = Take(call.service->NamedVocabulary());
+    const GrammarFilter filter = Take(GrammarFilter::Compile(grammar, vocabulary), "response_format");
+    return Take(AfterThought(filter, vocabulary, call.service->format().think_end));
+  }
+  return std::make_shared<const GrammarFilter>(
+      Take(GrammarFilter::Compile(grammar, Take(call.service->Vocabulary())), "response_format"));
+}
+
+std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, bool begins_thinking) {
+  if (chat.schema) {
+    if (chat.tools.choice == ToolChoice::kRequired) {
+      throw ApiError{400, "an answer cannot both fit a schema and be a call of a tool", "tool_choice"};
+    }
+    return SchemaFilter(call, chat, begins_thinking);
+  }
+  if (!chat.tools.may_call()) return nullptr;
+  const bool has_argument_mark = call.service->model().template_source.find("[ARGS]") != std::string::npos;
+  return Take(MakeToolFilter(call.service->format(), chat.tools, Take(call.service->NamedVocabulary()),
+                             has_argument_mark, begins_thinking),
+              "tools");
+}
+
+void CheckTools(const Call& call, const ChatCall& chat) {
+  if (chat.tools.tools.empty()) return;
+  const ToolForm form = call.service->format().tools;
+  if (form == ToolForm::kNone) throw ApiError{400, "this model's chat template knows no tools", "tools"};
+  if (form == ToolForm::kUnknown) {
+    throw ApiError{400, "this model calls tools in a form that this server does not read", "tools"};
+  }
+}
+
+// Puts the messages of the conversation before those of the call.
+void Continue(const Call& call, ChatCall& chat) {
+  if (!chat.conversation) return;
+  const Conversation conversation =
+      Take(call.service->conversations().Find(call.tenant.name, *chat.conversation), "conversation");
+  Json messages = conversation.messages;
+  for (Json& message : chat.messages) messages.push_back(std::move(message));
+  chat.messages = std::move(messages);
+}
+
+// The beginning of a text, in whole characters.
+std::string TitleOf(const std::string& text) {
+  size_t size = std::min<size_t>(text.size(), 60);
+  while (size < text.size() && size > 0 && (text[size] & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+// Remembers what was said, and how it was spelled.
+void Remember(Service& service, const std::string& tenant, const ChatCall& chat, std::span<const int32_t> prompt,
+              const Choice& choice) {
+  Json messages = chat.messages;
+  if (!choice.text.empty() || !choice.calls.empty() || !choice.reasoning.empty()) {
+    messages.push_back(MessageOf(choice));
+    std::vector<int32_t> ids(prompt.begin(), prompt.end());
+    for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
+    service.transcripts().Remember(messages, tenant, ids);
+  }
+  if (chat.on_messages) chat.on_messages(messages);
+  if (!chat.conversation) return;
+  auto found = service.conversations().Find(tenant, *chat.conversation);
+  if (!found) return;  // deleted meanwhile
+  found->messages = std::move(messages);
+  if (found->title.empty()) {
+    for (const Json& message : found->messages) {
+      if (message["role"] != "user") continue;
+      found->title = TitleOf(message["content"].get<std::string>());
+      break;
+    }
+  }
+  (void)service.conversations().Update(tenant, *found);
+}
+
+}  // namespace
+
+Json MessageOf(const Choice& choice) {
+  Json message = {{"role", "assistant"}, {"content", choice.text}};
+  if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
+  for (const Choice::ToolCall& call : choice.calls) {
+    Json arguments = Json::parse(call.arguments, nullptr, /*allow_exceptions=*/false);
+    if (arguments.is_discarded()) arguments = call.arguments;
+    message["tool_calls"].push_back(
+        {{"type", "function"}, {"function", {{"name", call.name}, {"arguments", arguments}}}, {"id", call.id}});
+  }
+  return message;
+}
+
+std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::unique_ptr<Dialect> dialect) {
+  CheckTools(call, chat);
+  Continue(call, chat);
+  if (chat.messages.empty()) throw ApiError{400, "there are no messages", chat.path};
+  Request request = std::move(chat.request);
+  request.prompt = PromptOf(call, chat);
+  request.branch_points = BranchPoints(call, chat, request.prompt);
+  const bool begins_thinking = BeginsThinking(call, request.prompt);
+  request.filter = FilterOf(call, chat, begins_thinking);
+  const AnswerReading reading = {call.service->format(), chat.tools, begins_thinking};
+  const bool is_stream = chat.is_stream;
+  const auto on_end = [service = call.service, tenant = call.tenant.name, chat = std::move(chat),
+                       prompt = request.prompt](const std::vector<Choice>& choices) {
+    Remember(*service, tenant, chat, prompt, choices[0]);
+  };
+  return BeginAnswer(call, std::move(request), reading, is_stream, std::move(dialect), on_end);
+}
+
+size_t CountPromptTokens(const Call& call, ChatCall chat) {
+  CheckTools(call, chat);
+  Continue(call, chat);
+  return PromptOf(call, chat).size();
+}
+
+void ReadResponseFormat(JsonReader& reader, std::string_view name, ChatCall& chat) {
+  auto format = reader.Object(name);
+  if (!format) return;
+  const auto type = format->OneOf("type", {"text", "json_object", "json_schema"}).value_or("text");
+  if (type == "json_object") chat.schema = Json();
+  if (type == "json_schema") {
+    // Chat completions have the schema in an object of its own, responses beside the type.
+    auto nested = format->Object("json_schema");
+    JsonReader& holder = nested ? *nested : *format;
+    holder.Ignore({"name", "description", "strict"});
+    auto schema = holder.Object("schema");
+    if (!schema) holder.Fail("schema", "a JSON Schema");
+    chat.schema = schema->json();
+    if (nested) nested->Finish();
+  }
+  format->Finish();
+}
+
+}  // namespace skald::serve

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ChatCall: what all chat APIs ask for, whatever they call it, and the prompt and request that it becomes.
+
+#ifndef SKALD_EXAMPLES_SKALD_SERVE_API_ANSWERS_CHAT_CALL_H_
+#define SKALD_EXAMPLES_SKALD_SERVE_API_ANSWERS_CHAT_CALL_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "serve/api/answers/answer.h"
+#include "serve/api/call.h"
+#include "serve/api/request/json_reader.h"
+#include "serve/chat/tools.h"
+#include "skald/engine/form/request.h"
+
+namespace skald::serve {
+
+struct ChatCall {
+  Json messages = Json::array();  // as ReadMessages returns them
+  ToolList tools = {};
+  Json variables = Json::object();               // of the chat template
+  std::optional<Json> schema = {};               // that the answer must fit; null: any object of JSON
+  std::optional<std::string> conversation = {};  // the messages go on from
+  bool is_stream = false;
+  Request request = {};                                        // without its prompt
+  std::string path = "messages";                               // what errors of the prompt are about
+  std::function<void(const Json& messages)> on_messages = {};  // gets the whole chat, the answer last, when it is there
+};
+
+// Renders the chat, and answers it. Messages of the conversation come before those of the call, and it gets them and
+// the answer. Thrown: what the template, the schema, the tools or the engine cannot do.
+std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::unique_ptr<Dialect> dialect);
+
+// The number of tokens of its prompt.
+size_t CountPromptTokens(const Call& call, ChatCall chat);
+
+// Reads OpenAI's response_format, or the `format` of its responses.
+void ReadResponseFormat(JsonReader& reader, std::string_view name, ChatCall& chat);
+
+// The answer as a message, as ReadMessages returns them.
+Json MessageOf(const Choice& choice);
+
+}  // namespace skald::serve
+
+#endif  // SKALD_EXAMPLES_SKALD_SERVE_API_ANSWERS_CHAT_CALL_H_
