@@ -13,14 +13,15 @@ import unittest
 from skald_program import DEMO, TestCase
 
 OTHER_TOKENIZER = pathlib.Path("tests/text/data/gemma_style.model").resolve()
-OPTIONS_SOURCE = pathlib.Path("examples/skald/command_line/options.cc")
+OPTIONS_SOURCES = pathlib.Path("examples/skald/command_line")
 
 
 class Help(TestCase):
     def test_help_mentions_every_flag(self):
-        flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', OPTIONS_SOURCE.read_text()))
+        sources = "".join(file.read_text() for file in OPTIONS_SOURCES.glob("*.cc"))
+        flags = set(re.findall(r'"(?:-\w,)?(--[a-z0-9-]+)"', sources))
         self.assertGreater(len(flags), 20)
-        commands = ([], ["generate"], ["chat"], ["models"], ["inspect"], ["tokenize"], ["pack"], ["bench"], ["store"])
+        commands = ([], ["generate"], ["chat"], ["models"], ["inspect"], ["tokenize"], ["pack"], ["bench"], ["store"], ["serve"])
         helps = [self.run_skald(*command, "--help")[0] for command in commands]
         self.assertEqual([], [flag for flag in flags if not any(flag in text for text in helps)])
         for text in helps:
