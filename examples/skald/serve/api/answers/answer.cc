@@ -66,7 +66,7 @@ class AnswerExchange final : public Exchange {
     TellEnd();
     const auto failed = std::ranges::find_if(choices_, HasFailed);
     if (is_stream_) {
-      piece.body += failed == choices_.end() ? dialect_->End(choices_) : dialect_->Error(ErrorOf(*failed));
+      piece.body += failed == choices_.end() ? dialect_->End(choices_) : dialect_->ErrorEvent(ErrorOf(*failed));
     } else if (failed == choices_.end()) {
       piece.head = HttpHead{};
       piece.body = Dump(dialect_->Whole(choices_));
@@ -107,11 +107,8 @@ class AnswerExchange final : public Exchange {
 
   HttpPiece Fail(const ApiError& error) {
     has_ended_ = true;
-    if (is_stream_ && has_begun_) return {{}, dialect_->Error(error), true};
-    // The dialect's error is a stream's event; alone it is what stands behind "data: ".
-    std::string body = dialect_->Error(error);
-    body.erase(0, std::min(body.find('{'), body.size()));
-    return {HttpHead{error.status}, body.substr(0, body.find('\n')), true};
+    if (is_stream_ && has_begun_) return {{}, dialect_->ErrorEvent(error), true};
+    return {HttpHead{error.status}, Dump(dialect_->ErrorJson(error)), true};
   }
 
   void TellEnd() {

@@ -44,6 +44,9 @@ struct ChoiceNews {
   std::vector<SampledToken> tokens;
 };
 
+// "data: JSON", with the event's name before it if there is one.
+std::string ServerSentEvent(const Json& data, std::string_view name = {});
+
 // How an API writes answers. Each function returns bytes of a stream, whole events.
 class Dialect {
  public:
@@ -52,9 +55,10 @@ class Dialect {
   virtual std::string Add(const ChoiceNews& news) = 0;
   virtual std::string EndChoice(uint32_t index, const Choice& choice) = 0;
   virtual std::string End(const std::vector<Choice>& choices) = 0;
-  virtual std::string Error(const ApiError& error) = 0;
+  virtual std::string ErrorEvent(const ApiError& error) { return ServerSentEvent(ErrorJson(error)); }
   // The answer of a client that wants no stream.
   virtual Json Whole(const std::vector<Choice>& choices) = 0;
+  virtual Json ErrorJson(const ApiError& error) = 0;
 };
 
 // How the text of an answer is read.
@@ -69,9 +73,6 @@ struct AnswerReading {
 std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const AnswerReading& reading, bool is_stream,
                                       std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end = {});
-
-// "data: JSON", with the event's name before it if there is one.
-std::string ServerSentEvent(const Json& data, std::string_view name = {});
 
 // Counts of an answer with all its choices; the prompt's are counted once.
 struct AnswerUsage {

@@ -61,7 +61,8 @@ class MessageDialect final : public Dialect {
            Event("message_stop", Json::object());
   }
 
-  std::string Error(const ApiError& error) override { return ServerSentEvent(AnthropicErrorJson(error), "error"); }
+  Json ErrorJson(const ApiError& error) override { return AnthropicErrorJson(error); }
+  std::string ErrorEvent(const ApiError& error) override { return ServerSentEvent(ErrorJson(error), "error"); }
 
   Json Whole(const std::vector<Choice>& choices) override {
     const Choice& choice = choices[0];

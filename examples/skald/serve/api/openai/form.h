@@ -59,7 +59,7 @@ class OpenAiDialect : public Dialect {
   OpenAiDialect(std::string id, std::string model)
       : id_(std::move(id)), model_(std::move(model)), created_(UnixNow()) {}
 
-  std::string Error(const ApiError& error) override { return ServerSentEvent(OpenAiErrorJson(error)); }
+  Json ErrorJson(const ApiError& error) override { return OpenAiErrorJson(error); }
 
  protected:
   Json Head(const char* object) const {

@@ -63,7 +63,9 @@ class ResponseDialect final : public Dialect {
     return Event(is_whole ? "response.completed" : "response.incomplete", {{"response", response}});
   }
 
-  std::string Error(const ApiError& error) override {
+  Json ErrorJson(const ApiError& error) override { return OpenAiErrorJson(error); }
+
+  std::string ErrorEvent(const ApiError& error) override {
     Json event = OpenAiErrorJson(error)["error"];
     event["type"] = "error";
     event["error"] = OpenAiErrorJson(error)["error"];
