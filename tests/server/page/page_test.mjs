@@ -57,6 +57,12 @@ async function startProgram([program, ...given]) {
   throw new Error(`${program} does not answer on port ${port}`);
 }
 
+// Every test begins on an empty server.
+async function forgetAll({url}) {
+  const {data} = await (await fetch(`${url}/v1/conversations`)).json();
+  for (const {id} of data) await fetch(`${url}/v1/conversations/${id}`, {method: 'DELETE'});
+}
+
 const isMock = settings.command.length === 0;
 // A browser without a screen believes that it has no mouse.
 const mouse = '--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4';
@@ -68,6 +74,7 @@ let failed = 0;
 for (const [name, test] of Object.entries({...kAnyServer, ...(isMock ? kMockOnly : {})})) {
   if (!name.includes(settings.only)) continue;
   const server = shared ?? await startMockServer();
+  await forgetAll(server);
   const person = await Person.arrive({browser, server, axe, screenshots: settings.screenshots});
   try {
     await test(person, server);

@@ -166,7 +166,8 @@ function drawFailure() {
   const isSaidAbove = !connection.ready && current?.failure?.status === 0;
   if (!current || current.answering || isSaidAbove) return showFailure('');
   const unanswered = current.lastRole === 'user';
-  if (current.failure) return showFailure(current.failure.message, current.messages.length ? 'Try again' : null, retry);
+  const isSpoken = unanswered || current.lastRole === 'assistant';
+  if (current.failure) return showFailure(current.failure.message, isSpoken ? 'Try again' : null, retry);
   return showFailure(unanswered ? 'This message has no answer.' : '', 'Answer it', retry);
 }
 
