@@ -51,8 +51,8 @@ class EveryThird : public TokenFilter {
 };
 
 struct Expected {
-  std::vector<int32_t> tokens;
-  std::vector<float> logprobs;
+  std::vector<int32_t> tokens = {};
+  std::vector<float> logprobs = {};
   uint64_t logits_digest = 0;
   FinishReason finish = FinishReason::kMaxTokens;
 };
@@ -62,7 +62,7 @@ inline std::vector<float> PromptLogprobsAlone(const RandomModel& model, const Re
   const std::vector<float> logits =
       AllLogits(model, request.prompt, {.max_tokens = kMaxContext, .kv_type = DType::kF32});
   const size_t vocab = logits.size() / request.prompt.size();
-  std::vector<float> logprobs;
+  std::vector<float> logprobs = {};
   for (size_t i = 1; i < request.prompt.size(); ++i) {
     const std::span<const float> row = std::span(logits).subspan((i - 1) * vocab, vocab);
     logprobs.push_back(static_cast<float>(row[static_cast<size_t>(request.prompt[i])] - LogSumExp(row)));

@@ -34,6 +34,7 @@
 #include "skald/engine/plan/memory_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/running/capacity.h"
+#include "skald/engine/running/drawing.h"
 #include "skald/engine/running/request_check.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/sequences.h"
@@ -356,7 +357,7 @@ class Engine {
       const size_t read = row.draws ? row.tokens - 1 : row.tokens;
       for (uint32_t i = 0; i < read; ++i) {
         if (row.wants[i] == Want::kNothing) continue;
-        sequences_.Read(*row.sequence, row.begin + i, outputs[output++], scratch_);
+        internal::ReadPrompt(*row.sequence, row.begin + i, outputs[output++], scratch_);
       }
       if (row.draws) {
         std::vector<std::span<const float>> logits;

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/xxh64.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
@@ -28,10 +27,11 @@
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"
+#include "skald/engine/running/drawing.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/shared_beginnings.h"
 #include "skald/engine/running/suspended.h"
-#include "skald/engine/running/swap_space.h"
+#include "skald/engine/running/swapping.h"
 #include "skald/store/prompts/prompt_cache.h"
 
 namespace skald {
@@ -39,9 +39,8 @@ namespace skald {
 class Sequences {
  public:
   // `options` must outlive this.
-  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options) : pool_(std::move(pool)), options_(options) {
-    if (options.swap) swap_.emplace(*options.swap, options.identity);
-  }
+  Sequences(std::shared_ptr<BlockPool> pool, const EngineOptions& options)
+      : pool_(std::move(pool)), options_(options), swapping_(options) {}
 
   // Adds the samples of a request. An error leaves none of them.
   Result<void> Add(RequestId id, std::shared_ptr<const Request> request, uint32_t capacity) {
@@ -56,7 +55,6 @@ class Sequences {
   // Adds what was suspended, as it stood. An error leaves none of it.
   Result<void> Add(const SuspendedRequest& suspended, std::shared_ptr<const Request> request) {
     std::list<Sequence> added;
-    std::vector<ChunkKey> swapped;  // of all
     const double now = options_.clock();
     const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
     for (const SuspendedSample& sample : suspended.samples) {
@@ -76,22 +74,12 @@ class Sequences {
       sequence.usage.generated_tokens = static_cast<uint32_t>(sample.drawn.size());
       sequence.step_ends = request->branch_points;
       sequence.has_begun = !sample.drawn.empty();
+      sequence.swapped = sample.swapped;
       Sequence& first = added.front();
       if (&sequence != &first && sample.drawn.empty() && first.answer.drawn() == 0)
         sequence.Follow(first, prompt_tokens);
-      if (swap_ && sample.swapped && sample.swapped->tokens <= sequence.answer.size()) {
-        sequence.swapped = sample.swapped;
-        swapped.insert(swapped.end(), sample.swapped->chunks.begin(), sample.swapped->chunks.end());
-      }
     }
-    if (!swapped.empty()) {
-      if (auto adopted = swap_->Adopt(swapped); !adopted) return adopted;
-    }
-    auto entered = tenants_.Enter(request->tenant, added.size());
-    if (!entered) {
-      if (!swapped.empty()) swap_->Disown(swapped);
-      return entered;
-    }
+    if (auto adopted = Adopt(added); !adopted) return adopted;
     next_id_ += added.size();
     sequences_.splice(sequences_.end(), added);
     return {};
@@ -103,7 +91,7 @@ class Sequences {
     std::vector<SuspendedRequest> suspended;
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
-      if (sequence.is_running() && swap_) WriteDown(sequence);
+      if (sequence.is_running()) swapping_.WriteDown(sequence);
       if (suspended.empty() || suspended.back().id != sequence.request_id) {
         suspended.push_back({sequence.request_id, *sequence.request, sequence.request->filter != nullptr,
                              sequence.answer.max_tokens()});
@@ -127,9 +115,7 @@ class Sequences {
   // As if Suspend had not been called.
   void Stay() noexcept {
     for (Sequence& sequence : sequences_) {
-      if (!sequence.is_running() || !sequence.swapped) continue;
-      swap_->Drop(*sequence.swapped);
-      sequence.swapped.reset();
+      if (sequence.is_running()) swapping_.Drop(sequence);
     }
   }
 
@@ -178,7 +164,7 @@ class Sequences {
     std::vector<Sequence*> candidates;
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
-      if (auto mended = Mend(sequence); !mended) return Failure(mended.error());
+      if (auto mended = internal::Mend(sequence, options_.tokenizer); !mended) return Failure(mended.error());
       candidates.push_back(&sequence);
       // Nor has anyone to wait for what went by in a step that failed.
       if (sequence.leader != nullptr && sequence.leader->computed() > sequence.share_at) sequence.leader = nullptr;
@@ -209,7 +195,7 @@ class Sequences {
   // Gives `sequence` a cache with as much of it as is known, if there is room; it may also wait for another that is
   // computing what it begins with. Draws where nothing is left to compute.
   Result<void> Admit(Sequence& sequence, SamplerScratch& scratch) {
-    if (sequence.swapped && BringBack(sequence)) {
+    if (sequence.swapped && swapping_.BringBack(sequence, pool_, LeastUrgentHolder() == nullptr)) {
       // Of an embedding nothing is read any more, if another engine wrote it down.
       if (sequence.reading.next() < sequence.cache->size()) internal::ForgetWrong(sequence);
       return {};
@@ -237,7 +223,7 @@ class Sequences {
   void Preempt(Sequence& sequence, const CostModel& cost) noexcept {
     ++stats_.preemptions;
     ++sequence.usage.preemptions;
-    if (swap_ && IsWorthWriting(sequence, cost)) WriteDown(sequence);
+    if (swapping_.IsWorthWriting(sequence, cost)) swapping_.WriteDown(sequence);
     sequence.cache.reset();
     sequence.drafts.clear();
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
@@ -280,16 +266,6 @@ class Sequences {
     }
   }
 
-  // Reads a row of the prompt that is wanted, if it is the next: logits or a hidden state.
-  // What there was no memory for is computed and read again.
-  void Read(Sequence& sequence, uint32_t position, std::span<const float> row, SamplerScratch& scratch) {
-    if (sequence.is_finished() || sequence.reading.next() != position) return;
-    auto read = sequence.reading.Read(row, scratch, sequence.event);
-    if (read || read.error().code == ErrorCode::kResourceExhausted) return;
-    sequence.event.error = read.error();
-    sequence.event.finish = FinishReason::kError;
-  }
-
   // Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
   void Draw(Sequence& sequence, std::span<const std::span<const float>> logits, std::span<const int32_t> drafts,
             SamplerScratch& scratch) {
@@ -300,7 +276,8 @@ class Sequences {
     }
     uint32_t right = 0;
     for (size_t i = 0; i < logits.size(); ++i) {
-      const auto id = DrawOne(sequence, logits[i], scratch);
+      const auto id = internal::DrawToken(sequence, logits[i], options_.clock, scratch);
+      if (id) ++stats_.generated_tokens;
       if (!id || sequence.is_finished() || i == drafts.size() || *id != drafts[i]) break;
       ++right;
     }
@@ -332,14 +309,13 @@ class Sequences {
 
   EngineStats stats() const {
     EngineStats stats = stats_;
+    swapping_.CountIn(stats);
     for (const Sequence& sequence : sequences_) ++(sequence.is_running() ? stats.running : stats.waiting);
     return stats;
   }
 
  private:
-  static constexpr double kLearning = 0.2;
   static constexpr uint32_t kReadRows = 64;
-  static constexpr uint32_t kMostTorn = 10;  // then it ends with that error
 
   bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
     const SequenceView first = ViewOf(a), second = ViewOf(b);
@@ -347,34 +323,21 @@ class Sequences {
     return first.urgency < second.urgency;
   }
 
-  void WriteDown(Sequence& sequence) noexcept {
-    if (sequence.cache->size() == 0) return;
-    const double begin = options_.clock();
-    auto written = swap_->Write(*sequence.cache, sequence.request->tenant);
-    if (!written) {
-      ++stats_.failed_swaps;
-      return;
+  // Counts them, and takes over what was written down of them. Error: kResourceExhausted; nothing is adopted then.
+  Result<void> Adopt(std::list<Sequence>& added) {
+    if (added.empty()) return {};
+    Result<void> done;
+    for (Sequence& sequence : added) {
+      if (done) {
+        done = swapping_.Adopt(sequence);
+      } else {
+        sequence.swapped.reset();
+      }
     }
-    sequence.swapped = std::move(*written);
-    ++stats_.swapped_out;
-    const double seconds = options_.clock() - begin;
-    swap_seconds_per_token_ += (seconds / sequence.swapped->tokens - swap_seconds_per_token_) * kLearning;
-  }
-
-  // True where its cache is there again. What cannot be read is computed again.
-  bool BringBack(Sequence& sequence) {
-    auto cache = swap_->Read(*sequence.swapped, pool_, sequence.request->adapter, sequence.request->tenant);
-    const bool is_alone = LeastUrgentHolder() == nullptr;
-    if (!cache && cache.error().code == ErrorCode::kResourceExhausted && !is_alone) return false;
-    swap_->Drop(*sequence.swapped);
-    sequence.swapped.reset();
-    if (!cache) {
-      ++stats_.failed_swaps;
-      return false;
-    }
-    ++stats_.swapped_in;
-    sequence.cache = std::move(*cache);
-    return true;
+    if (done) done = tenants_.Enter(added.front().request->tenant, added.size());
+    if (done) return {};
+    for (Sequence& sequence : added) swapping_.Disown(sequence);
+    return done;
   }
 
   // Finds the longest beginning that someone knows, or that someone is computing.
@@ -417,40 +380,9 @@ class Sequences {
       sample.usage.cached_tokens = sample.usage.prompt_tokens;
       stats_.prompt_tokens += sample.usage.prompt_tokens;
       stats_.cached_tokens += sample.usage.prompt_tokens;
-      (void)DrawOne(sample, logits, scratch);
+      if (internal::DrawToken(sample, logits, options_.clock, scratch)) ++stats_.generated_tokens;
       internal::ForgetWrong(sample);
     }
-  }
-
-  std::optional<int32_t> DrawOne(Sequence& sequence, std::span<const float> logits, SamplerScratch& scratch) {
-    const auto id = sequence.answer.Draw(logits, scratch, sequence.event);
-    if (!id && id.error().code == ErrorCode::kResourceExhausted && ++sequence.torn < kMostTorn) return std::nullopt;
-    if (!id) {
-      sequence.event.error = id.error();
-      sequence.event.finish = FinishReason::kError;
-      return std::nullopt;
-    }
-    if (sequence.request->digest_logits) {
-      sequence.usage.logits_digest = Xxh64(std::as_bytes(logits), sequence.usage.logits_digest);
-    }
-    sequence.torn = 0;
-    ++sequence.usage.generated_tokens;
-    ++stats_.generated_tokens;
-    if (!sequence.usage.first_token) sequence.usage.first_token = options_.clock();
-    if (sequence.answer.finish()) sequence.event.finish = sequence.answer.finish();
-    return *id;
-  }
-
-  // Begins a torn answer again where it was before the draw. Its tokens since are those that were not counted.
-  Result<void> Mend(Sequence& sequence) {
-    if (sequence.torn == 0) return {};
-    const std::span<const int32_t> drawn =
-        sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
-    auto answer =
-        Answer::Begin(sequence.request, sequence.sample, sequence.answer.max_tokens(), options_.tokenizer, drawn);
-    if (!answer) return Failure(answer.error());
-    sequence.answer = std::move(*answer);
-    return {};
   }
 
   // Offers what it has computed to the prompt cache, which may have no room for it.
@@ -466,24 +398,16 @@ class Sequences {
     return sequence.request->tenant;
   }
 
-  bool IsWorthWriting(const Sequence& sequence, const CostModel& cost) const {
-    if (!cost.is_known()) return true;
-    // Written, and read again.
-    return 2 * swap_seconds_per_token_ * sequence.cache->size() <
-           cost.Seconds(StepWork().With(0, sequence.cache->size()));
-  }
-
   // What is in the store stays there.
   void RemoveQuietly(std::list<Sequence>::iterator at) noexcept {
-    if (at->swapped) swap_->Disown(at->swapped->chunks);
-    at->swapped.reset();
+    swapping_.Disown(*at);
     Remove(at);
   }
 
   void Remove(std::list<Sequence>::iterator at) noexcept {
     Sequence& sequence = *at;
     if (sequence.is_running() && sequence.answer.finish()) Keep(sequence, {});
-    if (sequence.swapped) swap_->Drop(*sequence.swapped);
+    swapping_.Drop(sequence);
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
     internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/true);
     tenants_.Leave(sequence.request->tenant);
@@ -492,11 +416,10 @@ class Sequences {
 
   std::shared_ptr<BlockPool> pool_;
   const EngineOptions& options_;
-  std::optional<SwapSpace> swap_;
+  Swapping swapping_;
   std::list<Sequence> sequences_;  // in the order in which they came
   Tenants tenants_;
   uint64_t next_id_ = 1;
-  double swap_seconds_per_token_ = 0.0;
   EngineStats stats_;
 };
 
