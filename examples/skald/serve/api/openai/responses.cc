@@ -27,7 +27,7 @@ class ResponseDialect final : public Dialect {
  public:
   explicit ResponseDialect(ResponseForm form) : form_(std::move(form)) {}
 
-  std::string Begin() override {
+  std::string Begin(uint64_t) override {
     const Json response = Response("in_progress", Json::array());
     std::string out = Event("response.created", {{"response", response}});
     out += Event("response.in_progress", {{"response", response}});
