@@ -24,12 +24,13 @@ bool HasFailed(const Choice& choice) {
 
 class AnswerExchange final : public Exchange {
  public:
-  AnswerExchange(const Call& call, EngineLoop::Ticket ticket, uint32_t samples, const AnswerReading& reading,
-                 bool is_stream, std::unique_ptr<Dialect> dialect, OpenRequest open,
+  AnswerExchange(const Call& call, EngineLoop::Ticket ticket, uint32_t samples, uint64_t prompt_tokens,
+                 const AnswerReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect, OpenRequest open,
                  std::function<void(const std::vector<Choice>&)> on_end)
       : service_(call.service),
         metrics_(call.metrics),
         ticket_(std::move(ticket)),
+        prompt_tokens_(prompt_tokens),
         open_(std::move(open)),
         is_stream_(is_stream),
         dialect_(std::move(dialect)),
@@ -58,7 +59,7 @@ class AnswerExchange final : public Exchange {
     HttpPiece piece;
     if (is_stream_ && !std::exchange(has_begun_, true)) {
       piece.head = HttpHead{200, "text/event-stream", {{"X-Accel-Buffering", "no"}}, true};
-      piece.body = dialect_->Begin();
+      piece.body = dialect_->Begin(prompt_tokens_);
     }
     while (auto event = ticket_.inbox->Next(std::chrono::milliseconds(0))) Take(*std::move(event), piece.body);
     if (!ticket_.inbox->is_finished()) return piece;
@@ -130,6 +131,7 @@ class AnswerExchange final : public Exchange {
   const std::shared_ptr<Service> service_;
   Metrics& metrics_;
   const EngineLoop::Ticket ticket_;
+  const uint64_t prompt_tokens_;
   const OpenRequest open_;
   const bool is_stream_;
   const std::unique_ptr<Dialect> dialect_;
@@ -155,9 +157,10 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const A
   request.digest_logits = true;
   request.special_text = reading.format.needs_special_text();
   const uint32_t samples = request.samples;
+  const uint64_t prompt_tokens = request.prompt.size();
   auto ticket = serve::Take(call.service->Submit(std::move(request), call.wake));
-  return std::make_unique<AnswerExchange>(call, std::move(ticket), samples, reading, is_stream, std::move(dialect),
-                                          std::move(open), std::move(on_end));
+  return std::make_unique<AnswerExchange>(call, std::move(ticket), samples, prompt_tokens, reading, is_stream,
+                                          std::move(dialect), std::move(open), std::move(on_end));
 }
 
 std::string ServerSentEvent(const Json& data, std::string_view name) {

@@ -51,7 +51,7 @@ std::string ServerSentEvent(const Json& data, std::string_view name = {});
 class Dialect {
  public:
   virtual ~Dialect() = default;
-  virtual std::string Begin() { return {}; }
+  virtual std::string Begin(uint64_t /*prompt_tokens*/) { return {}; }
   virtual std::string Add(const ChoiceNews& news) = 0;
   virtual std::string EndChoice(uint32_t index, const Choice& choice) = 0;
   virtual std::string End(const std::vector<Choice>& choices) = 0;

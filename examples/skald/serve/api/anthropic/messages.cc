@@ -21,10 +21,11 @@ class MessageDialect final : public Dialect {
   MessageDialect(std::string model, std::vector<std::string> stops)
       : model_(std::move(model)), stops_(std::move(stops)) {}
 
-  std::string Begin() override {
+  // How much of the prompt was cached is known at the end.
+  std::string Begin(uint64_t prompt_tokens) override {
     Json message = Message(Json::array());
     message["stop_reason"] = message["stop_sequence"] = nullptr;
-    message["usage"] = {{"input_tokens", 0}, {"output_tokens", 0}};
+    message["usage"] = {{"input_tokens", prompt_tokens}, {"output_tokens", 0}};
     return Event("message_start", {{"message", message}}) + Event("ping", Json::object());
   }
 

@@ -27,7 +27,7 @@ class ResponseDialect final : public Dialect {
  public:
   explicit ResponseDialect(ResponseForm form) : form_(std::move(form)) {}
 
-  std::string Begin() override {
+  std::string Begin(uint64_t) override {
     const Json response = Response("in_progress", Json::array());
     std::string out = Event("response.created", {{"response", response}});
     out += Event("response.in_progress", {{"response", response}});
@@ -85,9 +85,10 @@ class ResponseDialect final : public Dialect {
 
  private:
   Json Response(const char* status, const Json& output) const {
-    Json response = {{"id", form_.id},       {"object", "response"}, {"created_at", form_.created},
-                     {"status", status},     {"error", nullptr},     {"incomplete_details", nullptr},
-                     {"model", form_.model}, {"output", output},     {"usage", nullptr}};
+    Json response = {{"id", form_.id},         {"object", "response"}, {"created_at", form_.created},
+                     {"status", status},       {"error", nullptr},     {"incomplete_details", nullptr},
+                     {"model", form_.model},   {"output", output},     {"usage", nullptr},
+                     {"completed_at", nullptr}};
     response.update(form_.echo);
     return response;
   }
@@ -100,9 +101,12 @@ class ResponseDialect final : public Dialect {
                          {"output_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}},
                          {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
     response["skald"] = OwnJson(choices);
-    if (choices[0].finish != FinishReason::kMaxTokens) return;
-    response["status"] = "incomplete";
-    response["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    if (choices[0].finish == FinishReason::kMaxTokens) {
+      response["status"] = "incomplete";
+      response["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    } else {
+      response["completed_at"] = UnixNow();
+    }
   }
 
   std::string Event(const char* type, Json fields) {
@@ -270,13 +274,55 @@ ToolList ReadFlatTools(JsonReader& reader) {
 }
 
 void RefuseFields(JsonReader& reader) {
-  reader.Ignore({"user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-                 "truncation", "include", "stream_options"});
+  reader.Ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
+                 "include", "stream_options"});
+  reader.Refuse("truncation", "nothing of an input is left out here", {"disabled"});
   reader.Refuse("background", "send it as a stream", {false});
   reader.Refuse("conversation", "use previous_response_id");
   reader.Refuse("prompt", "templates of prompts are not kept here");
   reader.Refuse("max_tool_calls", "tools are called by the client");
   reader.Refuse("top_logprobs", "use chat completions", {0});
+}
+
+// A field of the request as it came, or what stands for it.
+Json FieldOf(const Json& body, const char* name, Json otherwise = nullptr) {
+  const auto found = body.find(name);
+  return found == body.end() || found->is_null() ? otherwise : *found;
+}
+
+// The request as a response repeats it, with every field that the Open Responses specification (openresponses.org)
+// wants there.
+Json EchoOf(const Json& body, const SamplerSettings& sampler) {
+  Json tools = FieldOf(body, "tools", Json::array());
+  for (Json& tool : tools) {
+    for (const char* const name : {"description", "parameters", "strict"}) {
+      if (!tool.contains(name)) tool[name] = nullptr;
+    }
+  }
+  Json text = FieldOf(body, "text", Json::object());
+  if (text.value("format", Json()).is_null()) text["format"] = {{"type", "text"}};
+  Json reasoning = {{"effort", nullptr}, {"summary", nullptr}};
+  reasoning.update(FieldOf(body, "reasoning", Json::object()));
+  Json echo = {{"tools", std::move(tools)},
+               {"tool_choice", FieldOf(body, "tool_choice", "auto")},
+               {"parallel_tool_calls", FieldOf(body, "parallel_tool_calls", true)},
+               {"text", std::move(text)},
+               {"reasoning", std::move(reasoning)},
+               {"metadata", FieldOf(body, "metadata", Json::object())},
+               {"store", FieldOf(body, "store", true)},
+               {"background", false},
+               {"truncation", "disabled"},
+               {"service_tier", "default"},
+               {"top_logprobs", 0},
+               {"temperature", sampler.temperature},
+               {"top_p", sampler.top_p},
+               {"presence_penalty", sampler.presence_penalty},
+               {"frequency_penalty", sampler.frequency_penalty}};
+  for (const char* const name : {"previous_response_id", "instructions", "max_output_tokens", "max_tool_calls", "user",
+                                 "safety_identifier", "prompt_cache_key"}) {
+    echo[name] = FieldOf(body, name);
+  }
+  return echo;
 }
 
 }  // namespace
@@ -316,19 +362,9 @@ Answer Responses(const Call& call) {
   }
   chat.is_stream = reader.Bool("stream").value_or(false);
   const bool is_stored = reader.Bool("store").value_or(true);
-  const Json* const metadata = reader.Any("metadata");
   RefuseFields(reader);
   reader.Finish();
-  form.echo = {{"previous_response_id", previous ? Json(*previous) : Json()},
-               {"instructions", instructions ? Json(*instructions) : Json()},
-               {"metadata", metadata ? *metadata : Json::object()},
-               {"parallel_tool_calls", chat.tools.is_parallel},
-               {"store", is_stored},
-               {"temperature", chat.request.sampler.temperature},
-               {"top_p", chat.request.sampler.top_p},
-               {"tool_choice", body.contains("tool_choice") ? body["tool_choice"] : Json("auto")},
-               {"tools", body.contains("tools") ? body["tools"] : Json::array()},
-               {"text", body.contains("text") ? body["text"] : Json{{"format", {{"type", "text"}}}}}};
+  form.echo = EchoOf(body, chat.request.sampler);
   if (is_stored) {
     chat.on_messages = [service = call.service, tenant = call.tenant.name, id = form.id,
                         with_system = instructions.has_value()](const Json& messages) {
