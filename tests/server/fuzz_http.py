@@ -60,7 +60,7 @@ VALID = [
     ("GET", "/v1/conversations/CONVERSATION/state", None), ("DELETE", "/v1/conversations/CONVERSATION", None),
     ("GET", "/v1/models", None), ("GET", "/v1/models/demo", None), ("GET", "/metrics", None), ("GET", "/", None),
 ]
-ODD = [None, True, False, 0, -1, 1, 2**31, -2**63, 2**64, 10**30, 0.5, -0.0, 1e308, "", "x", "\0", "\ud800", "é" * 50, "\u2028",
+ODD = [None, True, False, 0, -1, 1, 2**31, -2**63, 2**64, 10**30, 0.5, -0.0, 1e308, "", "x", "\0", "\ud800", "\u00e9" * 50, "\u2028",
        "x" * 5000, [], {}, [[]], [None], {"": {}}, "demo", "conv_1", "resp_1", {"type": "object"}, {"$ref": "#"}]
 
 
