@@ -119,6 +119,7 @@ class MessageDialect final : public Dialect {
   }
   std::string BeginBlock(Json block) {
     is_open_ = true;
+    is_thought_ = block["type"] == "thinking";
     return Event("content_block_start", {{"index", block_}, {"content_block", std::move(block)}});
   }
   std::string Delta(Json delta) {
@@ -126,13 +127,15 @@ class MessageDialect final : public Dialect {
   }
   std::string EndBlock() {
     if (!std::exchange(is_open_, false)) return {};
-    return Event("content_block_stop", {{"index", block_++}});
+    std::string out;
+    if (is_thought_) out = Delta({{"type", "signature_delta"}, {"signature", ""}});
+    return out + Event("content_block_stop", {{"index", block_++}});
   }
 
   const std::string id_ = NewId("msg"), model_;
   const std::vector<std::string> stops_;
   size_t block_ = 0, calls_ = 0;
-  bool is_open_ = false, is_text_ = false;
+  bool is_open_ = false, is_text_ = false, is_thought_ = false;
 };
 
 // A content of blocks as messages in OpenAI's form: results of tools are messages of their own.
