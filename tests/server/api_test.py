@@ -73,6 +73,11 @@ class Chat(unittest.TestCase):
         self.assertEqual(server.post("/v1/chat/completions", chat(response_format={
             "type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}))[0], 400)
 
+    def test_an_answer_ends_where_the_context_is_full(self):
+        answer = server.post("/v1/chat/completions", chat(max_tokens=10**6, logit_bias={}))[1]
+        self.assertIn(answer["choices"][0]["finish_reason"], ("length", "stop"))
+        self.assertLessEqual(answer["usage"]["total_tokens"], 2048 + 1)
+
     def tools(self, **fields):
         tool = {"type": "function", "function": {"name": "get_weather", "description": "tells", "parameters": WEATHER}}
         return chat(max_tokens=300, temperature=1, seed=3, tools=[tool], **fields)

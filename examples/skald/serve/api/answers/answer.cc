@@ -158,6 +158,8 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const A
   request.special_text = reading.format.needs_special_text();
   const uint32_t samples = request.samples;
   const uint64_t prompt_tokens = request.prompt.size();
+  // Clients that know nothing of the context ask for more than it has: an answer ends where it is full.
+  if (request.max_tokens && prompt_tokens + *request.max_tokens > call.service->context()) request.max_tokens.reset();
   auto ticket = serve::Take(call.service->Submit(std::move(request), call.wake));
   return std::make_unique<AnswerExchange>(call, std::move(ticket), samples, prompt_tokens, reading, is_stream,
                                           std::move(dialect), std::move(open), std::move(on_end));
