@@ -73,12 +73,16 @@ def nodes(value):
     return places
 
 
+def odd(random):
+    return copy.deepcopy(random.choice(ODD))
+
+
 def change_json(random, body):
     body = copy.deepcopy(body)
     for _ in range(random.choice((1, 1, 1, 2, 4))):
         places = nodes(body)
         if not places:
-            return random.choice(ODD)
+            return odd(random)
         holder, key = random.choice(places)
         how = random.randrange(6)
         if how == 0:
@@ -88,14 +92,14 @@ def change_json(random, body):
             if name in other if isinstance(other, dict) else name < len(other):
                 holder[key] = copy.deepcopy(other[name])
         elif how == 2 and isinstance(holder, dict):
-            holder[random.choice(["type", "role", "n", "stop", "audio", "priority", "x", ""])] = random.choice(ODD)
+            holder[random.choice(["type", "role", "n", "stop", "audio", "priority", "x", ""])] = odd(random)
         elif how == 3:
             for _ in range(random.choice((1, 3, 40, 150))):
                 holder[key] = random.choice(([holder[key]], {"content": holder[key]}))
         elif how == 4 and isinstance(holder[key], list):
             holder[key] = holder[key] * random.choice((2, 50))
         else:
-            holder[key] = random.choice(ODD)
+            holder[key] = odd(random)
     return body
 
 

@@ -46,7 +46,10 @@ describe('messages', () => {
     assert.equal(final.usage.output_tokens, 10);
     assert.equal(readTokens(final.usage), readTokens(whole.usage));
     const types = [];
-    for await (const event of await client.messages.create(message({stream: true}))) types.push(event.type);
+    for await (const event of await client.messages.create(message({stream: true}))) {
+      if (types.length === 0) assert.equal(event.message.usage.input_tokens, readTokens(whole.usage));
+      types.push(event.type);
+    }
     assert.equal(types[0], 'message_start');
     assert.deepEqual(types.slice(-3), ['content_block_stop', 'message_delta', 'message_stop']);
     assert.equal(types.filter(type => type === 'content_block_start').length, 1);

@@ -232,6 +232,16 @@ describe('responses', () => {
     assert.equal(same.output_text, second.output_text);
   });
 
+  it('repeat their request with all fields', async () => {
+    const response = await client.responses.create({...wanted, tools: [{type: 'function', name: 'f'}]});
+    const expected = {max_output_tokens: 10, background: false, completed_at: null, instructions: 'Speak.', max_tool_calls: null, metadata: {},
+      parallel_tool_calls: true, previous_response_id: null, reasoning: {effort: null, summary: null}, service_tier: 'default',
+      store: true, text: {format: {type: 'text'}}, tool_choice: 'auto', top_logprobs: 0, truncation: 'disabled',
+      tools: [{type: 'function', name: 'f', description: null, parameters: null, strict: null}]};
+    for (const [name, value] of Object.entries(expected)) assert.deepEqual(response[name], value, name);
+    await assert.rejects(client.responses.create({...wanted, truncation: 'auto'}), {param: 'truncation'});
+  });
+
   it('call tools', async () => {
     const sampledCall = {...wanted, max_output_tokens: 300, temperature: 1, seed: 3, tools: [kFlatTool],
       tool_choice: {type: 'function', name: 'get_weather'}, parallel_tool_calls: false};
