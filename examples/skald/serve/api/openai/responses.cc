@@ -54,7 +54,11 @@ class ResponseDialect final : public Dialect {
     return out;
   }
 
-  std::string EndChoice(uint32_t, const Choice&) override { return EndItem(); }
+  std::string EndChoice(uint32_t, const Choice& choice) override {
+    std::string out;
+    if (!open_ && items_.empty()) out = BeginItem(/*is_text=*/true);
+    return out + EndItem(StatusOf(choice));
+  }
 
   std::string End(const std::vector<Choice>& choices) override {
     Json response = Response("completed", items_);
@@ -75,8 +79,10 @@ class ResponseDialect final : public Dialect {
 
   Json Whole(const std::vector<Choice>& choices) override {
     const Choice& choice = choices[0];
-    if (!choice.reasoning.empty()) AddItem(TextItem(false, choice.reasoning, "completed"));
-    if (!choice.text.empty() || choice.calls.empty()) AddItem(TextItem(true, choice.text, "completed"));
+    const bool has_text = !choice.text.empty() || (choice.calls.empty() && choice.reasoning.empty());
+    const char* const last = StatusOf(choice);
+    if (!choice.reasoning.empty()) AddItem(TextItem(false, choice.reasoning, has_text ? "completed" : last));
+    if (has_text) AddItem(TextItem(true, choice.text, choice.calls.empty() ? last : "completed"));
     for (const Choice::ToolCall& call : choice.calls) AddItem(CallItem(call, "completed"));
     Json response = Response("completed", items_);
     Finish(choices, response);
@@ -120,7 +126,7 @@ class ResponseDialect final : public Dialect {
     Json item = is_text ? Json{{"id", item_id_}, {"type", "message"}, {"status", status}, {"role", "assistant"}}
                         : Json{{"id", item_id_}, {"type", "reasoning"}, {"summary", Json::array()}};
     item["content"] = Json::array();
-    if (std::string_view(status) == "completed") item["content"].push_back(Part(is_text, text));
+    if (std::string_view(status) != "in_progress") item["content"].push_back(Part(is_text, text));
     return item;
   }
   static Json Part(bool is_text, const std::string& text) {
@@ -157,10 +163,15 @@ class ResponseDialect final : public Dialect {
     return out;
   }
 
-  std::string EndItem() {
+  // Of the last item.
+  static const char* StatusOf(const Choice& choice) {
+    return choice.finish == FinishReason::kMaxTokens ? "incomplete" : "completed";
+  }
+
+  std::string EndItem(const char* status = "completed") {
     if (!std::exchange(open_, false)) return {};
     const std::string text = std::exchange(open_text_, {});
-    const Json item = TextItem(open_is_text_, text, "completed");
+    const Json item = TextItem(open_is_text_, text, status);
     std::string out = Event(open_is_text_ ? "response.output_text.done" : "response.reasoning_text.done",
                             Placed({{"text", text}, {"logprobs", Json::array()}}));
     out += Event("response.content_part.done", Placed({{"part", Part(open_is_text_, text)}}));
@@ -275,7 +286,9 @@ ToolList ReadFlatTools(JsonReader& reader) {
 
 void RefuseFields(JsonReader& reader) {
   reader.Ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
-                 "include", "stream_options"});
+                 "stream_options"});
+  reader.Refuse("include", "a response has all that there is",
+                {Json::array(), Json::array({"reasoning.encrypted_content"})});
   reader.Refuse("truncation", "nothing of an input is left out here", {"disabled"});
   reader.Refuse("background", "send it as a stream", {false});
   reader.Refuse("conversation", "use previous_response_id");
