@@ -39,7 +39,7 @@ class Help(TestCase):
 
 class Mistakes(TestCase):
     def test_usage(self):
-        self.refused(2, "One of the commands generate, chat, models, inspect, tokenize, pack, bench and store is required")
+        self.refused(2, "One of the commands generate, chat, serve, models, inspect, tokenize, pack, bench and store is required")
         self.refused(2, ".*not expected: frobnicate", "frobnicate")
         for command in ("generate", "chat"):
             for arguments, pattern in (
