@@ -50,15 +50,7 @@ class ChatDialect final : public OpenAiDialect {
   }
 
   std::string End(const std::vector<Choice>& choices) override {
-    std::string out;
-    if (with_usage_) {
-      Json json = Head("chat.completion.chunk");
-      json["choices"] = Json::array();
-      json["usage"] = UsageJson(choices);
-      json["skald"] = OwnJson(choices);
-      out = ServerSentEvent(json);
-    }
-    return out + "data: [DONE]\n\n";
+    return EndOfStream("chat.completion.chunk", with_usage_, choices);
   }
 
   Json Whole(const std::vector<Choice>& choices) override {
@@ -143,13 +135,7 @@ Answer ChatCompletions(const Call& call) {
   if (top && !with_logprobs) reader.Fail("logprobs", "true, as top_logprobs asks");
   if (with_logprobs) chat.request.sampler.num_logprobs = static_cast<size_t>(top.value_or(0));
   chat.is_stream = reader.Bool("stream").value_or(false);
-  bool with_usage = false;
-  if (auto options = reader.Object("stream_options")) {
-    if (!chat.is_stream) reader.Fail("stream_options", "nothing unless 'stream' is true");
-    with_usage = options->Bool("include_usage").value_or(false);
-    options->Ignore({"include_obfuscation"});
-    options->Finish();
-  }
+  const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
   RefuseOpenAiFields(reader);
   reader.Finish();
   if (!chat.variables.is_object()) reader.Fail("chat_template_kwargs", "an object");

@@ -43,15 +43,7 @@ class CompletionDialect final : public OpenAiDialect {
   }
 
   std::string End(const std::vector<Choice>& choices) override {
-    std::string out;
-    if (form_.with_usage) {
-      Json json = Head("text_completion");
-      json["choices"] = Json::array();
-      json["usage"] = UsageJson(choices);
-      json["skald"] = OwnJson(choices);
-      out = ServerSentEvent(json);
-    }
-    return out + "data: [DONE]\n\n";
+    return EndOfStream("text_completion", form_.with_usage, choices);
   }
 
   Json Whole(const std::vector<Choice>& choices) override {
@@ -164,12 +156,7 @@ Answer Completions(const Call& call) {
     form.prompt = request.prompt;
   }
   const bool is_stream = reader.Bool("stream").value_or(false);
-  if (auto options = reader.Object("stream_options")) {
-    if (!is_stream) reader.Fail("stream_options", "nothing unless 'stream' is true");
-    form.with_usage = options->Bool("include_usage").value_or(false);
-    options->Ignore({"include_obfuscation"});
-    options->Finish();
-  }
+  form.with_usage = ReadIncludeUsage(reader, is_stream);
   RefuseOpenAiFields(reader);
   reader.Finish();
   auto dialect = std::make_unique<CompletionDialect>(call.service->model().name, std::move(form));

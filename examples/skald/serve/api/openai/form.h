@@ -66,10 +66,34 @@ class OpenAiDialect : public Dialect {
     return {{"id", id_}, {"object", object}, {"created", created_}, {"model", model_}, {"system_fingerprint", "skald"}};
   }
 
+  // The end of a stream of `object`s, with the usage if the client wants it.
+  std::string EndOfStream(const char* object, bool with_usage, const std::vector<Choice>& choices) const {
+    std::string out;
+    if (with_usage) {
+      Json json = Head(object);
+      json["choices"] = Json::array();
+      json["usage"] = UsageJson(choices);
+      json["skald"] = OwnJson(choices);
+      out = ServerSentEvent(json);
+    }
+    return out + "data: [DONE]\n\n";
+  }
+
  private:
   const std::string id_, model_;
   const int64_t created_;
 };
+
+// Reads stream_options: whether the usage shall come at the end of the stream.
+inline bool ReadIncludeUsage(JsonReader& reader, bool is_stream) {
+  auto options = reader.Object("stream_options");
+  if (!options) return false;
+  if (!is_stream) reader.Fail("stream_options", "nothing unless 'stream' is true");
+  const bool with_usage = options->Bool("include_usage").value_or(false);
+  options->Ignore({"include_obfuscation"});
+  options->Finish();
+  return with_usage;
+}
 
 // Fields of chat completions and completions that change nothing here, and those that ask for what is not there.
 inline void RefuseOpenAiFields(JsonReader& reader) {
