@@ -33,7 +33,7 @@ class Serving {
 
   std::unique_ptr<Engine> MakeEngine() {
     prompts_ = PromptCache::Create(pool_, options_.identity).value();
-    options_.prompts = prompts_.get();
+    options_.prompts = {prompts_.get()};
     options_.drafter = &lookup_;
     options_.step_tokens = 24;
     options_.max_running = 4;

@@ -71,9 +71,13 @@ TEST_CASE("a text comes out up to the first stop string, in whatever pieces it c
     got += stream.Flush();
     // The first to be whole, as the text grows; of several whole ones the one that begins first.
     size_t end = std::string::npos;
-    for (const std::string& stop : stops) end = std::min(end, text.substr(0, pushed).find(stop));
+    std::optional<size_t> which;
+    for (size_t i = 0; i < stops.size(); ++i) {
+      const size_t found = text.substr(0, pushed).find(stops[i]);
+      if (found < end) end = found, which = i;
+    }
     REQUIRE(got == text.substr(0, std::min(end, text.size())));
-    REQUIRE(stream.has_stopped() == (end != std::string::npos));
+    REQUIRE(stream.stopped_by() == which);
   }
 }
 
@@ -81,6 +85,7 @@ struct Written {
   std::string text;
   std::vector<int32_t> tokens;
   FinishReason finish = FinishReason::kError;
+  std::optional<size_t> stop_string = {};
 };
 
 // The same, but the letter c is a special token, which decoding leaves out.
@@ -113,6 +118,7 @@ Written Write(const Request& request) {
       written.text += event.text;
       for (const SampledToken& token : event.tokens) written.tokens.push_back(token.id);
       if (event.finish) written.finish = *event.finish;
+      if (event.stop_string) written.stop_string = event.stop_string;
     }
   }
   return written;
@@ -127,16 +133,18 @@ TEST_CASE("answers end where their requests say") {
   REQUIRE(whole.text.size() == 60);
   REQUIRE(whole.tokens.size() == 60);
 
-  request.stop_strings = {whole.text.substr(20, 12)};
+  request.stop_strings = {"x", whole.text.substr(20, 12)};
   const Written stopped = Write(request);
   CHECK(stopped.finish == FinishReason::kStopString);
-  CHECK(stopped.text == whole.text.substr(0, whole.text.find(request.stop_strings[0])));
+  CHECK(stopped.stop_string == 1);
+  CHECK(stopped.text == whole.text.substr(0, whole.text.find(request.stop_strings[1])));
   CHECK(stopped.tokens.size() == stopped.text.size() + 12);
 
   request.stop_strings = {};
   request.end_tokens = {whole.tokens[30]};
   const Written ended = Write(request);
   CHECK(ended.finish == FinishReason::kEndToken);
+  CHECK_FALSE(ended.stop_string);
   CHECK(whole.text.starts_with(ended.text));
   CHECK(ended.tokens.size() == ended.text.size());
   CHECK(ended.tokens.size() <= 30);

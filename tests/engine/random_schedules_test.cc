@@ -187,7 +187,7 @@ class RandomSchedule {
       auto prompts = PromptCache::Create(pool_, options.identity);
       REQUIRE(prompts);
       prompts_ = std::move(*prompts);
-      options.prompts = prompts_.get();
+      options.prompts = {prompts_.get()};
     }
     if (has_swap_) options.swap.emplace(flaky_store_);
     switch (Pick(0, 3)) {

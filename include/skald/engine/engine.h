@@ -176,6 +176,7 @@ class Engine {
       return refuse("EngineOptions::step_seconds is not positive");
     }
     if (!options.clock) return refuse("EngineOptions::clock is empty");
+    if (std::ranges::count(options.prompts, nullptr) > 0) return refuse("EngineOptions::prompts has a null pointer");
     return {};
   }
 
@@ -215,7 +216,8 @@ class Engine {
   }
 
   uint64_t FreeBytes() const {
-    const uint64_t reclaimable = options_.prompts == nullptr ? 0 : options_.prompts->stats().bytes;
+    uint64_t reclaimable = 0;
+    for (const PromptCache* const prompts : options_.prompts) reclaimable += prompts->stats().bytes;
     const uint64_t available = pool_->usage().available_bytes;
     return available + std::min(reclaimable, kUnlimited - available);
   }
@@ -326,7 +328,7 @@ class Engine {
     // It is alone. Prompts that were kept when the step was planned shared blocks with it, which it had to copy.
     Row& row = rows[at];
     if (!std::exchange(row.is_alone, true)) {
-      if (options_.prompts != nullptr) options_.prompts->Trim(0);
+      for (PromptCache* const prompts : options_.prompts) prompts->Trim(0);
       return true;
     }
     // A shorter step needs less.

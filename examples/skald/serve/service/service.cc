@@ -39,7 +39,7 @@ Result<void> Service::Begin(const ServiceOptions& options) {
   engine_options.step_seconds = options.step_seconds;
   engine_options.policy = options.policy;
   engine_options.tokenizer = &model_.tokenizer;
-  engine_options.prompts = prompts_.get();
+  engine_options.prompts = {prompts_.get()};
   if (options.prompt_lookup) engine_options.drafter = &drafter_;
   auto engine = Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options));
   if (!engine) return Failure(engine.error());

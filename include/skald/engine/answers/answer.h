@@ -82,6 +82,8 @@ class Answer {
   uint32_t max_tokens() const { return max_tokens_; }
   uint32_t drawn() const { return drawn_; }
   std::optional<FinishReason> finish() const { return finish_; }
+  // Which of the request's stop strings ended it, if one did.
+  std::optional<size_t> stop_string() const { return stops_.stopped_by(); }
 
   // Draws the token that follows, given its `logits` [vocab_size], and goes on to it; what is new goes to `event`.
   // Returns its id. After an error the answer can only be begun again at the same point: the same logits give the same

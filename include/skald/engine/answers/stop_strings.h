@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,27 +22,29 @@ class StopStrings {
   explicit StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {}
 
   // Whether one has appeared; nothing comes out any more.
-  bool has_stopped() const { return has_stopped_; }
+  bool has_stopped() const { return stopped_by_.has_value(); }
+  // Which of the strings that was, by its place in the list.
+  std::optional<size_t> stopped_by() const { return stopped_by_; }
 
   // Returns the text that is certain now: up to the first of the strings, or up to what may be the beginning of one.
   std::string Push(std::string_view piece) {
-    if (has_stopped_) return {};
+    if (has_stopped()) return {};
     held_ += piece;
     size_t end = held_.size();
-    for (const std::string& string : strings_) {
-      const size_t found = held_.find(string);
-      if (found == std::string::npos || (has_stopped_ && found >= end)) continue;
+    for (size_t i = 0; i < strings_.size(); ++i) {
+      const size_t found = held_.find(strings_[i]);
+      if (found == std::string::npos || (has_stopped() && found >= end)) continue;
       end = found;
-      has_stopped_ = true;
+      stopped_by_ = i;
     }
-    if (!has_stopped_) end -= LongestBeginning();
+    if (!has_stopped()) end -= LongestBeginning();
     std::string text = held_.substr(0, end);
     held_.erase(0, end);
     return text;
   }
 
   // Returns what was held back, at the end of a text that no string stopped.
-  std::string Flush() { return has_stopped_ ? std::string() : std::exchange(held_, {}); }
+  std::string Flush() { return has_stopped() ? std::string() : std::exchange(held_, {}); }
 
  private:
   // Bytes at the end of what is held that begin some string.
@@ -59,7 +62,7 @@ class StopStrings {
 
   std::vector<std::string> strings_;
   std::string held_;
-  bool has_stopped_ = false;
+  std::optional<size_t> stopped_by_;
 };
 
 }  // namespace skald

@@ -6,12 +6,14 @@
 #ifndef SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_
 #define SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "skald/base/numbers/digest.h"
 #include "skald/engine/form/drafter.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
@@ -39,8 +41,9 @@ struct EngineOptions {
   Clock clock = SteadySeconds;
 
   const Tokenizer* tokenizer = nullptr;       // for text and stop strings
-  PromptCache* prompts = nullptr;             // of the engine's pool, for requests without an adapter
   std::vector<const Adapter*> adapters = {};  // that requests may name
+  // Of the engine's pool: each is for the requests of its adapter (PromptCache::adapter).
+  std::vector<PromptCache*> prompts = {};
   Drafter* drafter = nullptr;
   // Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.
   uint32_t max_drafts = 8;
@@ -48,6 +51,13 @@ struct EngineOptions {
   // whose state it is.
   std::optional<ChunkStoreRef> swap = {};
   Identity identity = {};
+
+  // The prompt cache for requests of an adapter, or null.
+  PromptCache* PromptsOf(const Sha256Digest& adapter) const {
+    const auto is_its = [&](const PromptCache* one) { return one->adapter() == adapter; };
+    const auto found = std::ranges::find_if(prompts, is_its);
+    return found == prompts.end() ? nullptr : *found;
+  }
 };
 
 struct EngineStats {

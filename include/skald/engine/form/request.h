@@ -5,6 +5,7 @@
 #ifndef SKALD_ENGINE_FORM_REQUEST_H_
 #define SKALD_ENGINE_FORM_REQUEST_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -105,6 +106,7 @@ struct Event {
   std::vector<float> embedding = {};             // [model_dim], as Request::embedding asks
   std::string text = {};  // whole characters; may lag behind the tokens. Empty without a tokenizer
   std::optional<FinishReason> finish = {};
+  std::optional<size_t> stop_string = {};  // of kStopString: which one it was, by its place in Request::stop_strings
   std::optional<Error> error = {};
   Usage usage = {};
 };

@@ -53,7 +53,10 @@ inline std::optional<int32_t> DrawToken(Sequence& sequence, std::span<const floa
   sequence.torn = 0;
   ++sequence.usage.generated_tokens;
   if (!sequence.usage.first_token) sequence.usage.first_token = clock();
-  if (sequence.answer.finish()) sequence.event.finish = sequence.answer.finish();
+  if (sequence.answer.finish()) {
+    sequence.event.finish = sequence.answer.finish();
+    sequence.event.stop_string = sequence.answer.stop_string();
+  }
   return *id;
 }
 

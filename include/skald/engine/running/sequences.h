@@ -344,8 +344,8 @@ class Sequences {
   Result<void> Begin(Sequence& sequence, std::vector<float>& logits) {
     std::optional<KVCache> known;
     if (sequence.reading.is_wanted()) return BeginAnew(sequence);
-    if (options_.prompts != nullptr && sequence.request->adapter == Sha256Digest{}) {
-      auto prefix = options_.prompts->Lookup(sequence.answer.tokens(), SaltOf(sequence));
+    if (PromptCache* const prompts = options_.PromptsOf(sequence.request->adapter)) {
+      auto prefix = prompts->Lookup(sequence.answer.tokens(), SaltOf(sequence));
       if (!prefix) return Failure(prefix.error());
       logits = std::move(prefix->logits);
       known = std::move(prefix->cache);
@@ -387,10 +387,10 @@ class Sequences {
 
   // Offers what it has computed to the prompt cache, which may have no room for it.
   void Keep(const Sequence& sequence, std::span<const float> logits) noexcept {
-    if (options_.prompts == nullptr || sequence.request->adapter != Sha256Digest{}) return;
-    (void)NoThrow("keeping a prompt", [&]() -> Result<void> {
-      return options_.prompts->Insert(*sequence.cache, logits, SaltOf(sequence));
-    });
+    PromptCache* const prompts = options_.PromptsOf(sequence.request->adapter);
+    if (prompts == nullptr) return;
+    (void)NoThrow("keeping a prompt",
+                  [&]() -> Result<void> { return prompts->Insert(*sequence.cache, logits, SaltOf(sequence)); });
   }
 
   static std::optional<std::string> SaltOf(const Sequence& sequence) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
@@ -133,6 +134,9 @@ class PromptCache {
       return result;
     });
   }
+
+  // Whose prompts these are: the digest of an adapter, or zeros for the model alone.
+  const Sha256Digest& adapter() const { return identity_.adapter; }
 
   // Forgets the least recently used prompts in memory until at most `max_bytes` are held.
   void Trim(uint64_t max_bytes) noexcept {
