@@ -157,7 +157,7 @@ export async function startMockServer({port = 0} = {}) {
   }
 
   function serveFile(url, response) {
-    const name = url === '/' ? 'index.html' : path.basename(url);
+    const name = url === '/' ? 'index.html' : path.posix.normalize(url);
     const file = path.join(kPage, name);
     if (!fs.existsSync(file)) throw new Failure(404, `no file ${name}`);
     response.writeHead(200, {'Content-Type': kTypes[path.extname(name)], 'Content-Security-Policy': kPolicy,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The page: what is open, what its buttons do. The server holds the conversations; the address names the one shown.
-import * as api from './api.js';
-import {Branches} from './branches.js';
-import {Connection} from './connection.js';
-import {Conversation} from './conversation.js';
-import {announce, ask, element, find, growing, isTouch, saveFile, sayer, setIcon} from './elements.js';
+import * as api from './talk/api.js';
+import {Branches} from './talk/branches.js';
+import {Connection} from './view/connection.js';
+import {Conversation} from './talk/conversation.js';
+import {announce, ask, element, find, growing, isTouch, saveFile, sayer, setIcon} from './view/elements.js';
 import * as settings from './settings.js';
-import {watchTokens} from './tokens.js';
-import {Transcript} from './transcript.js';
+import {watchTokens} from './view/tokens.js';
+import {Transcript} from './view/transcript.js';
 
 const kTitleLength = 60;
 

@@ -7,7 +7,7 @@ set(types html "text/html; charset=utf-8" css "text/css; charset=utf-8" js "text
   svg "image/svg+xml")
 set(number 0)
 foreach(file IN LISTS FILES)
-  get_filename_component(name ${file} NAME)
+  file(RELATIVE_PATH name ${CMAKE_CURRENT_LIST_DIR} ${file})
   get_filename_component(extension ${file} LAST_EXT)
   string(SUBSTRING "${extension}" 1 -1 extension)
   list(FIND types ${extension} place)

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "page_bytes.h"  // made by CMake of the files beside this one: kPageFiles
+#include "page_bytes.h"  // made by CMake of the files beside this one and in its rooms: kPageFiles
 
 namespace skald::serve {
 

@@ -2,7 +2,7 @@
 //
 // What the person chooses: sampling, the system prompt of new conversations, what is shown, light or dark. Kept in this
 // browser; a sampler setting left empty is the server's to choose.
-import {element, find} from './elements.js';
+import {element, find} from './view/elements.js';
 
 const kStored = 'skald.settings';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether the server is there, is loading its model or is gone, and what the page says of it.
-import {health} from './api.js';
+import {health} from '../talk/api.js';
 import {element} from './elements.js';
 
 const kWords = {
