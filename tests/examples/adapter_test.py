@@ -4,31 +4,15 @@
 
 usage: adapter_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
 """
-import json
-import random
-import struct
+import sys
 import unittest
 
+sys.path.insert(0, "tests/support")
+import demo_adapter
 import skald_program
 
-QUERY = "base_model.model.model.layers.0.self_attn.q_proj"
-RANK = 2
-
-
-def write_adapter(folder, seed, columns=256):
-    """Writes a folder as PEFT does, with random values."""
-    draw = random.Random(seed)
-    shapes = {QUERY + ".lora_A.weight": [RANK, columns], QUERY + ".lora_B.weight": [256, RANK]}
-    header, data = {}, b""
-    for name, shape in shapes.items():
-        count = shape[0] * shape[1]
-        begin = len(data)
-        data += struct.pack(f"<{count}f", *(draw.uniform(-1, 1) for _ in range(count)))
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [begin, len(data)]}
-    text = json.dumps(header).encode()
-    folder.mkdir()
-    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-    (folder / "adapter_config.json").write_text(json.dumps({"peft_type": "LORA", "r": RANK, "lora_alpha": 4}))
+def write_adapter(folder, seed, **shape):
+    demo_adapter.write(folder, seed, **shape)
     return ("--adapter", folder)
 
 

@@ -8,7 +8,7 @@ import struct
 import sys
 import unittest
 
-from running_server import RunningServer, temporary_folder, tool_model
+from running_server import RunningServer, adapters, temporary_folder, tool_model
 
 PROGRAM, DEMO = sys.argv[1], sys.argv[2]
 WEATHER = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"type": "integer"}},
@@ -18,7 +18,8 @@ WEATHER = {"type": "object", "properties": {"city": {"type": "string", "maxLengt
 def setUpModule():
     global server, folder
     folder = temporary_folder()
-    server = RunningServer(PROGRAM, "--model", tool_model(DEMO, folder.name), "--model-name", "demo", "--max-context", "2048")
+    server = RunningServer(PROGRAM, "--model", tool_model(DEMO, folder.name), "--model-name", "demo", "--max-context", "2048",
+                           *adapters(folder.name, ["poet", "scribe"]))
 
 
 def tearDownModule():
@@ -109,6 +110,81 @@ class OtherApis(unittest.TestCase):
         events = server.stream("/v1/completions", body)
         self.assertEqual("".join(e["choices"][0]["text"] for e in events[:-1]), answer["text"])
 
+    def test_several_prompts(self):
+        fields = {"max_tokens": 6, "temperature": 1, "seed": 3, "n": 2, "logprobs": 1, "echo": True}
+        texts = ["In the beginning", "And it came to pass"]
+        alone = [server.post("/v1/completions", {"prompt": text, **fields})[1] for text in texts]
+        answer = server.post("/v1/completions", {"prompt": texts, **fields})[1]
+        self.assertEqual([c["index"] for c in answer["choices"]], [0, 1, 2, 3])
+        expected = [{**c, "index": i} for i, c in enumerate(c for one in alone for c in one["choices"])]
+        self.assertEqual(answer["choices"], expected)
+        self.assertEqual(answer["skald"]["digest"], "".join(one["skald"]["digest"] for one in alone))
+        for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+            self.assertEqual(answer["usage"][name], sum(one["usage"][name] for one in alone))
+        ids = [server.post("/tokenize", {"content": text, "add_special": True})[1]["tokens"] for text in texts]
+        self.assertEqual(server.post("/v1/completions", {"prompt": ids, **fields})[1]["choices"], expected)
+        streamed = [""] * 4
+        ends = []
+        for event in server.stream("/v1/completions", {"prompt": texts, **fields})[:-1]:
+            choice = event["choices"][0]
+            streamed[choice["index"]] += choice["text"]
+            ends += [choice["index"]] if choice["finish_reason"] else []
+        self.assertEqual(streamed, [c["text"] for c in expected])
+        self.assertEqual(sorted(ends), [0, 1, 2, 3])
+
+    def test_adapters_are_models(self):
+        names = ["demo", "poet", "scribe"]
+        models = server.get("/v1/models")[1]["data"]
+        self.assertEqual([m["id"] for m in models], names)
+        self.assertEqual([m.get("parent") for m in models], [None, "demo", "demo"])
+        self.assertEqual(server.get("/v1/models/poet")[1], models[1])
+        self.assertEqual(server.get("/v1/models/bard")[0], 404)
+        error = server.post("/v1/chat/completions", chat(model="bard"))[1]["error"]
+        self.assertIn("'demo', 'poet', 'scribe'", error["message"])
+
+        def ask(name, prompt):
+            return server.post("/v1/completions", {"model": name, "prompt": prompt, "max_tokens": 5, "temperature": 0})[1]
+
+        # Long enough to be kept in blocks; each model's prompts are its own, whoever asked first.
+        prompt = "Behold the days of the king are come " * 12
+        first = [ask(name, prompt) for name in names]
+        again = [ask(name, prompt) for name in reversed(names)][::-1]
+        self.assertEqual([a["model"] for a in first], names)
+        self.assertEqual(len({a["skald"]["digest"] for a in first}), 3)
+        self.assertEqual([a["skald"]["digest"] for a in first], [a["skald"]["digest"] for a in again])
+        self.assertEqual([a["usage"]["prompt_tokens_details"]["cached_tokens"] for a in first], [0, 0, 0])
+        for answer in again:
+            self.assertGreater(answer["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
+        vectors = [server.post("/v1/embeddings", {"model": name, "input": prompt})[1]["data"][0]["embedding"] for name in names]
+        self.assertEqual(len({tuple(v) for v in vectors}), 3)
+        for path, body in (("/v1/messages", {"max_tokens": 3, "messages": chat()["messages"]}),
+                           ("/v1/responses", {"max_output_tokens": 3, "input": "And"})):
+            self.assertEqual(server.post(path, {**body, "model": "scribe"})[1]["model"], "scribe")
+
+    def test_a_conversation_knows_its_adapter(self):
+        conversation = server.post("/v1/conversations", {})[1]
+        self.assertIsNone(conversation["model"])
+        path = f"/v1/conversations/{conversation['id']}"
+        text = "In the beginning was the word " * 12
+        turn = {"model": "poet", "conversation": conversation["id"], "messages": [{"role": "user", "content": text}],
+                "max_tokens": 8, "seed": 1}
+        self.assertEqual(server.post("/v1/chat/completions", turn)[0], 200)
+        self.assertEqual(server.get(path)[1]["model"], "poet")
+        status, _, state = server.request("GET", path + "/state")
+        self.assertEqual(status, 200)
+        with temporary_folder() as other, RunningServer(
+                PROGRAM, "--model", folder.name, "--model-name", "demo", "--max-context", "2048",
+                *adapters(other, ["poet"])) as second:
+            status, _, data = second.request("POST", "/v1/conversations/import", state)
+            self.assertEqual(status, 201, data)
+            taken = json.loads(data)
+            self.assertEqual(taken["model"], "poet")
+            more = {"conversation": taken["id"], "messages": [{"role": "user", "content": "And then"}], "max_tokens": 4}
+            usage = second.post("/v1/chat/completions", {**more, "model": "poet"})[1]["usage"]
+            self.assertGreater(usage["prompt_tokens_details"]["cached_tokens"], 50)
+        with RunningServer(PROGRAM, "--model", folder.name, "--max-context", "2048") as without:
+            self.assertEqual(without.request("POST", "/v1/conversations/import", state)[0], 400)
+
     def test_responses(self):
         body = {"input": "And it came", "max_output_tokens": 10, "temperature": 0, "instructions": "Speak."}
         first = server.post("/v1/responses", body)[1]
@@ -142,6 +218,12 @@ class OtherApis(unittest.TestCase):
                                               "tool_choice": {"type": "tool", "name": "get_weather"}})[1]
         self.assertEqual(called["stop_reason"], "tool_use", called)
         self.assertEqual(set(called["content"][-1]["input"]), {"city", "days"})
+        text = server.post("/v1/messages", {**body, "max_tokens": 40})[1]["content"][0]["text"]
+        stop = text[10:14]
+        for stops in ([stop, "\u2603"], ["\u2603", stop]):
+            stopped = server.post("/v1/messages", {**body, "max_tokens": 40, "stop_sequences": stops})[1]
+            self.assertEqual((stopped["stop_reason"], stopped["stop_sequence"]), ("stop_sequence", stop))
+        self.assertEqual(server.post("/v1/messages", {**body, "stop": [stop]})[0], 400)
         status, error = server.post("/v1/messages", {"messages": []})
         self.assertEqual((status, error["type"]), (400, "error"))
 

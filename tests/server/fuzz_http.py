@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from running_server import RunningServer, temporary_folder, tool_model
+from running_server import RunningServer, adapters, temporary_folder, tool_model
 
 CLIENTS = 4
 KEY = "fuzz-key"
@@ -42,12 +42,13 @@ VALID = [
     ("POST", "/v1/chat/completions", {**CHAT, "conversation": "CONVERSATION"}),
     ("POST", "/v1/completions", {"prompt": "In the beginning", "max_tokens": 4, "echo": True, "logprobs": 2, "stream": True}),
     ("POST", "/v1/completions", {"prompt": [1, 2, 3], "max_tokens": 4, "grammar": "root ::= [a-z ]+"}),
+    ("POST", "/v1/completions", {"model": "poet", "prompt": ["In the", [1, 2, 3]], "max_tokens": 4, "n": 2, "logprobs": 1}),
     ("POST", "/v1/responses", {"input": [{"role": "user", "content": "And it came"}], "instructions": "Speak.", "stream": True,
                                "max_output_tokens": 6, "tools": [{"type": "function", **FUNCTION}], "store": True,
                                "text": {"format": {"type": "json_object"}}, "reasoning": {"effort": "low"}}),
     ("POST", "/v1/embeddings", {"input": ["In the beginning", [1, 2, 3]], "encoding_format": "base64", "dimensions": 8}),
     ("POST", "/v1/messages", {"model": "demo", "system": "Speak.", "messages": MESSAGES[1:], "max_tokens": 6, "stream": True,
-                              "tools": [{"name": "get_weather", "input_schema": SCHEMA}], "tool_choice": {"type": "any"}}),
+                              "stop_sequences": ["the", "."], "tools": [{"name": "get_weather", "input_schema": SCHEMA}], "tool_choice": {"type": "any"}}),
     ("POST", "/v1/messages/count_tokens", {"model": "demo", "messages": MESSAGES[1:]}),
     ("POST", "/tokenize", {"content": "And it came to pass", "with_pieces": True, "add_special": True}),
     ("POST", "/detokenize", {"tokens": [5, 6, 7]}),
@@ -60,7 +61,7 @@ VALID = [
     ("GET", "/v1/conversations/CONVERSATION/state", None), ("DELETE", "/v1/conversations/CONVERSATION", None),
     ("GET", "/v1/models", None), ("GET", "/v1/models/demo", None), ("GET", "/metrics", None), ("GET", "/", None),
 ]
-ODD = [None, True, False, 0, -1, 1, 2**31, -2**63, 2**64, 10**30, 0.5, -0.0, 1e308, "", "x", "\0", "\ud800", "\u00e9" * 50, "\u2028",
+ODD = ["poet", None, True, False, 0, -1, 1, 2**31, -2**63, 2**64, 10**30, 0.5, -0.0, 1e308, "", "x", "\0", "\ud800", "\u00e9" * 50, "\u2028",
        "x" * 5000, [], {}, [[]], [None], {"": {}}, "demo", "conv_1", "resp_1", {"type": "object"}, {"$ref": "#"}]
 
 
@@ -252,7 +253,7 @@ def main():
         keys.write(f"{KEY} fuzz max_tokens=24\n")
         keys.flush()
         server = RunningServer(program, "--model", tool_model(DEMO, folder), "--model-name", "demo", "--max-context", "512",
-                               "--max-body", "200000", "--api-keys", keys.name)
+                               "--max-body", "200000", "--api-keys", keys.name, *adapters(folder, ["poet"]))
         fuzzer = Fuzzer(server, seconds, seed)
         clients = [threading.Thread(target=fuzzer.run, args=(i,)) for i in range(CLIENTS)]
         for client in clients:

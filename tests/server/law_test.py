@@ -15,12 +15,13 @@ import threading
 import time
 import unittest
 
-from running_server import RunningServer, temporary_folder
+from running_server import RunningServer, adapters, temporary_folder
 
 PROGRAM = sys.argv[1]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 15
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
 CLIENTS = int(sys.argv[4]) if len(sys.argv) > 4 else 16
+MODELS = ["default", "default", "poet", "scribe"]
 WORDS = "And it came to pass in the days of the king that a man went out of the city and said behold".split()
 
 
@@ -28,7 +29,7 @@ def some_request(rng):
     """A request that says all that its answer depends on."""
     text = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 80)))
     return {"messages": [{"role": "user", "content": text}], "seed": rng.randrange(1000), "max_tokens": rng.randint(1, 40),
-            "temperature": rng.choice([0, 0.7, 1.3]), "n": rng.choice([1, 1, 1, 2]), "logprobs": rng.random() < 0.2,
+            "model": rng.choice(MODELS), "temperature": rng.choice([0, 0.7, 1.3]), "n": rng.choice([1, 1, 1, 2]), "logprobs": rng.random() < 0.2,
             "presence_penalty": rng.choice([0, 0.5])}
 
 
@@ -36,14 +37,28 @@ def essence(answer):
     return [(c["message"]["content"], c["logprobs"]) for c in answer["choices"]], answer["skald"]["digest"]
 
 
+def resident(server):
+    """Bytes of memory that the server has."""
+    with open(f"/proc/{server.process.pid}/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmRSS"))
+
+
+def quantiles(seconds):
+    ordered = sorted(seconds)
+    return ", ".join(f"{part:.0%} {ordered[min(int(len(ordered) * part), len(ordered) - 1)]:.2f} s" for part in (0.5, 0.9, 0.99, 1))
+
+
 class Law(unittest.TestCase):
     def test_many_clients(self):
         rng = random.Random(1)
         pool = [some_request(rng) for _ in range(40)]
-        with RunningServer(PROGRAM, "--max-context", "512") as alone:
+        folder = temporary_folder()
+        self.addCleanup(folder.cleanup)
+        arguments = ["--max-context", "512", *adapters(folder.name, ["poet", "scribe"])]
+        with RunningServer(PROGRAM, *arguments) as alone:
             expected = [essence(alone.post("/v1/chat/completions", one)[1]) for one in pool]
-        failures, done = [], [0]
-        with RunningServer(PROGRAM, "--max-context", "512", "--cache-bytes", "8MB", "--users", "8", "--prompt-lookup") as server:
+        failures, latencies, memory = [], [], []
+        with RunningServer(PROGRAM, *arguments, "--cache-bytes", "8MB", "--users", "8", "--prompt-lookup") as server:
             deadline = time.monotonic() + SECONDS
             before = os.listdir(f"/proc/{server.process.pid}/fd")
 
@@ -55,26 +70,30 @@ class Law(unittest.TestCase):
                         if own.random() < 0.2:
                             self.abort(server, pool[which], own)
                             continue
-                        status, answer = server.post("/v1/chat/completions", pool[which])
+                        begin = time.monotonic()
+                        status, answer = server.post("/v1/chat/completions", pool[which], timeout=600)
                         if status != 200 or essence(answer) != expected[which]:
                             failures.append((which, status, answer, expected[which]))
-                        done[0] += 1
+                        latencies.append(time.monotonic() - begin)
                     except Exception as error:  # noqa: BLE001: any is a failure
                         failures.append((which, repr(error)))
 
             threads = [threading.Thread(target=client, args=(seed,)) for seed in range(CLIENTS)]
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                thread.join()
+            while any(thread.is_alive() for thread in threads):
+                memory.append(resident(server))
+                time.sleep(max(SECONDS / 60, 0.1))
             self.assertEqual(failures, [])
-            self.assertGreater(done[0], 0)
+            self.assertGreater(len(latencies), 0)
+            # All that is reused has been made by the middle.
+            middle = len(memory) // 2
+            self.assertLess(max(memory[middle:]), 1.1 * max(memory[:middle + 1]) + (4 << 20))
             time.sleep(1)
             after = os.listdir(f"/proc/{server.process.pid}/fd")
             self.assertLessEqual(len(after), len(before) + 2)
-            with open(f"/proc/{server.process.pid}/status") as status:
-                peak = [line for line in status if line.startswith(("VmHWM", "VmRSS"))]
-            print(f"{done[0]} answers equal; {' '.join(''.join(peak).split())}")
+            print(f"{len(latencies)} answers equal; {quantiles(latencies)}; descriptors {len(before)} before, {len(after)} behind; "
+                  f"MB resident: {' '.join(str(m >> 20) for m in memory[::max(len(memory) // 12, 1)])}", flush=True)
 
     # Begins to read a stream, slowly perhaps, and leaves.
     @staticmethod

@@ -76,7 +76,9 @@ class BadJson(unittest.TestCase):
         self.refused("/v1/chat/completions", {**CHAT, "model": "gpt-9"}, 404, "model")
         self.refused("/v1/chat/completions", {**CHAT, "conversation": "conv_none"}, 404, "conversation")
         self.refused("/v1/chat/completions", {"messages": [{"role": "user", "content": "long " * 2000}]}, 400)
-        for path, body in [("/v1/completions", {}), ("/v1/completions", {"prompt": ["a", "b"]}),
+        for path, body in [("/v1/completions", {}), ("/v1/completions", {"prompt": ["a", 1]}),
+                           ("/v1/completions", {"prompt": ["a"] * 3000}),
+                           ("/v1/completions", {"prompt": [[]]}), ("/v1/completions", {"prompt": [["a"]]}),
                            ("/v1/completions", {"prompt": [-1]}), ("/v1/completions", {"prompt": [10**12]}),
                            ("/v1/embeddings", {"input": ""}), ("/v1/embeddings", {"input": []}),
                            ("/v1/embeddings", {"input": [[1.5]]}), ("/v1/embeddings", {"input": "x", "dimensions": 0}),

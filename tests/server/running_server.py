@@ -7,9 +7,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import demo_adapter  # noqa: E402
 
 
 class RunningServer:
@@ -66,8 +70,8 @@ class RunningServer:
         connection.close()
         return answer.status, dict(answer.getheaders()), data
 
-    def post(self, path, body, headers=None):
-        status, _, data = self.request("POST", path, body, headers)
+    def post(self, path, body, headers=None, timeout=120):
+        status, _, data = self.request("POST", path, body, headers, timeout)
         return status, json.loads(data)
 
     def get(self, path, headers=None):
@@ -93,6 +97,15 @@ def tool_model(demo_folder, folder):
                    "{%- for c in m.tool_calls or [] %}<tool_call>\n{{ c.function | tojson }}\n</tool_call>{% endfor %}\n"
                    "{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}")
     return folder
+
+
+def adapters(folder, names):
+    """The options for adapters of the demo model under these names, each another one."""
+    options = []
+    for seed, name in enumerate(names):
+        demo_adapter.write(os.path.join(folder, name), seed)
+        options += ["--adapter", f"{name}={os.path.join(folder, name)}"]
+    return options
 
 
 def temporary_folder():

@@ -54,8 +54,9 @@ http://127.0.0.1:8080. With --state everything that was said and computed
 survives the program, whatever ends it; servers that share a --redis share what
 they computed. A line of --api-keys is KEY NAME [max_requests=N] [max_tokens=N];
 each name has conversations and prompts of its own, and a fair share of the
-time. GET /health says whether the model is loaded, /metrics is for Prometheus.
-SIGTERM lets answers end, for --grace seconds.)";
+time. A request's "model" chooses an --adapter by its name. GET /health says
+whether the model is loaded, /metrics is for Prometheus. SIGTERM lets answers
+end, for --grace seconds.)";
 
 inline constexpr const char* kInspectFooter = R"(Examples:
   skald inspect tinyllama-1.1b-chat.gguf

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace skald::program {
 
@@ -22,6 +23,13 @@ std::optional<T> ParseInteger(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+// Takes NAME=VALUE apart, as `form` calls it. Thrown: where there is no '=' behind a name.
+inline std::pair<std::string, std::string> ParsePair(const char* option, const char* form, const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != 0 && equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
+  throw CLI::ValidationError(option, std::string("expected ") + form + ", got " + text);
 }
 
 // Accepts whole numbers from `least` to `most`.

@@ -48,20 +48,9 @@ LogitBias ParseLogitBias(const std::string& text) {
   throw CLI::ValidationError("--logit-bias", "expected ID=VALUE, got " + text);
 }
 
-std::pair<std::string, std::string> ParseVariable(const std::string& text) {
-  const size_t equals = text.find('=');
-  if (equals != 0 && equals != text.npos) return {text.substr(0, equals), text.substr(equals + 1)};
-  throw CLI::ValidationError("--set", "expected NAME=JSON, got " + text);
-}
-
 void AddModelOptions(CLI::App& command, const char* default_template, Options& options) {
   const char* const group = "Model";
   command.add_option("-m,--model", options.model, "Folder or file with the model (default: the demo model)")
-      ->type_name("PATH")
-      ->group(group);
-  command
-      .add_option("--adapter", options.adapter,
-                  "LoRA adapter for the model: a folder of Hugging Face's\nPEFT, or a GGUF file")
       ->type_name("PATH")
       ->group(group);
   command
@@ -81,6 +70,14 @@ void AddModelOptions(CLI::App& command, const char* default_template, Options& o
       ->check(Within(1, kMaxTokens))
       ->type_name("N")
       ->group(group);
+}
+
+void AddAdapterOption(CLI::App& command, Options& options) {
+  command
+      .add_option("--adapter", options.adapter,
+                  "LoRA adapter for the model: a folder of Hugging Face's\nPEFT, or a GGUF file")
+      ->type_name("PATH")
+      ->group("Model");
 }
 
 void AddLoadOptions(CLI::App& command, Options& options) {
@@ -321,6 +318,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   CLI::App& generate = *app.add_subcommand("generate", "Continue a text");
   AddPromptOptions(generate, options);
   AddModelOptions(generate, "none", options);
+  AddAdapterOption(generate, options);
   generate.footer(kGenerateFooter);
 
   CLI::App& chat = *app.add_subcommand("chat", "Talk with a model");
@@ -333,13 +331,16 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   chat.add_option_function<std::vector<std::string>>(
           "--set",
           [&options](const std::vector<std::string>& texts) {
-            for (const std::string& text : texts) options.variables.push_back(ParseVariable(text));
+            for (const std::string& text : texts) {
+              options.variables.push_back(ParsePair("--set", "NAME=JSON", text));
+            }
           },
           "A variable of the chat template: enable_thinking=false.\nRepeatable")
       ->type_name("NAME=JSON")
       ->type_size(1)
       ->group("Prompt");
   AddModelOptions(chat, "what the model suggests", options);
+  AddAdapterOption(chat, options);
   chat.footer(kChatFooter);
 
   for (CLI::App* command : {&generate, &chat}) {

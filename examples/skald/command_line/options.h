@@ -51,15 +51,16 @@ struct BenchOptions {
 struct ServeOptions {
   std::string host = "127.0.0.1";
   uint16_t port = 8080;
-  std::string model_name;                          // by which clients call it; empty: its own
-  std::filesystem::path certificate, private_key;  // for TLS; both or none
-  std::filesystem::path api_keys;                  // empty: everybody may use it
-  std::vector<std::string> origins;                // pages of other servers that may
-  std::filesystem::path state;                     // folder of conversations and prompts; empty: in memory
-  uint64_t state_bytes = 20'000'000'000;           // that prompts may take there
-  std::string redis;                               // HOST or HOST:PORT; empty: none
-  uint32_t users = 64;                             // answers that are computed at a time
-  double step_ms = 250;                            // most milliseconds of an engine's step; 0: no limit
+  std::string model_name;                                               // by which clients call it; empty: its own
+  std::vector<std::pair<std::string, std::filesystem::path>> adapters;  // that clients may ask for by name
+  std::filesystem::path certificate, private_key;                       // for TLS; both or none
+  std::filesystem::path api_keys;                                       // empty: everybody may use it
+  std::vector<std::string> origins;                                     // pages of other servers that may
+  std::filesystem::path state;            // folder of conversations and prompts; empty: in memory
+  uint64_t state_bytes = 20'000'000'000;  // that prompts may take there
+  std::string redis;                      // HOST or HOST:PORT; empty: none
+  uint32_t users = 64;                    // answers that are computed at a time
+  double step_ms = 250;                   // most milliseconds of an engine's step; 0: no limit
   std::string policy = "fair";
   bool prompt_lookup = false;
   uint64_t body_bytes = 32'000'000;

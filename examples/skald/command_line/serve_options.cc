@@ -64,11 +64,28 @@ void AddStateOptions(CLI::App& command, Options& options) {
       ->group(group);
 }
 
-void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
-  const char* const group = "Engine";
+void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {
+  const char* const group = "Model";
   command.add_option("--model-name", serve.model_name, "What clients call the model (default: its own name)")
       ->type_name("NAME")
       ->group(group);
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--adapter",
+          [&serve](const std::vector<std::string>& texts) {
+            for (const std::string& text : texts) {
+              serve.adapters.emplace_back(ParsePair("--adapter", "NAME=PATH", text));
+            }
+          },
+          "LoRA adapter, served as a model of this name beside the\nothers: a folder of Hugging Face's PEFT, or a GGUF "
+          "file.\nRepeatable")
+      ->type_name("NAME=PATH")
+      ->type_size(1)
+      ->group(group);
+}
+
+void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
+  const char* const group = "Engine";
   command.add_option("--users", serve.users, "Answers that are computed at a time; others wait")
       ->check(Within(1, 65536))
       ->capture_default_str()
@@ -99,6 +116,7 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
 }  // namespace
 
 void AddServeOptions(CLI::App& command, Options& options) {
+  AddNamedModelOptions(command, options.serve);
   AddNetworkOptions(command, options.serve);
   AddStateOptions(command, options);
   AddEngineOptions(command, options.serve);

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "conversation/language_model.h"
 #include "conversation/state_identity.h"
@@ -23,6 +24,7 @@
 #include "serve/http/http_server.h"
 #include "serve/service/service.h"
 #include "setup.h"
+#include "skald/model/load_adapter.h"
 #include "skald/store/backends/directory_store.h"
 #ifdef SKALD_HAS_REDIS
 #include "serve/service/redis_link.h"
@@ -97,9 +99,30 @@ RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
   return runtime;
 }
 
+using NamedAdapters = std::vector<serve::ServedModel::NamedAdapter>;
+
+// The adapters of a model that clients call `model_name`.
+Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::string& model_name, const ModelSpec& spec) {
+  NamedAdapters all;
+  for (const auto& option : options.adapters) {
+    const std::string& name = option.first;
+    const auto has_name = [&](const auto& other) { return other.name == name; };
+    if (name == model_name || name == serve::kDefaultModel || std::ranges::any_of(all, has_name)) {
+      return Fail(ErrorCode::kInvalidArgument, "--adapter: '" + name + "' is the name of another model");
+    }
+    auto adapter = LoadAdapter(option.second, spec);
+    if (!adapter) return Annotate("--adapter " + name, adapter);
+    for (const auto& other : all) {
+      if (other.adapter.digest != adapter->digest) continue;
+      return Fail(ErrorCode::kInvalidArgument, "--adapter: '" + other.name + "' and '" + name + "' are the same");
+    }
+    all.push_back({name, *std::move(adapter)});
+  }
+  return all;
+}
+
 // Weights, tokenizer, template and advice, as a model to serve.
 Result<serve::ServedModel> LoadServedModel(const Options& options) {
-  if (options.adapter) return Fail(ErrorCode::kUnsupported, "'skald serve' serves models without adapters");
   const auto info = IdentifyModel(options.model);
   if (!info) return Failure(info.error());
   auto tokenizer = LoadTokenizer(options, *info);
@@ -112,6 +135,9 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
   if (!sampler) return Failure(sampler.error());
   auto stops = IdsThatStop(*tokenizer, *chat_template, *advice);
   if (!stops) return Failure(stops.error());
+  const std::string name = options.serve.model_name.empty() ? info->name : options.serve.model_name;
+  auto adapters = LoadAdapters(options.serve, name, info->spec);
+  if (!adapters) return Failure(adapters.error());
   auto weights = LoadWeights(options, *info);
   if (!weights) return Failure(weights.error());
   const std::shared_ptr<const LanguageModel> model = *std::move(weights);
@@ -128,7 +154,7 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
     return IdsOfNextTurn(tokenizer, chat_template, chat, cached);
   };
   return serve::ServedModel{
-      .name = options.serve.model_name.empty() ? info->name : options.serve.model_name,
+      .name = name,
       .created = serve::UnixNow(),
       .owner = std::const_pointer_cast<LanguageModel>(model),
       .model = model->model(),
@@ -141,6 +167,7 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
       .end_ids = *std::move(stops),
       .sampler = *std::move(sampler),
       .embedding_size = info->spec.model_dim,
+      .adapters = *std::move(adapters),
   };
 }
 

@@ -58,7 +58,7 @@ describe('messages', () => {
   it('stop at texts', async () => {
     const {content: [{text}]} = await client.messages.create(message({max_tokens: 40}));
     const stop = text.slice(10, 14);
-    const stopped = await client.messages.create(message({max_tokens: 40, stop_sequences: [stop]}));
+    const stopped = await client.messages.create(message({max_tokens: 40, stop_sequences: ['\u2603', stop]}));
     assert.equal(stopped.content[0].text, text.slice(0, text.indexOf(stop)));
     assert.equal(stopped.stop_reason, 'stop_sequence');
     assert.equal(stopped.stop_sequence, stop);

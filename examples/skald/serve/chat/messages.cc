@@ -2,8 +2,6 @@
 
 #include "serve/chat/messages.h"
 
-#include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace skald::serve {
@@ -90,60 +88,6 @@ Json ReadMessages(const Json& messages, const std::string& path) {
   }
   Json list = Json::array();
   for (size_t i = 0; i < messages.size(); ++i) list.push_back(ReadMessage(messages[i], At(path, i)));
-  return list;
-}
-
-void AddTool(ToolList& list, Tool tool, const std::string& path) {
-  const auto is_letter = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
-  };
-  if (tool.name.empty() || tool.name.size() > 128 || !std::ranges::all_of(tool.name, is_letter)) {
-    throw ApiError{400, "'" + path + "' is no name for a tool: expected up to 128 letters, digits, '_', '-' and '.'",
-                   path};
-  }
-  if (list.Find(tool.name) != nullptr) throw ApiError{400, "there are two tools named '" + tool.name + "'", path};
-  if (tool.parameters.is_null()) tool.parameters = Json::object();
-  if (!tool.parameters.is_object())
-    throw ApiError{400, "the parameters of '" + tool.name + "' are no JSON Schema", path};
-  list.tools.push_back(std::move(tool));
-}
-
-ToolList ReadTools(JsonReader& request) {
-  ToolList list;
-  if (const Json* const tools = request.Array("tools")) {
-    for (size_t i = 0; i < tools->size(); ++i) {
-      JsonReader tool((*tools)[i], At(request.PathOf("tools"), i));
-      if (tool.NeedString("type") != "function") tool.Fail("type", "'function': there are no other tools here");
-      auto function = tool.Object("function");
-      if (!function) tool.Fail("function", "an object with name, description and parameters");
-      function->Ignore({"strict"});
-      const Json* const parameters = function->Any("parameters");
-      AddTool(list,
-              {function->NeedString("name"), function->String("description").value_or(""),
-               parameters == nullptr ? Json() : *parameters},
-              function->PathOf("name"));
-      function->Finish();
-      tool.Finish();
-    }
-  }
-  list.is_parallel = request.Bool("parallel_tool_calls").value_or(true);
-  const Json* const choice = request.Any("tool_choice");
-  if (choice == nullptr) return list;
-  if (choice->is_string()) {
-    const std::string how = *request.OneOf("tool_choice", {"auto", "none", "required"});
-    list.choice = how == "none" ? ToolChoice::kNone : how == "required" ? ToolChoice::kRequired : ToolChoice::kAuto;
-  } else {
-    JsonReader one(*choice, request.PathOf("tool_choice"));
-    (void)one.OneOf("type", {"function"});
-    auto function = one.Object("function");
-    if (!function) one.Fail("function", "an object with the name of a tool");
-    list.only = function->NeedString("name");
-    if (list.Find(list.only) == nullptr) function->Fail("name", "the name of one of the tools");
-    list.choice = ToolChoice::kRequired;
-    function->Finish();
-    one.Finish();
-  }
-  if (list.choice == ToolChoice::kRequired && list.tools.empty()) request.Fail("tools", "a tool, as tool_choice asks");
   return list;
 }
 

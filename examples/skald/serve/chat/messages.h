@@ -19,12 +19,6 @@ Json ReadMessages(const Json& messages, const std::string& path);
 // The text of a content: a string, or a list of parts of which all are texts. Thrown: other parts, by their type.
 std::string ReadContent(const Json& content, const std::string& path);
 
-// Reads OpenAI's tools and tool_choice. Thrown: tools that are no functions, names that are none or come twice.
-ToolList ReadTools(JsonReader& request);
-
-// Checks and adds one tool.
-void AddTool(ToolList& list, Tool tool, const std::string& path);
-
 // Tools as templates want them.
 Json ToolsForTemplate(const ToolList& tools);
 

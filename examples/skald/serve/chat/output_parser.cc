@@ -99,8 +99,26 @@ std::vector<OutputPart> CallsOfFunctions(std::string_view text, const ToolList& 
   return calls;
 }
 
+// Goes from mark to mark.
+class MarkedParser : public OutputParser {
+ public:
+  std::vector<OutputPart> Push(std::string_view text) final {
+    stream_.Push(text);
+    std::vector<OutputPart> parts;
+    while (Step(parts)) {
+    }
+    return parts;
+  }
+
+ protected:
+  // Takes what it can; returns whether a mark was found, so that more may follow.
+  virtual bool Step(std::vector<OutputPart>& parts) = 0;
+
+  MarkedStream stream_;
+};
+
 // Thoughts, then text in which calls may stand between two marks, or behind one.
-class TaggedParser final : public OutputParser {
+class TaggedParser final : public MarkedParser {
  public:
   TaggedParser(const OutputFormat& format, const ToolList& tools, bool begins_thinking)
       : format_(format), tools_(tools), state_(begins_thinking ? State::kThought : State::kStart) {
@@ -111,14 +129,6 @@ class TaggedParser final : public OutputParser {
     } else if (format.tools == ToolForm::kMistral) {
       call_begin_ = "[TOOL_CALLS]";
     }
-  }
-
-  std::vector<OutputPart> Push(std::string_view text) override {
-    stream_.Push(text);
-    std::vector<OutputPart> parts;
-    while (Step(parts)) {
-    }
-    return parts;
   }
 
   std::vector<OutputPart> Finish() override {
@@ -138,8 +148,7 @@ class TaggedParser final : public OutputParser {
   // kStart: nothing has come yet but white space.
   enum class State { kStart, kThought, kText, kCall };
 
-  // Takes what it can; returns whether a mark was found, so that more may follow.
-  bool Step(std::vector<OutputPart>& parts) {
+  bool Step(std::vector<OutputPart>& parts) override {
     if (state_ == State::kThought) {
       auto taken = stream_.TakeUntil({format_.think_end});
       if (!has_thought_) taken.text.erase(0, std::min(taken.text.find_first_not_of("\r\n"), taken.text.size()));
@@ -211,7 +220,6 @@ class TaggedParser final : public OutputParser {
   bool has_thought_ = false;
   std::string call_begin_, call_end_;  // empty: nothing begins a call, or a call ends with the answer
   std::string call_;                   // what came of it
-  MarkedStream stream_;
 };
 
 // Llama 3: an answer that begins as a call does is one, or several.
@@ -255,16 +263,8 @@ class WholeCallParser final : public OutputParser {
 };
 
 // Harmony (github.com/openai/harmony): <|channel|>NAME [to=RECIPIENT]<|message|>content<|end|><|start|>assistant...
-class HarmonyParser final : public OutputParser {
+class HarmonyParser final : public MarkedParser {
  public:
-  std::vector<OutputPart> Push(std::string_view text) override {
-    stream_.Push(text);
-    std::vector<OutputPart> parts;
-    while (Step(parts)) {
-    }
-    return parts;
-  }
-
   std::vector<OutputPart> Finish() override {
     std::vector<OutputPart> parts;
     std::string rest = stream_.TakeRest();
@@ -276,7 +276,7 @@ class HarmonyParser final : public OutputParser {
   }
 
  private:
-  bool Step(std::vector<OutputPart>& parts) {
+  bool Step(std::vector<OutputPart>& parts) override {
     if (!is_content_) {
       auto taken = stream_.TakeUntil({"<|message|>"});
       header_ += taken.text;
@@ -317,7 +317,6 @@ class HarmonyParser final : public OutputParser {
     is_content_ = false;
   }
 
-  MarkedStream stream_;
   std::string header_, recipient_, arguments_;
   bool is_content_ = false, is_thought_ = false;
 };

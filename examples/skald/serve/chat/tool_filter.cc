@@ -167,9 +167,9 @@ class CallFilter final : public TokenFilter {
   struct Parts {
     std::shared_ptr<const TokenVocabulary> vocabulary;
     std::string trigger, think_end;
-    std::shared_ptr<const GrammarFilter> must, may;  // either may be null
-    bool goes_on = false;                            // behind a call anything may come again
-    std::vector<uint64_t> all = {};                  // a bit for each token
+    SharedFilter must, may;          // either may be null
+    bool goes_on = false;            // behind a call anything may come again
+    std::vector<uint64_t> all = {};  // a bit for each token
   };
 
   CallFilter(std::shared_ptr<const Parts> parts, bool is_free) : parts_(std::move(parts)) {
@@ -215,7 +215,7 @@ class CallFilter final : public TokenFilter {
       return {};
     });
   }
-  void Begin(const std::shared_ptr<const GrammarFilter>& filter) {
+  void Begin(const SharedFilter& filter) {
     call_.emplace(*filter);
     has_called_ = true;
   }
@@ -228,12 +228,11 @@ class CallFilter final : public TokenFilter {
   bool has_called_;
 };
 
-Result<std::shared_ptr<const GrammarFilter>> Compile(const Result<Grammar>& grammar,
-                                                     const std::shared_ptr<const TokenVocabulary>& vocabulary) {
-  if (!grammar) return Failure(grammar.error());
-  auto filter = GrammarFilter::Compile(*grammar, vocabulary);
-  if (!filter) return Failure(filter.error());
-  return std::make_shared<const GrammarFilter>(*std::move(filter));
+// All that the grammar of calls depends on.
+std::string KeyOf(const ToolList& tools, bool with_trigger) {
+  auto key = nlohmann::ordered_json::array({with_trigger, tools.only, tools.is_parallel});
+  for (const Tool& tool : tools.tools) key.push_back(nlohmann::ordered_json::array({tool.name, tool.parameters}));
+  return "tools " + key.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -255,14 +254,14 @@ Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokeniz
   });
 }
 
-Result<std::shared_ptr<const TokenFilter>> AfterThought(const GrammarFilter& filter,
+Result<std::shared_ptr<const TokenFilter>> AfterThought(SharedFilter filter,
                                                         std::shared_ptr<const TokenVocabulary> vocabulary,
                                                         std::string think_end) {
   return NoThrow("a filter behind a thought", [&]() -> Result<std::shared_ptr<const TokenFilter>> {
     auto parts = std::make_shared<CallFilter::Parts>();
     parts->vocabulary = std::move(vocabulary);
     parts->think_end = std::move(think_end);
-    parts->must = std::make_shared<const GrammarFilter>(filter);
+    parts->must = std::move(filter);
     parts->all.assign(parts->vocabulary->mask_words(), ~uint64_t{0});
     return std::make_shared<CallFilter>(std::move(parts), /*is_free=*/true);
   });
@@ -270,9 +269,17 @@ Result<std::shared_ptr<const TokenFilter>> AfterThought(const GrammarFilter& fil
 
 Result<std::shared_ptr<const TokenFilter>> MakeToolFilter(const OutputFormat& format, const ToolList& tools,
                                                           std::shared_ptr<const TokenVocabulary> vocabulary,
-                                                          bool mistral_arguments, bool begins_thinking) {
+                                                          bool mistral_arguments, bool begins_thinking,
+                                                          FilterCache& cache) {
   return NoThrow("a filter of calls", [&]() -> Result<std::shared_ptr<const TokenFilter>> {
     CallGrammar calls(format, tools, mistral_arguments);
+    const auto compiled = [&](bool with_trigger) {
+      return cache.Get(KeyOf(tools, with_trigger), [&]() -> Result<GrammarFilter> {
+        const auto grammar = calls.Make(with_trigger);
+        if (!grammar) return Failure(grammar.error());
+        return GrammarFilter::Compile(*grammar, vocabulary);
+      });
+    };
     auto parts = std::make_shared<CallFilter::Parts>();
     parts->vocabulary = vocabulary;
     parts->trigger = calls.trigger();
@@ -283,12 +290,12 @@ Result<std::shared_ptr<const TokenFilter>> MakeToolFilter(const OutputFormat& fo
     parts->goes_on = tools.is_parallel && tools.only.empty() &&
                      (format.tools == ToolForm::kHermes || format.tools == ToolForm::kQwenCoder);
     if (must) {
-      auto filter = Compile(calls.Make(/*with_trigger=*/true), vocabulary);
+      auto filter = compiled(/*with_trigger=*/true);
       if (!filter) return Failure(filter.error());
       parts->must = *std::move(filter);
     }
     if (!must || parts->goes_on) {
-      auto filter = Compile(calls.Make(/*with_trigger=*/false), vocabulary);
+      auto filter = compiled(/*with_trigger=*/false);
       if (!filter) return Failure(filter.error());
       parts->may = *std::move(filter);
     }

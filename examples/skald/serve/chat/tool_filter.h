@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "serve/chat/filter_cache.h"
 #include "serve/chat/output_format.h"
 #include "serve/chat/tools.h"
 #include "skald/base/result.h"
@@ -25,14 +26,15 @@ Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokeniz
                                                                    std::span<const int32_t> end_ids);
 
 // `vocabulary` is one of these; `mistral_arguments`: the template writes calls as NAME[ARGS]{...}. `begins_thinking`:
-// the prompt has begun a thought. Schemas that filters do not know are held to be those of any object. Errors: those of
-// GrammarFilter::Compile.
+// the prompt has begun a thought. Schemas that filters do not know are held to be those of any object. What is compiled
+// is kept in `cache`, which is of this vocabulary and format. Errors: those of GrammarFilter::Compile.
 Result<std::shared_ptr<const TokenFilter>> MakeToolFilter(const OutputFormat& format, const ToolList& tools,
                                                           std::shared_ptr<const TokenVocabulary> vocabulary,
-                                                          bool mistral_arguments, bool begins_thinking);
+                                                          bool mistral_arguments, bool begins_thinking,
+                                                          FilterCache& cache);
 
 // Lets a thought come that the prompt has begun, and behind it what `filter` allows.
-Result<std::shared_ptr<const TokenFilter>> AfterThought(const GrammarFilter& filter,
+Result<std::shared_ptr<const TokenFilter>> AfterThought(SharedFilter filter,
                                                         std::shared_ptr<const TokenVocabulary> vocabulary,
                                                         std::string think_end);
 

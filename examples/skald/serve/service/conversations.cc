@@ -42,13 +42,15 @@ int64_t UnixNow() {
 }
 
 Json ConversationJson(const Conversation& conversation, bool with_messages) {
-  Json json = {{"id", conversation.id},           {"object", "conversation"},        {"title", conversation.title},
-               {"created", conversation.created}, {"updated", conversation.updated}, {"parent", nullptr},
-               {"parent_messages", nullptr}};
+  Json json = {{"id", conversation.id},           {"object", "conversation"},
+               {"title", conversation.title},     {"created", conversation.created},
+               {"updated", conversation.updated}, {"parent", nullptr},
+               {"parent_messages", nullptr},      {"model", nullptr}};
   if (conversation.parent) {
     json["parent"] = conversation.parent->first;
     json["parent_messages"] = conversation.parent->second;
   }
+  if (!conversation.model.empty()) json["model"] = conversation.model;
   if (with_messages) {
     json["message_count"] = conversation.messages.size();
     json["messages"] = conversation.messages;
@@ -65,6 +67,7 @@ std::optional<Conversation> ConversationOf(const Json& json) {
   conversation.id = json["id"].get<std::string>();
   conversation.messages = json["messages"];
   if (has("title", &Json::is_string)) conversation.title = json["title"].get<std::string>();
+  if (has("model", &Json::is_string)) conversation.model = json["model"].get<std::string>();
   if (has("created", &Json::is_number_integer)) conversation.created = json["created"].get<int64_t>();
   if (has("updated", &Json::is_number_integer)) conversation.updated = json["updated"].get<int64_t>();
   if (has("parent", &Json::is_string) && has("parent_messages", &Json::is_number_unsigned)) {
@@ -142,6 +145,7 @@ Result<Conversation> Conversations::Update(const std::string& tenant, const Conv
     if (found == all_.end()) return NoConversation(conversation.id);
     Conversation changed = found->second;
     changed.title = conversation.title;
+    changed.model = conversation.model;
     changed.messages = conversation.messages;
     changed.updated = UnixNow();
     if (auto written = Write(tenant, changed); !written) return Failure(written.error());
@@ -167,7 +171,7 @@ std::vector<std::pair<Conversation, size_t>> Conversations::List(const std::stri
   for (auto one = all_.lower_bound({tenant, ""}); one != all_.end() && one->first.first == tenant; ++one) {
     const Conversation& conversation = one->second;
     list.push_back({{conversation.id, conversation.title, conversation.created, conversation.updated,
-                     conversation.parent, Json::array()},
+                     conversation.parent, conversation.model, Json::array()},
                     conversation.messages.size()});
   }
   std::ranges::stable_sort(list, std::greater(), [](const auto& one) { return one.first.updated; });

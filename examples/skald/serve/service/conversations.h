@@ -30,6 +30,7 @@ struct Conversation {
   int64_t created = 0, updated = 0;  // Unix seconds
   // The conversation that this one was forked from, and how many messages it took along.
   std::optional<std::pair<std::string, size_t>> parent = {};
+  std::string model = {};         // that wrote its last answer; empty where none has
   Json messages = Json::array();  // as ReadMessages returns them
 };
 
@@ -48,7 +49,7 @@ class Conversations {
 
   // Errors of the following: kNotFound.
   Result<Conversation> Find(const std::string& tenant, const std::string& id) const;
-  // Replaces title and messages.
+  // Replaces title, model and messages.
   Result<Conversation> Update(const std::string& tenant, const Conversation& conversation);
   Result<void> Delete(const std::string& tenant, const std::string& id);
 

@@ -11,16 +11,28 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/digest.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/engine/form/model_ref.h"
 #include "skald/sampling/settings.h"
 #include "skald/store/snapshots/identity.h"
 #include "skald/text/chat.h"
 #include "skald/text/tokenizer_value.h"
+#include "skald/weights/adapters/adapter.h"
 
 namespace skald::serve {
+
+// Stands for the model alone, whatever its name is.
+inline constexpr std::string_view kDefaultModel = "default";
+
+// What a client may ask for by name: the model alone, or with an adapter.
+struct NamedModel {
+  std::string name;
+  Sha256Digest adapter = {};  // zeros: the model alone
+};
 
 struct ServedModel {
   std::string name;             // by which clients call it
@@ -38,6 +50,12 @@ struct ServedModel {
   std::vector<int32_t> end_ids;  // that end the model's turn
   SamplerSettings sampler;       // where a request says nothing
   int64_t embedding_size = 0;    // numbers of a hidden state
+
+  struct NamedAdapter {
+    std::string name;
+    Adapter adapter;
+  };
+  std::vector<NamedAdapter> adapters = {};  // different ones, under different names
 };
 
 }  // namespace skald::serve

@@ -2,6 +2,7 @@
 
 #include "serve/service/service.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -19,6 +20,14 @@ Result<std::unique_ptr<Service>> Service::Start(ServedModel model, const Service
   });
 }
 
+Service::Service(ServedModel model, const ServiceOptions& options)
+    : model_(std::move(model)),
+      named_models_{NamedModel{model_.name}},
+      format_(OutputFormatOf(model_.template_source)),
+      transcripts_(model_.identity, options.stores) {
+  for (const auto& [name, adapter] : model_.adapters) named_models_.push_back({name, adapter.digest});
+}
+
 Result<void> Service::Begin(const ServiceOptions& options) {
   constexpr size_t kMostResponses = 10'000;
   auto conversations = Conversations::Open(options.conversations);
@@ -28,9 +37,17 @@ Result<void> Service::Begin(const ServiceOptions& options) {
       Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses", kMostResponses);
   if (!responses) return Failure(responses.error());
   responses_ = *std::move(responses);
-  auto prompts = PromptCache::Create(model_.pool, model_.identity, {.max_bytes = options.prompt_bytes}, options.stores);
-  if (!prompts) return Failure(prompts.error());
-  prompts_ = *std::move(prompts);
+  for (const NamedModel& named : named_models_) {
+    Identity identity = model_.identity;
+    identity.adapter = named.adapter;
+    auto prompts = PromptCache::Create(model_.pool, identity, {.max_bytes = options.prompt_bytes}, options.stores);
+    if (!prompts) return Failure(prompts.error());
+    prompts_[named.adapter] = *std::move(prompts);
+  }
+  return BeginEngine(options);
+}
+
+Result<void> Service::BeginEngine(const ServiceOptions& options) {
   auto workspace = CreateWorkspace(options.workspace);
   if (!workspace) return Failure(workspace.error());
   workspace_.emplace(*std::move(workspace));
@@ -39,13 +56,19 @@ Result<void> Service::Begin(const ServiceOptions& options) {
   engine_options.step_seconds = options.step_seconds;
   engine_options.policy = options.policy;
   engine_options.tokenizer = &model_.tokenizer;
-  engine_options.prompts = {prompts_.get()};
+  for (const auto& [adapter, prompts] : prompts_) engine_options.prompts.push_back(prompts.get());
+  for (const auto& named : model_.adapters) engine_options.adapters.push_back(&named.adapter);
   if (options.prompt_lookup) engine_options.drafter = &drafter_;
   auto engine = Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options));
   if (!engine) return Failure(engine.error());
   engine_ = *std::move(engine);
   loop_ = std::make_unique<EngineLoop>(*engine_);
   return {};
+}
+
+const NamedModel* Service::FindModel(std::string_view name) const {
+  const auto found = std::ranges::find(named_models_, name, &NamedModel::name);
+  return found == named_models_.end() ? nullptr : &*found;
 }
 
 Result<EngineLoop::Ticket> Service::Submit(Request request, std::function<void()> on_event) {
@@ -70,7 +93,14 @@ Result<std::shared_ptr<const TokenVocabulary>> Service::NamedVocabulary() {
 
 void Service::WriteMetrics(std::string& out) const {
   const EngineStats engine = loop_->stats();
-  const PromptCacheStats prompts = prompts_->stats();
+  PromptCacheStats prompts;
+  for (const auto& [adapter, cache] : prompts_) {
+    const PromptCacheStats one = cache->stats();
+    prompts.memory_hits += one.memory_hits;
+    prompts.store_hits += one.store_hits;
+    prompts.store_errors += one.store_errors;
+    prompts.bytes += one.bytes;
+  }
   const PoolUsage pool = model_.pool->usage();
   const struct {
     const char *name, *type, *help;

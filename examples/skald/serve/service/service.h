@@ -10,12 +10,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "serve/chat/filter_cache.h"
 #include "serve/chat/output_format.h"
 #include "serve/service/conversations.h"
 #include "serve/service/served_model.h"
@@ -36,7 +39,7 @@ struct ServiceOptions {
   std::optional<double> step_seconds = {};
   PolicyOptions policy = {};
   bool prompt_lookup = false;                // speculate with what the text has said before
-  uint64_t prompt_bytes = kUnlimited;        // of prompts kept in memory
+  uint64_t prompt_bytes = kUnlimited;        // of prompts kept in memory, for the model and for each adapter
   std::vector<ChunkStoreRef> stores = {};    // where prompts and transcripts outlive the process, nearest first
   std::filesystem::path conversations = {};  // folder of what was said; empty: in memory
 };
@@ -48,6 +51,10 @@ class Service {
   static Result<std::unique_ptr<Service>> Start(ServedModel model, const ServiceOptions& options);
 
   const ServedModel& model() const { return model_; }
+  // All that can be asked for: the model alone, then its adapters. Lives as long as this.
+  const std::vector<NamedModel>& named_models() const { return named_models_; }
+  // The one of that name, or null.
+  const NamedModel* FindModel(std::string_view name) const;
   const OutputFormat& format() const { return format_; }
   // Most tokens of a conversation.
   uint32_t context() const { return engine_->capacity(); }
@@ -60,11 +67,15 @@ class Service {
   Result<std::shared_ptr<const TokenVocabulary>> Vocabulary();
   Result<std::shared_ptr<const TokenVocabulary>> NamedVocabulary();
 
+  // Of grammars for these.
+  FilterCache& filters() { return filters_; }
+
   Conversations& conversations() { return *conversations_; }
   // Those behind OpenAI's responses, by the responses' ids.
   Conversations& responses() { return *responses_; }
   Transcripts& transcripts() { return transcripts_; }
-  PromptCache& prompts() { return *prompts_; }
+  // Of an adapter that is served, or of the model alone.
+  PromptCache& prompts(const Sha256Digest& adapter) { return *prompts_.at(adapter); }
 
   // Appends what there is to count, for Prometheus.
   void WriteMetrics(std::string& out) const;
@@ -73,18 +84,18 @@ class Service {
   void Stop(std::chrono::milliseconds grace);
 
  private:
-  Service(ServedModel model, const ServiceOptions& options)
-      : model_(std::move(model)),
-        format_(OutputFormatOf(model_.template_source)),
-        transcripts_(model_.identity, options.stores) {}
+  Service(ServedModel model, const ServiceOptions& options);
 
   Result<void> Begin(const ServiceOptions& options);
+  Result<void> BeginEngine(const ServiceOptions& options);
 
   ServedModel model_;
+  std::vector<NamedModel> named_models_;
   OutputFormat format_;
   Transcripts transcripts_;
+  FilterCache filters_;
   std::unique_ptr<Conversations> conversations_, responses_;
-  std::unique_ptr<PromptCache> prompts_;
+  std::map<Sha256Digest, std::unique_ptr<PromptCache>> prompts_;  // by adapter
   PromptLookup drafter_;
   std::optional<Workspace> workspace_;
   std::unique_ptr<Engine> engine_;

@@ -24,25 +24,30 @@ bool HasFailed(const Choice& choice) {
 
 class AnswerExchange final : public Exchange {
  public:
-  AnswerExchange(const Call& call, EngineLoop::Ticket ticket, uint32_t samples, uint64_t prompt_tokens,
+  // `samples` and `prompt_tokens` are of each prompt and of all.
+  AnswerExchange(const Call& call, std::vector<EngineLoop::Ticket> tickets, uint32_t samples, uint64_t prompt_tokens,
                  const AnswerReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect, OpenRequest open,
                  std::function<void(const std::vector<Choice>&)> on_end)
       : service_(call.service),
         metrics_(call.metrics),
-        ticket_(std::move(ticket)),
+        tickets_(std::move(tickets)),
+        samples_(samples),
         prompt_tokens_(prompt_tokens),
         open_(std::move(open)),
         is_stream_(is_stream),
         dialect_(std::move(dialect)),
         on_end_(std::move(on_end)),
-        choices_(samples) {
-    for (uint32_t i = 0; i < samples; ++i) {
+        choices_(tickets_.size() * samples) {
+    for (size_t i = 0; i < choices_.size(); ++i) {
+      choices_[i].sample = static_cast<uint32_t>(i % samples);
       parsers_.push_back(MakeOutputParser(reading.format, reading.tools, reading.begins_thinking));
     }
   }
 
   ~AnswerExchange() override {
-    if (!has_ended_) service_->Cancel(ticket_.number);
+    for (const EngineLoop::Ticket& ticket : tickets_) {
+      if (!ticket.inbox->is_finished()) service_->Cancel(ticket.number);
+    }
     TellEnd();
   }
 
@@ -61,9 +66,14 @@ class AnswerExchange final : public Exchange {
       piece.head = HttpHead{200, "text/event-stream", {{"X-Accel-Buffering", "no"}}, true};
       piece.body = dialect_->Begin(prompt_tokens_);
     }
-    while (auto event = ticket_.inbox->Next(std::chrono::milliseconds(0))) Take(*std::move(event), piece.body);
-    if (!ticket_.inbox->is_finished()) return piece;
-    has_ended_ = piece.is_last = true;
+    bool is_whole = true;
+    for (size_t prompt = 0; prompt < tickets_.size(); ++prompt) {
+      Inbox& inbox = *tickets_[prompt].inbox;
+      while (auto event = inbox.Next(std::chrono::milliseconds(0))) Take(prompt, *std::move(event), piece.body);
+      is_whole &= inbox.is_finished();
+    }
+    if (!is_whole) return piece;
+    piece.is_last = true;
     TellEnd();
     const auto failed = std::ranges::find_if(choices_, HasFailed);
     if (is_stream_) {
@@ -77,9 +87,10 @@ class AnswerExchange final : public Exchange {
     return piece;
   }
 
-  void Take(Event event, std::string& out) {
-    Choice& choice = choices_[event.sample];
-    OutputParser& parser = *parsers_[event.sample];
+  void Take(size_t prompt, Event event, std::string& out) {
+    const auto index = static_cast<uint32_t>(prompt * samples_ + event.sample);
+    Choice& choice = choices_[index];
+    OutputParser& parser = *parsers_[index];
     std::vector<OutputPart> parts = parser.Push(event.text);
     if (event.finish) {
       for (OutputPart& part : parser.Finish()) parts.push_back(std::move(part));
@@ -92,12 +103,13 @@ class AnswerExchange final : public Exchange {
     if (!event.embedding.empty()) choice.embedding = std::move(event.embedding);
     choice.usage = event.usage;
     choice.finish = event.finish;
+    choice.stop_string = event.stop_string;
     choice.error = std::move(event.error);
     if (!is_stream_) return;
     if (!parts.empty() || !event.tokens.empty()) {
-      out += dialect_->Add({event.sample, choice, std::move(parts), std::move(event.tokens)});
+      out += dialect_->Add({index, choice, std::move(parts), std::move(event.tokens)});
     }
-    if (choice.finish && !HasFailed(choice)) out += dialect_->EndChoice(event.sample, choice);
+    if (choice.finish && !HasFailed(choice)) out += dialect_->EndChoice(index, choice);
   }
 
   static void Add(const OutputPart& part, Choice& choice) {
@@ -107,7 +119,6 @@ class AnswerExchange final : public Exchange {
   }
 
   HttpPiece Fail(const ApiError& error) {
-    has_ended_ = true;
     if (is_stream_ && has_begun_) return {{}, dialect_->ErrorEvent(error), true};
     return {HttpHead{error.status}, Dump(dialect_->ErrorJson(error)), true};
   }
@@ -130,7 +141,8 @@ class AnswerExchange final : public Exchange {
 
   const std::shared_ptr<Service> service_;
   Metrics& metrics_;
-  const EngineLoop::Ticket ticket_;
+  const std::vector<EngineLoop::Ticket> tickets_;  // of the prompts
+  const uint32_t samples_;
   const uint64_t prompt_tokens_;
   const OpenRequest open_;
   const bool is_stream_;
@@ -138,13 +150,13 @@ class AnswerExchange final : public Exchange {
   const std::function<void(const std::vector<Choice>&)> on_end_;
   std::vector<std::unique_ptr<OutputParser>> parsers_;
   std::vector<Choice> choices_;
-  bool has_begun_ = false, has_ended_ = false, has_told_ = false;
+  bool has_begun_ = false, has_told_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const AnswerReading& reading, bool is_stream,
-                                      std::unique_ptr<Dialect> dialect,
+std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const AnswerReading& reading,
+                                      bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end) {
   OpenRequest open(call.tenant);
   if (call.tenant.open_requests > call.tenant.max_requests) {
@@ -153,15 +165,25 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const A
                    {},
                    "rate_limit_exceeded"};
   }
-  request.tenant = call.tenant.name;
-  request.digest_logits = true;
-  request.special_text = reading.format.needs_special_text();
-  const uint32_t samples = request.samples;
-  const uint64_t prompt_tokens = request.prompt.size();
-  // Clients that know nothing of the context ask for more than it has: an answer ends where it is full.
-  if (request.max_tokens && prompt_tokens + *request.max_tokens > call.service->context()) request.max_tokens.reset();
-  auto ticket = serve::Take(call.service->Submit(std::move(request), call.wake));
-  return std::make_unique<AnswerExchange>(call, std::move(ticket), samples, prompt_tokens, reading, is_stream,
+  const uint32_t samples = requests.at(0).samples;
+  uint64_t prompt_tokens = 0;
+  std::vector<EngineLoop::Ticket> tickets;
+  for (Request& request : requests) {
+    request.tenant = call.tenant.name;
+    request.digest_logits = true;
+    request.special_text = reading.format.needs_special_text();
+    const uint64_t tokens = request.prompt.size();
+    prompt_tokens += tokens;
+    // Clients that know nothing of the context ask for more than it has: an answer ends where it is full.
+    if (request.max_tokens && tokens + *request.max_tokens > call.service->context()) request.max_tokens.reset();
+    auto ticket = call.service->Submit(std::move(request), call.wake);
+    if (!ticket) {
+      for (const EngineLoop::Ticket& other : tickets) call.service->Cancel(other.number);
+      throw ApiErrorOf(ticket.error());
+    }
+    tickets.push_back(*std::move(ticket));
+  }
+  return std::make_unique<AnswerExchange>(call, std::move(tickets), samples, prompt_tokens, reading, is_stream,
                                           std::move(dialect), std::move(open), std::move(on_end));
 }
 
@@ -173,19 +195,24 @@ std::string ServerSentEvent(const Json& data, std::string_view name) {
 
 AnswerUsage UsageOf(const std::vector<Choice>& choices) {
   AnswerUsage sum;
-  if (choices.empty()) return sum;
-  const Usage& first = choices[0].usage;
-  sum.prompt_tokens = first.prompt_tokens;
-  sum.cached_tokens = first.cached_tokens;
+  std::optional<double> first_token;
   for (const Choice& choice : choices) {
     const Usage& usage = choice.usage;
+    if (choice.sample == 0) {
+      sum.prompt_tokens += usage.prompt_tokens;
+      sum.cached_tokens += usage.cached_tokens;
+      if (usage.first_token) {
+        const double seconds = *usage.first_token - usage.submitted;
+        first_token = std::min(first_token.value_or(seconds), seconds);
+      }
+    }
     sum.completion_tokens += usage.generated_tokens;
     sum.reasoning_tokens += choice.reasoning_tokens;
     sum.drafted_tokens += usage.drafted_tokens;
     sum.accepted_tokens += usage.accepted_tokens;
     if (usage.finished) sum.seconds = std::max(sum.seconds, *usage.finished - usage.submitted);
   }
-  if (first.first_token) sum.first_token_seconds = *first.first_token - first.submitted;
+  sum.first_token_seconds = first_token.value_or(0.0);
   return sum;
 }
 

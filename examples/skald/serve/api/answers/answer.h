@@ -20,11 +20,12 @@
 
 namespace skald::serve {
 
-// One of the answers to a request, as far as it has come.
+// One of the answers to a prompt, as far as it has come.
 struct Choice {
   struct ToolCall {
     std::string id, name, arguments;
   };
+  uint32_t sample = 0;  // which of its prompt's
   std::string text, reasoning;
   std::vector<ToolCall> calls;
   std::vector<SampledToken> tokens;         // all that were drawn and are part of it
@@ -32,6 +33,7 @@ struct Choice {
   std::vector<float> embedding;
   uint64_t reasoning_tokens = 0;
   std::optional<FinishReason> finish;
+  std::optional<size_t> stop_string;  // which of the request's ended it
   std::optional<Error> error;
   Usage usage;
 };
@@ -68,13 +70,14 @@ struct AnswerReading {
   bool begins_thinking = false;
 };
 
-// Submits a request, and answers it. `on_end` gets what came, also where the client left before the end. Thrown: what
-// the engine refuses; 429 where the tenant has too many.
-std::unique_ptr<Exchange> BeginAnswer(const Call& call, Request request, const AnswerReading& reading, bool is_stream,
-                                      std::unique_ptr<Dialect> dialect,
+// Submits requests that differ in their prompts, and answers them as one: the choices of the first prompt, then those
+// of the second, and so on. `on_end` gets what came, also where the client left before the end. Thrown: what the engine
+// refuses; 429 where the tenant has too many.
+std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const AnswerReading& reading,
+                                      bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end = {});
 
-// Counts of an answer with all its choices; the prompt's are counted once.
+// Counts of an answer with all its choices; each prompt's are counted once.
 struct AnswerUsage {
   uint64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0, reasoning_tokens = 0, drafted_tokens = 0,
            accepted_tokens = 0;

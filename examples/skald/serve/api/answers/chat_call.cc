@@ -66,15 +66,17 @@ bool BeginsThinking(const Call& call, std::span<const int32_t> prompt) {
 }
 
 std::shared_ptr<const TokenFilter> SchemaFilter(const Call& call, const ChatCall& chat, bool begins_thinking) {
-  const Grammar grammar =
-      Take(chat.schema->is_null() ? AnyJsonObject() : ParseJsonSchema(chat.schema->dump()), "response_format");
-  if (begins_thinking) {
-    auto vocabulary = Take(call.service->NamedVocabulary());
-    const GrammarFilter filter = Take(GrammarFilter::Compile(grammar, vocabulary), "response_format");
-    return Take(AfterThought(filter, vocabulary, call.service->format().think_end));
-  }
-  return std::make_shared<const GrammarFilter>(
-      Take(GrammarFilter::Compile(grammar, Take(call.service->Vocabulary())), "response_format"));
+  const auto vocabulary = Take(begins_thinking ? call.service->NamedVocabulary() : call.service->Vocabulary());
+  const std::string schema = Dump(*chat.schema);
+  const auto compile = [&]() -> Result<GrammarFilter> {
+    const auto grammar = chat.schema->is_null() ? AnyJsonObject() : ParseJsonSchema(schema);
+    if (!grammar) return Failure(grammar.error());
+    return GrammarFilter::Compile(*grammar, vocabulary);
+  };
+  const std::string key = (begins_thinking ? "schema behind a thought " : "schema ") + schema;
+  auto filter = Take(call.service->filters().Get(key, compile), "response_format");
+  if (!begins_thinking) return filter;
+  return Take(AfterThought(std::move(filter), vocabulary, call.service->format().think_end));
 }
 
 std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, bool begins_thinking) {
@@ -87,7 +89,7 @@ std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& ch
   if (!chat.tools.may_call()) return nullptr;
   const bool has_argument_mark = call.service->model().template_source.find("[ARGS]") != std::string::npos;
   return Take(MakeToolFilter(call.service->format(), chat.tools, Take(call.service->NamedVocabulary()),
-                             has_argument_mark, begins_thinking),
+                             has_argument_mark, begins_thinking, call.service->filters()),
               "tools");
 }
 
@@ -132,6 +134,7 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
   auto found = service.conversations().Find(tenant, *chat.conversation);
   if (!found) return;  // deleted meanwhile
   found->messages = std::move(messages);
+  found->model = chat.model.name;
   if (found->title.empty()) {
     for (const Json& message : found->messages) {
       if (message["role"] != "user") continue;
@@ -161,6 +164,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   Continue(call, chat);
   if (chat.messages.empty()) throw ApiError{400, "there are no messages", chat.path};
   Request request = std::move(chat.request);
+  request.adapter = chat.model.adapter;
   request.prompt = PromptOf(call, chat);
   request.branch_points = BranchPoints(call, chat, request.prompt);
   const bool begins_thinking = BeginsThinking(call, request.prompt);
@@ -171,7 +175,9 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
                        prompt = request.prompt](const std::vector<Choice>& choices) {
     Remember(*service, tenant, chat, prompt, choices[0]);
   };
-  return BeginAnswer(call, std::move(request), reading, is_stream, std::move(dialect), on_end);
+  std::vector<Request> requests;
+  requests.push_back(std::move(request));
+  return BeginAnswer(call, std::move(requests), reading, is_stream, std::move(dialect), on_end);
 }
 
 size_t CountPromptTokens(const Call& call, ChatCall chat) {

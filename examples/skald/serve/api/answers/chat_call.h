@@ -20,6 +20,7 @@
 namespace skald::serve {
 
 struct ChatCall {
+  NamedModel model = {};
   Json messages = Json::array();  // as ReadMessages returns them
   ToolList tools = {};
   Json variables = Json::object();               // of the chat template

@@ -12,6 +12,7 @@
 #include "serve/api/openai/form.h"
 #include "serve/api/request/sampling.h"
 #include "serve/chat/messages.h"
+#include "serve/chat/tool_reading.h"
 
 namespace skald::serve {
 namespace {
@@ -102,9 +103,9 @@ class MessageDialect final : public Dialect {
     json["stop_reason"] = "end_turn";
     if (choice.finish == FinishReason::kMaxTokens) json["stop_reason"] = "max_tokens";
     if (!choice.calls.empty()) json["stop_reason"] = "tool_use";
-    if (choice.finish != FinishReason::kStopString) return;
+    if (!choice.stop_string) return;
     json["stop_reason"] = "stop_sequence";
-    if (stops_.size() == 1) json["stop_sequence"] = stops_[0];
+    json["stop_sequence"] = stops_.at(*choice.stop_string);
   }
 
   static Json ToolUse(const Choice::ToolCall& call, Json input) {
@@ -194,41 +195,12 @@ Json ReadAnthropicMessages(JsonReader& reader) {
   return ReadMessages(messages, "messages");
 }
 
-ToolList ReadAnthropicTools(JsonReader& reader) {
-  ToolList list;
-  if (const Json* const tools = reader.Array("tools")) {
-    for (size_t i = 0; i < tools->size(); ++i) {
-      JsonReader tool((*tools)[i], "tools[" + std::to_string(i) + "]");
-      if (tool.String("type").value_or("custom") != "custom")
-        tool.Fail("type", "'custom': there are no other tools here");
-      tool.Ignore({"cache_control"});
-      const Json* const schema = tool.Any("input_schema");
-      AddTool(list,
-              {tool.NeedString("name"), tool.String("description").value_or(""), schema == nullptr ? Json() : *schema},
-              tool.PathOf("name"));
-      tool.Finish();
-    }
-  }
-  auto choice = reader.Object("tool_choice");
-  if (!choice) return list;
-  const std::string how = choice->OneOf("type", {"auto", "any", "tool", "none"}).value_or("auto");
-  list.choice = how == "auto" ? ToolChoice::kAuto : how == "none" ? ToolChoice::kNone : ToolChoice::kRequired;
-  if (how == "tool") {
-    list.only = choice->NeedString("name");
-    if (list.Find(list.only) == nullptr) choice->Fail("name", "the name of one of the tools");
-  }
-  list.is_parallel = !choice->Bool("disable_parallel_tool_use").value_or(false);
-  choice->Finish();
-  if (list.choice == ToolChoice::kRequired && list.tools.empty()) reader.Fail("tools", "a tool, as tool_choice asks");
-  return list;
-}
-
 // What both endpoints read.
 ChatCall ReadChat(JsonReader& reader, const Call& call) {
-  ReadModelName(reader, call);
   ChatCall chat;
+  chat.model = ReadModel(reader, call);
   chat.messages = ReadAnthropicMessages(reader);
-  chat.tools = ReadAnthropicTools(reader);
+  chat.tools = ReadTools(reader, kAnthropicTools);
   if (auto thinking = reader.Object("thinking")) {
     const auto type = thinking->OneOf("type", {"enabled", "disabled", "adaptive"}).value_or("disabled");
     chat.variables["enable_thinking"] = type != "disabled";
@@ -244,18 +216,17 @@ Answer Messages(const Call& call) {
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
   ChatCall chat = ReadChat(reader, call);
-  ReadSampling(reader, call, chat.request);
+  ReadSampling(reader, call, chat.request, "stop_sequences");
   if (chat.request.samples != 1) reader.Fail("n", "nothing: a message is one answer");
   const auto most = reader.Integer("max_tokens", 1, kMostRequestTokens);
   if (!most) reader.Fail("max_tokens", "the most tokens of the answer");
   SetMostTokens(most, call, chat.request);
-  chat.request.stop_strings = reader.Strings("stop_sequences");
   chat.is_stream = reader.Bool("stream").value_or(false);
   reader.Ignore({"metadata", "service_tier", "cache_control"});
   reader.Refuse("container", "there are none here");
   reader.Refuse("mcp_servers", "tools are called by the client", {Json::array()});
   reader.Finish();
-  auto dialect = std::make_unique<MessageDialect>(call.service->model().name, chat.request.stop_strings);
+  auto dialect = std::make_unique<MessageDialect>(chat.model.name, chat.request.stop_strings);
   return AnswerChat(call, std::move(chat), std::move(dialect));
 }
 

@@ -12,6 +12,7 @@
 #include "serve/api/openai/logprobs.h"
 #include "serve/api/request/sampling.h"
 #include "serve/chat/messages.h"
+#include "serve/chat/tool_reading.h"
 
 namespace skald::serve {
 namespace {
@@ -116,8 +117,8 @@ class ChatDialect final : public OpenAiDialect {
 Answer ChatCompletions(const Call& call) {
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
-  ReadModelName(reader, call);
   ChatCall chat;
+  chat.model = ReadModel(reader, call);
   ReadSampling(reader, call, chat.request);
   const auto most = reader.Integer("max_completion_tokens", 1, kMostRequestTokens);
   const auto older = reader.Integer("max_tokens", 1, kMostRequestTokens);
@@ -126,7 +127,7 @@ Answer ChatCompletions(const Call& call) {
   const Json& messages = reader.NeedArray("messages");
   // A conversation may end with a message that has no answer yet.
   if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages");
-  chat.tools = ReadTools(reader);
+  chat.tools = ReadTools(reader, kChatTools);
   ReadResponseFormat(reader, "response_format", chat);
   if (const Json* const variables = reader.Any("chat_template_kwargs")) chat.variables = *variables;
   if (auto effort = reader.String("reasoning_effort")) chat.variables["reasoning_effort"] = *effort;
@@ -140,8 +141,8 @@ Answer ChatCompletions(const Call& call) {
   reader.Finish();
   if (!chat.variables.is_object()) reader.Fail("chat_template_kwargs", "an object");
   auto vocabulary = with_logprobs ? Take(call.service->NamedVocabulary()) : nullptr;
-  return AnswerChat(call, std::move(chat),
-                    std::make_unique<ChatDialect>(call.service->model().name, std::move(vocabulary), with_usage));
+  auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage);
+  return AnswerChat(call, std::move(chat), std::move(dialect));
 }
 
 }  // namespace skald::serve

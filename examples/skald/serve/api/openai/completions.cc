@@ -10,17 +10,24 @@
 #include "serve/api/openai/form.h"
 #include "serve/api/openai/logprobs.h"
 #include "serve/api/request/sampling.h"
+#include "serve/api/request/texts.h"
 #include "skald/text/filters/gbnf.h"
 #include "skald/text/filters/grammar_filter.h"
 
 namespace skald::serve {
 namespace {
 
+constexpr size_t kMostPrompts = 2048;
+
 struct CompletionForm {
-  std::string echo = {};                                        // what comes before each answer
+  struct Echo {
+    std::string text;
+    int32_t first;  // token
+  };
+  std::vector<Echo> echoes = {};  // of the prompts, what comes before each one's answers; empty: nothing does
+  uint32_t samples = 1;           // of each prompt
   std::shared_ptr<const TokenVocabulary> vocabulary = nullptr;  // null: no log-probabilities
-  std::vector<int32_t> prompt = {};                             // for the log-probabilities of an echo
-  bool echoes = false, with_usage = false;
+  bool with_usage = false;
 };
 
 class CompletionDialect final : public OpenAiDialect {
@@ -32,10 +39,12 @@ class CompletionDialect final : public OpenAiDialect {
     std::string text;
     for (const OutputPart& part : news.parts) text += part.text;
     if (news.index >= has_begun_.size()) has_begun_.resize(news.index + 1);
-    if (!has_begun_[news.index]) text = form_.echo + text;
+    if (!has_begun_[news.index]) text = EchoOf(news.index) + text;
     has_begun_[news.index] = true;
-    return Chunk(
-        {{"index", news.index}, {"text", text}, {"logprobs", Logprobs({}, news.tokens)}, {"finish_reason", nullptr}});
+    return Chunk({{"index", news.index},
+                  {"text", text},
+                  {"logprobs", Logprobs({}, {}, news.tokens)},
+                  {"finish_reason", nullptr}});
   }
 
   std::string EndChoice(uint32_t index, const Choice& choice) override {
@@ -51,8 +60,8 @@ class CompletionDialect final : public OpenAiDialect {
     json["choices"] = Json::array();
     for (size_t i = 0; i < choices.size(); ++i) {
       json["choices"].push_back({{"index", i},
-                                 {"text", form_.echo + choices[i].text},
-                                 {"logprobs", Logprobs(choices[0].prompt_tokens, choices[i].tokens)},
+                                 {"text", EchoOf(i) + choices[i].text},
+                                 {"logprobs", LogprobsOf(choices, i)},
                                  {"finish_reason", FinishReasonOf(choices[i])}});
     }
     json["usage"] = UsageJson(choices);
@@ -61,8 +70,20 @@ class CompletionDialect final : public OpenAiDialect {
   }
 
  private:
+  std::string EchoOf(size_t index) const {
+    return form_.echoes.empty() ? "" : form_.echoes[index / form_.samples].text;
+  }
+
+  // Those of its prompt are told with the first of the prompt's answers.
+  Json LogprobsOf(const std::vector<Choice>& choices, size_t index) const {
+    const size_t prompt = index / form_.samples;
+    const auto first = form_.echoes.empty() ? std::nullopt : std::optional(form_.echoes[prompt].first);
+    return Logprobs(first, choices[prompt * form_.samples].prompt_tokens, choices[index].tokens);
+  }
+
   // The older form: lists side by side. Of an echo's first token nothing is known.
-  Json Logprobs(std::span<const SampledToken> prompt, std::span<const SampledToken> answer) const {
+  Json Logprobs(std::optional<int32_t> first, std::span<const SampledToken> prompt,
+                std::span<const SampledToken> answer) const {
     if (!form_.vocabulary) return nullptr;
     Json tokens = Json::array(), values = Json::array(), tops = Json::array(), offsets = Json::array();
     size_t offset = 0;
@@ -78,10 +99,8 @@ class CompletionDialect final : public OpenAiDialect {
       for (const TokenLogprob& one : token.top_logprobs) top[Printed(one.id)] = one.logprob;
       add(token.id, token.logprob.value_or(0.0f), std::move(top));
     };
-    if (form_.echoes && !prompt.empty()) {
-      add(form_.prompt[0], nullptr, nullptr);
-      for (const SampledToken& token : prompt) add_scored(token);
-    }
+    if (first) add(*first, nullptr, nullptr);
+    for (const SampledToken& token : prompt) add_scored(token);
     for (const SampledToken& token : answer) add_scored(token);
     return {{"tokens", tokens}, {"token_logprobs", values}, {"top_logprobs", tops}, {"text_offset", offsets}};
   }
@@ -98,37 +117,15 @@ class CompletionDialect final : public OpenAiDialect {
   std::vector<bool> has_begun_;
 };
 
-// One text, or the ids of its tokens.
-std::vector<int32_t> ReadPrompt(const Call& call, JsonReader& reader) {
-  const Tokenizer& tokenizer = call.service->model().tokenizer;
-  const Json* prompt = reader.Any("prompt");
-  if (prompt != nullptr && prompt->is_array() && prompt->size() == 1 && !(*prompt)[0].is_number()) {
-    prompt = &(*prompt)[0];
-  }
-  if (prompt == nullptr) reader.Fail("prompt", "a text, or the ids of its tokens");
-  if (prompt->is_string()) {
-    return Take(tokenizer.Encode(prompt->get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes), "prompt");
-  }
-  if (!prompt->is_array()) reader.Fail("prompt", "a text, or the ids of its tokens");
-  std::vector<int32_t> ids;
-  for (const Json& id : *prompt) {
-    if (!id.is_number_integer())
-      reader.Fail("prompt", "one text, or the ids of its tokens; send several texts one by one");
-    const auto value = id.get<int64_t>();
-    if (value < 0 || value >= call.service->model().model.vocab_size()) {
-      reader.Fail("prompt", "ids of tokens below " + std::to_string(call.service->model().model.vocab_size()));
-    }
-    ids.push_back(static_cast<int32_t>(value));
-  }
-  return ids;
-}
-
 std::shared_ptr<const TokenFilter> ReadGrammar(const Call& call, JsonReader& reader) {
   const auto text = reader.String("grammar");
   if (!text) return nullptr;
-  const Grammar grammar = Take(ParseGbnf(*text), "grammar");
-  return std::make_shared<const GrammarFilter>(
-      Take(GrammarFilter::Compile(grammar, Take(call.service->Vocabulary())), "grammar"));
+  const auto compile = [&, vocabulary = Take(call.service->Vocabulary())]() -> Result<GrammarFilter> {
+    const auto grammar = ParseGbnf(*text);
+    if (!grammar) return Failure(grammar.error());
+    return GrammarFilter::Compile(*grammar, vocabulary);
+  };
+  return Take(call.service->filters().Get("grammar " + *text, compile), "grammar");
 }
 
 }  // namespace
@@ -136,10 +133,11 @@ std::shared_ptr<const TokenFilter> ReadGrammar(const Call& call, JsonReader& rea
 Answer Completions(const Call& call) {
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
-  ReadModelName(reader, call);
+  const NamedModel& model = ReadModel(reader, call);
   Request request;
+  request.adapter = model.adapter;
   ReadSampling(reader, call, request);
-  request.prompt = ReadPrompt(call, reader);
+  const std::vector<std::vector<int32_t>> prompts = ReadTexts(reader, "prompt", call, kMostPrompts);
   request.filter = ReadGrammar(call, reader);
   SetMostTokens(reader.Integer("max_tokens", 1, kMostRequestTokens).value_or(16), call, request);
   if (const auto best = reader.Integer("best_of", 1, 128); best && *best != request.samples) {
@@ -147,20 +145,24 @@ Answer Completions(const Call& call) {
   }
   reader.Refuse("suffix", "this server does not fill in the middle", {""});
   CompletionForm form;
-  form.echoes = reader.Bool("echo").value_or(false);
-  if (form.echoes) form.echo = call.service->model().tokenizer.Decode(request.prompt).value_or("");
+  form.samples = request.samples;
+  const bool echoes = reader.Bool("echo").value_or(false);
   if (const auto top = reader.Integer("logprobs", 0, 20)) {
     request.sampler.num_logprobs = static_cast<size_t>(*top);
     form.vocabulary = Take(call.service->NamedVocabulary());
-    if (form.echoes) request.prompt_logprobs = static_cast<size_t>(*top);
-    form.prompt = request.prompt;
+    if (echoes) request.prompt_logprobs = static_cast<size_t>(*top);
   }
   const bool is_stream = reader.Bool("stream").value_or(false);
   form.with_usage = ReadIncludeUsage(reader, is_stream);
   RefuseOpenAiFields(reader);
   reader.Finish();
-  auto dialect = std::make_unique<CompletionDialect>(call.service->model().name, std::move(form));
-  return BeginAnswer(call, std::move(request), {}, is_stream, std::move(dialect));
+  std::vector<Request> requests(prompts.size(), request);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    if (echoes) form.echoes.push_back({call.service->model().tokenizer.Decode(prompts[i]).value_or(""), prompts[i][0]});
+    requests[i].prompt = prompts[i];
+  }
+  auto dialect = std::make_unique<CompletionDialect>(model.name, std::move(form));
+  return BeginAnswer(call, std::move(requests), {}, is_stream, std::move(dialect));
 }
 
 }  // namespace skald::serve

@@ -3,14 +3,16 @@
 // Embeddings: platform.openai.com/docs/api-reference/embeddings. The vector of a text is the hidden state behind the
 // final norm, of its last token or the mean over all, normalised to length 1.
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <utility>
 
+#include "serve/api/answers/answer.h"
 #include "serve/api/endpoints.h"
 #include "serve/api/openai/form.h"
 #include "serve/api/request/sampling.h"
+#include "serve/api/request/texts.h"
 
 namespace skald::serve {
 namespace {
@@ -28,8 +30,7 @@ std::string Base64(std::string_view bytes) {
   return text;
 }
 
-// Collects the answers of several texts, which the engine computes side by side.
-class EmbeddingExchange final : public Exchange {
+class EmbeddingDialect final : public Dialect {
  public:
   struct Form {
     std::string model;
@@ -37,49 +38,29 @@ class EmbeddingExchange final : public Exchange {
     bool is_base64;
   };
 
-  EmbeddingExchange(const Call& call, std::vector<EngineLoop::Ticket> tickets, Form form, OpenRequest open)
-      : service_(call.service), tickets_(std::move(tickets)), form_(std::move(form)), open_(std::move(open)) {
-    vectors_.resize(tickets_.size());
-  }
-  ~EmbeddingExchange() override {
-    for (const EngineLoop::Ticket& ticket : tickets_) service_->Cancel(ticket.number);
-  }
+  explicit EmbeddingDialect(Form form) : form_(std::move(form)) {}
 
-  HttpPiece Next() override {
-    bool is_whole = true;
-    for (size_t i = 0; i < tickets_.size(); ++i) {
-      while (auto event = tickets_[i].inbox->Next(std::chrono::milliseconds(0))) {
-        if (event->error) return Refuse(ApiErrorOf(*event->error));
-        if (!event->embedding.empty()) vectors_[i] = std::move(event->embedding);
-        if (event->finish) tokens_ += event->usage.prompt_tokens;
-      }
-      if (!tickets_[i].inbox->is_finished()) {
-        is_whole = false;
-      } else if (vectors_[i].empty()) {
-        return Refuse({503, "the server is shutting down"});
-      }
-    }
-    if (!is_whole) return {};
-    return {HttpHead{}, Dump(Whole()), true};
-  }
+  // There are no streams of vectors.
+  std::string Add(const ChoiceNews&) override { return {}; }
+  std::string EndChoice(uint32_t, const Choice&) override { return {}; }
+  std::string End(const std::vector<Choice>&) override { return {}; }
 
- private:
-  static HttpPiece Refuse(const ApiError& error) {
-    return {HttpHead{error.status}, Dump(OpenAiErrorJson(error)), true};
-  }
+  Json ErrorJson(const ApiError& error) override { return OpenAiErrorJson(error); }
 
-  Json Whole() {
+  Json Whole(const std::vector<Choice>& choices) override {
     Json data = Json::array();
-    for (size_t i = 0; i < vectors_.size(); ++i) {
-      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", Written(vectors_[i])}});
+    for (size_t i = 0; i < choices.size(); ++i) {
+      data.push_back({{"object", "embedding"}, {"index", i}, {"embedding", Written(choices[i].embedding)}});
     }
+    const uint64_t tokens = UsageOf(choices).prompt_tokens;
     return {{"object", "list"},
             {"data", std::move(data)},
             {"model", form_.model},
-            {"usage", {{"prompt_tokens", tokens_}, {"total_tokens", tokens_}}}};
+            {"usage", {{"prompt_tokens", tokens}, {"total_tokens", tokens}}}};
   }
 
-  Json Written(std::vector<float>& vector) const {
+ private:
+  Json Written(std::vector<float> vector) const {
     if (form_.dimensions > 0) vector.resize(form_.dimensions);
     double sum = 0.0;
     for (const float value : vector) sum += static_cast<double>(value) * value;
@@ -89,30 +70,17 @@ class EmbeddingExchange final : public Exchange {
     return Base64({reinterpret_cast<const char*>(vector.data()), vector.size() * sizeof(float)});
   }
 
-  const std::shared_ptr<Service> service_;
-  const std::vector<EngineLoop::Ticket> tickets_;
   const Form form_;
-  const OpenRequest open_;
-  std::vector<std::vector<float>> vectors_;
-  uint64_t tokens_ = 0;
 };
 
-std::vector<int32_t> IdsOf(const Call& call, JsonReader& reader, const Json& input) {
-  const ServedModel& model = call.service->model();
-  if (input.is_string() && !input.get_ref<const std::string&>().empty()) {
-    return Take(model.tokenizer.Encode(input.get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes), "input");
+// What no tokens stand for has no vector, though a tokenizer may put one before it.
+void RefuseEmptyTexts(JsonReader& reader) {
+  const Json* const input = reader.Any("input");
+  const auto is_empty = [](const Json& text) { return text.is_string() && text.get_ref<const std::string&>().empty(); };
+  if (input == nullptr) return;
+  if (is_empty(*input) || (input->is_array() && std::any_of(input->begin(), input->end(), is_empty))) {
+    reader.Fail("input", "texts that are not empty");
   }
-  std::vector<int32_t> ids;
-  if (input.is_array()) {
-    for (const Json& id : input) {
-      const bool is_id =
-          id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < model.model.vocab_size();
-      if (!is_id) reader.Fail("input", "texts, or lists of ids of tokens");
-      ids.push_back(id.get<int32_t>());
-    }
-  }
-  if (ids.empty()) reader.Fail("input", "texts that are not empty, or lists of ids of tokens");
-  return ids;
 }
 
 }  // namespace
@@ -121,38 +89,24 @@ Answer Embeddings(const Call& call) {
   constexpr size_t kMostInputs = 2048;
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
-  ReadModelName(reader, call);
-  const Json* const input = reader.Any("input");
-  if (input == nullptr) reader.Fail("input", "a text, or a list of texts");
-  const bool is_list = input->is_array() && !input->empty() && !(*input)[0].is_number();
-  if (is_list && input->size() > kMostInputs) reader.Fail("input", "at most " + std::to_string(kMostInputs) + " texts");
+  const NamedModel& model = ReadModel(reader, call);
+  RefuseEmptyTexts(reader);
+  std::vector<std::vector<int32_t>> inputs = ReadTexts(reader, "input", call, kMostInputs);
   const auto pooling = reader.OneOf("pooling", {"last", "mean"}).value_or("last");
   const auto dimensions = reader.Integer("dimensions", 1, call.service->model().embedding_size);
   const auto format = reader.OneOf("encoding_format", {"float", "base64"}).value_or("float");
   reader.Ignore({"user"});
   reader.Finish();
   std::vector<Request> requests;
-  for (size_t i = 0; i < (is_list ? input->size() : 1); ++i) {
-    Request request;
-    request.prompt = IdsOf(call, reader, is_list ? (*input)[i] : *input);
+  for (std::vector<int32_t>& input : inputs) {
+    Request& request = requests.emplace_back();
+    request.prompt = std::move(input);
     request.embedding = pooling == "mean" ? Pooling::kMean : Pooling::kLast;
-    request.tenant = call.tenant.name;
-    requests.push_back(std::move(request));
+    request.adapter = model.adapter;
   }
-  std::vector<EngineLoop::Ticket> tickets;
-  for (Request& request : requests) {
-    auto ticket = call.service->Submit(std::move(request), call.wake);
-    if (!ticket) {
-      for (const EngineLoop::Ticket& other : tickets) call.service->Cancel(other.number);
-      throw ApiErrorOf(ticket.error());
-    }
-    tickets.push_back(*std::move(ticket));
-  }
-  return std::make_unique<EmbeddingExchange>(
-      call, std::move(tickets),
-      EmbeddingExchange::Form{call.service->model().name, static_cast<size_t>(dimensions.value_or(0)),
-                              format == "base64"},
-      OpenRequest(call.tenant));
+  auto dialect = std::make_unique<EmbeddingDialect>(
+      EmbeddingDialect::Form{model.name, static_cast<size_t>(dimensions.value_or(0)), format == "base64"});
+  return BeginAnswer(call, std::move(requests), {}, /*is_stream=*/false, std::move(dialect));
 }
 
 }  // namespace skald::serve

@@ -12,6 +12,7 @@
 #include "serve/api/openai/form.h"
 #include "serve/api/request/sampling.h"
 #include "serve/chat/messages.h"
+#include "serve/chat/tool_reading.h"
 
 namespace skald::serve {
 namespace {
@@ -250,40 +251,6 @@ Json ReadInput(JsonReader& reader) {
   return messages.empty() ? messages : ReadMessages(messages, "input");
 }
 
-// Tools and the choice of one stand flat here.
-ToolList ReadFlatTools(JsonReader& reader) {
-  ToolList list;
-  if (const Json* const tools = reader.Array("tools")) {
-    for (size_t i = 0; i < tools->size(); ++i) {
-      JsonReader tool((*tools)[i], "tools[" + std::to_string(i) + "]");
-      if (tool.NeedString("type") != "function") tool.Fail("type", "'function': there are no other tools here");
-      tool.Ignore({"strict"});
-      const Json* const parameters = tool.Any("parameters");
-      AddTool(list,
-              {tool.NeedString("name"), tool.String("description").value_or(""),
-               parameters == nullptr ? Json() : *parameters},
-              tool.PathOf("name"));
-      tool.Finish();
-    }
-  }
-  list.is_parallel = reader.Bool("parallel_tool_calls").value_or(true);
-  const Json* const choice = reader.Any("tool_choice");
-  if (choice == nullptr) return list;
-  if (choice->is_string()) {
-    const std::string how = *reader.OneOf("tool_choice", {"auto", "none", "required"});
-    list.choice = how == "none" ? ToolChoice::kNone : how == "required" ? ToolChoice::kRequired : ToolChoice::kAuto;
-  } else {
-    JsonReader one(*choice, "tool_choice");
-    (void)one.OneOf("type", {"function"});
-    list.only = one.NeedString("name");
-    if (list.Find(list.only) == nullptr) one.Fail("name", "the name of one of the tools");
-    list.choice = ToolChoice::kRequired;
-    one.Finish();
-  }
-  if (list.choice == ToolChoice::kRequired && list.tools.empty()) reader.Fail("tools", "a tool, as tool_choice asks");
-  return list;
-}
-
 void RefuseFields(JsonReader& reader) {
   reader.Ignore({"user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention",
                  "stream_options"});
@@ -343,13 +310,13 @@ Json EchoOf(const Json& body, const SamplerSettings& sampler) {
 Answer Responses(const Call& call) {
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
-  ReadModelName(reader, call);
   ChatCall chat;
+  chat.model = ReadModel(reader, call);
   chat.path = "input";
   ReadSampling(reader, call, chat.request);
   if (chat.request.samples != 1) reader.Fail("n", "1: a response is one answer");
   SetMostTokens(reader.Integer("max_output_tokens", 1, kMostRequestTokens), call, chat.request);
-  ResponseForm form = {NewId("resp"), call.service->model().name, UnixNow()};
+  ResponseForm form = {NewId("resp"), chat.model.name, UnixNow()};
   const auto previous = reader.String("previous_response_id");
   Json input = ReadInput(reader);
   if (previous) {
@@ -362,7 +329,7 @@ Answer Responses(const Call& call) {
     const Json system = {{"role", "system"}, {"content", *instructions}};
     chat.messages.insert(chat.messages.begin(), system);
   }
-  chat.tools = ReadFlatTools(reader);
+  chat.tools = ReadTools(reader, kResponseTools);
   if (auto text = reader.Object("text")) {
     ReadResponseFormat(*text, "format", chat);
     text->Ignore({"verbosity"});

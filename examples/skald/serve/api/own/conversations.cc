@@ -2,6 +2,7 @@
 //
 // Conversations by name: list, fork, take back, carry to another server.
 
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -46,14 +47,33 @@ void KeepFirst(size_t count, Conversation& conversation) {
                               conversation.messages.end());
 }
 
-Identity IdentityOf(const Call& call) {
+Identity IdentityOf(const Call& call, const Sha256Digest& adapter) {
   Identity identity = call.service->model().identity;
+  identity.adapter = adapter;
   if (!call.tenant.name.empty()) identity.salt = call.tenant.name;
   return identity;
 }
 
 std::optional<std::string> SaltOf(const Call& call) {
   return call.tenant.name.empty() ? std::nullopt : std::optional(call.tenant.name);
+}
+
+// What wrote a conversation's last answer, or the model alone where that is not served any more.
+const NamedModel& ModelOf(const Call& call, const Conversation& conversation) {
+  const NamedModel* const found = call.service->FindModel(conversation.model);
+  return found == nullptr ? call.service->named_models()[0] : *found;
+}
+
+// State of any of the models that are served, and which one's it is.
+std::pair<Snapshot, const NamedModel*> LoadState(const Call& call, std::span<const std::byte> bytes) {
+  std::optional<Error> first;
+  for (const NamedModel& model : call.service->named_models()) {
+    auto loaded = LoadSnapshot(bytes, IdentityOf(call, model.adapter), call.service->model().pool);
+    if (loaded) return {*std::move(loaded), &model};
+    if (loaded.error().code == skald::ErrorCode::kResourceExhausted) throw ApiErrorOf(loaded.error());
+    if (!first) first = loaded.error();
+  }
+  throw ApiError{400, "this is no state of a conversation with this model: " + first->message};
 }
 
 }  // namespace
@@ -118,14 +138,15 @@ Answer ExportConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
   std::vector<int32_t> ids = call.service->transcripts().Recall(conversation.messages, call.tenant.name);
   if (ids.empty()) ids = {0};  // nothing of it is known: an empty cache travels
-  const PromptPrefix known = Take(call.service->prompts().Lookup(ids, SaltOf(call)));
+  const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
+  const PromptPrefix known = Take(call.service->prompts(adapter).Lookup(ids, SaltOf(call)));
   Json note = {{"conversation", ConversationJson(conversation)}, {"ids", ids}};
   const std::string text = Dump(note);
   const auto bytes = std::as_bytes(std::span(text));
   const SnapshotNotes notes = {.sampler = {}, .user = {bytes.begin(), bytes.end()}};
   std::string state;
   StringSink sink{state};
-  if (auto saved = SaveSnapshot(known.cache, IdentityOf(call), notes, ByteSinkRef(sink)); !saved) {
+  if (auto saved = SaveSnapshot(known.cache, IdentityOf(call, adapter), notes, ByteSinkRef(sink)); !saved) {
     throw ApiErrorOf(saved.error());
   }
   HttpHead head;
@@ -135,11 +156,7 @@ Answer ExportConversation(const Call& call) {
 }
 
 Answer ImportConversation(const Call& call) {
-  const auto bytes = std::as_bytes(std::span(call.http.body));
-  const auto loaded = LoadSnapshot(bytes, IdentityOf(call), call.service->model().pool);
-  if (!loaded && loaded.error().code == skald::ErrorCode::kResourceExhausted) throw ApiErrorOf(loaded.error());
-  if (!loaded) throw ApiError{400, "this is no state of a conversation with this model: " + loaded.error().message};
-  const Snapshot& snapshot = *loaded;
+  const auto [snapshot, model] = LoadState(call, std::as_bytes(std::span(call.http.body)));
   const std::string_view text(reinterpret_cast<const char*>(snapshot.notes.user.data()), snapshot.notes.user.size());
   const Json note = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool is_ours =
@@ -148,6 +165,7 @@ Answer ImportConversation(const Call& call) {
   if (!conversation) throw ApiError{400, "this is a snapshot, but not of a conversation of this server's kind"};
   conversation->id.clear();
   conversation->parent.reset();
+  conversation->model = model->name;
   if (!conversation->messages.empty()) (void)ReadMessages(conversation->messages, "messages");
   std::vector<int32_t> ids;
   for (const Json& id : note["ids"]) {
@@ -156,7 +174,7 @@ Answer ImportConversation(const Call& call) {
   if (!conversation->messages.empty()) {
     call.service->transcripts().Remember(conversation->messages, call.tenant.name, ids);
   }
-  if (snapshot.cache.size() > 0) (void)call.service->prompts().Insert(snapshot.cache, {}, SaltOf(call));
+  if (snapshot.cache.size() > 0) (void)call.service->prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call));
   return JsonAnswer(
       ConversationJson(Take(call.service->conversations().Add(call.tenant.name, *std::move(conversation)))), 201);
 }

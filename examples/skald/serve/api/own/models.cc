@@ -12,23 +12,28 @@
 namespace skald::serve {
 namespace {
 
-Json ModelJson(const Service& service) {
-  const ServedModel& model = service.model();
-  return {{"id", model.name},
-          {"object", "model"},
-          {"created", model.created},
-          {"owned_by", "skald"},
-          {"context_length", service.context()}};
+Json ModelJson(const Service& service, const NamedModel& model) {
+  Json json = {{"id", model.name},
+               {"object", "model"},
+               {"created", service.model().created},
+               {"owned_by", "skald"},
+               {"context_length", service.context()}};
+  if (model.adapter != Sha256Digest{}) json["parent"] = service.model().name;
+  return json;
 }
 
 }  // namespace
 
 Answer ListModels(const Call& call) {
-  return JsonAnswer({{"object", "list"}, {"data", Json::array({ModelJson(*call.service)})}});
+  Json data = Json::array();
+  for (const NamedModel& model : call.service->named_models()) data.push_back(ModelJson(*call.service, model));
+  return JsonAnswer({{"object", "list"}, {"data", std::move(data)}});
 }
 
 Answer ShowModel(const Call& call) {
-  if (call.parameter == call.service->model().name) return JsonAnswer(ModelJson(*call.service));
+  if (const NamedModel* const model = call.service->FindModel(call.parameter)) {
+    return JsonAnswer(ModelJson(*call.service, *model));
+  }
   throw ApiError{404, "there is no model '" + call.parameter + "' here", "model", "model_not_found"};
 }
 
@@ -39,7 +44,7 @@ Answer Tokenize(const Call& call) {
   const bool add_special = reader.Bool("add_special").value_or(false);
   const bool parse_special = reader.Bool("parse_special").value_or(false);
   const bool with_pieces = reader.Bool("with_pieces").value_or(false);
-  ReadModelName(reader, call);
+  (void)ReadModel(reader, call);
   reader.Finish();
   const Tokenizer& tokenizer = call.service->model().tokenizer;
   const auto ids = Take(tokenizer.Encode(text, parse_special ? ParseSpecial::kYes : ParseSpecial::kNo,
@@ -56,7 +61,7 @@ Answer Detokenize(const Call& call) {
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
   const Json& tokens = reader.NeedArray("tokens");
-  ReadModelName(reader, call);
+  (void)ReadModel(reader, call);
   reader.Finish();
   std::vector<int32_t> ids;
   for (const Json& id : tokens) {

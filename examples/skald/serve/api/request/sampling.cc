@@ -31,7 +31,7 @@ void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sample
 
 }  // namespace
 
-void ReadSampling(JsonReader& reader, const Call& call, Request& request) {
+void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop_name) {
   SamplerSettings& sampler = request.sampler = call.service->model().sampler;
   constexpr double kMost = std::numeric_limits<float>::max();
   const auto set = [&](const char* name, float& value, double least, double most) {
@@ -53,10 +53,11 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request) {
   const auto seed = reader.Integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
   sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : std::random_device{}();
   request.samples = static_cast<uint32_t>(reader.Integer("n", 1, kMostSamples).value_or(1));
-  request.stop_strings = reader.Strings("stop");
-  if (request.stop_strings.size() > kMostStops) reader.Fail("stop", "at most " + std::to_string(kMostStops) + " texts");
+  request.stop_strings = reader.Strings(stop_name);
+  if (request.stop_strings.size() > kMostStops)
+    reader.Fail(stop_name, "at most " + std::to_string(kMostStops) + " texts");
   for (const std::string& stop : request.stop_strings) {
-    if (stop.empty()) reader.Fail("stop", "texts that are not empty");
+    if (stop.empty()) reader.Fail(stop_name, "texts that are not empty");
   }
   request.priority = static_cast<int32_t>(reader.Integer("priority", -1000, 1000).value_or(0));
   request.end_tokens = call.service->model().end_ids;
@@ -69,11 +70,14 @@ void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& req
   }
 }
 
-void ReadModelName(JsonReader& reader, const Call& call) {
+const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
   const std::string name = reader.String("model").value_or("");
-  const std::string& ours = call.service->model().name;
-  if (name.empty() || name == ours || name == "default") return;
-  throw ApiError{404, "there is no model '" + name.substr(0, 128) + "' here; this server runs '" + ours + "'", "model",
+  const std::vector<NamedModel>& ours = call.service->named_models();
+  if (name.empty() || name == kDefaultModel) return ours[0];
+  if (const NamedModel* const found = call.service->FindModel(name)) return *found;
+  std::string list;
+  for (const NamedModel& one : ours) list += (list.empty() ? "'" : ", '") + one.name + "'";
+  throw ApiError{404, "there is no model '" + name.substr(0, 128) + "' here; this server runs " + list, "model",
                  "model_not_found"};
 }
 

@@ -5,21 +5,25 @@
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_API_REQUEST_SAMPLING_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_API_REQUEST_SAMPLING_H_
 
+#include <string_view>
+
 #include "serve/api/call.h"
 #include "serve/api/request/json_reader.h"
 #include "skald/engine/form/request.h"
 
 namespace skald::serve {
 
-// Reads temperature, top_p, top_k, min_p, seed, stop, the penalties, logit_bias, n and priority. What a request does
-// not name is as the model's publisher advises, and the seed a random one.
-void ReadSampling(JsonReader& reader, const Call& call, Request& request);
+// Reads temperature, top_p, top_k, min_p, seed, the penalties, logit_bias, n, priority, and the texts that end an
+// answer under the name `stop`. What a request does not name is as the model's publisher advises, and the seed a random
+// one.
+void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::string_view stop = "stop");
 
 // Sets the most tokens of an answer to the least of what the client wants, if anything, and the tenant may have.
 void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& request);
 
-// Checks the model's name of a request: any is taken that is not another model's; there is but one.
-void ReadModelName(JsonReader& reader, const Call& call);
+// The model that a request names, or the one without an adapter where it names none or "default". Thrown: names of
+// others.
+const NamedModel& ReadModel(JsonReader& reader, const Call& call);
 
 }  // namespace skald::serve
 
