@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The main function of every test executable. With --target=AVX2 (or any other name that Highway uses, or AVX2_VNNI)
-// all dispatched code runs on that SIMD target, and the run fails if it did not. A run that had to leave something out,
-// because the CPU lacks the target or reference files or programs are absent, ends with the exit code that ctest
-// reports as skipped.
+// all dispatched code runs on that SIMD target, and the run fails if it did not. --other-target=AVX2 is the same, but
+// does nothing where a run without it is on that target. A run that had to leave something out, because the CPU lacks
+// the target or reference files or programs are absent, ends with the exit code that ctest reports as skipped.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/main.cc"
@@ -50,11 +50,11 @@ std::string Names(int64_t targets) {
   return names;
 }
 
-std::optional<std::string_view> TargetArgument(int argc, char** argv) {
-  constexpr std::string_view kFlag = "--target=";
+// What follows `flag` in the argument that begins with it.
+std::optional<std::string_view> Argument(std::string_view flag, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
-    if (argument.starts_with(kFlag)) return argument.substr(kFlag.size());
+    if (argument.starts_with(flag)) return argument.substr(flag.size());
   }
   return std::nullopt;
 }
@@ -79,11 +79,23 @@ bool ForceTarget(std::string_view name) {
   return false;
 }
 
+// The target that dispatch picks by itself.
+std::string_view NameOfPicked() {
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  const std::string_view name = hwy::TargetName(TargetThatRuns());
+  return name == NameInHighway(kAvxVnni) && HaveAvxVnni() ? kAvxVnni : name;
+}
+
 int RunTests(int argc, char** argv) {
   doctest::Context context(argc, argv);
   std::cout << "targets compiled:" << Names(HWY_TARGETS)
             << "\ntargets supported by this CPU:" << Names(hwy::SupportedTargets()) << '\n';
-  const std::optional<std::string_view> wanted = TargetArgument(argc, argv);
+  const std::optional<std::string_view> other = Argument("--other-target=", argc, argv);
+  if (other && *other == NameOfPicked()) {
+    std::cout << "SKIPPED: the same run without a target is on " << *other << '\n';
+    return kSkipped;
+  }
+  const std::optional<std::string_view> wanted = other ? other : Argument("--target=", argc, argv);
   if (wanted && !ForceTarget(*wanted)) {
     std::cout << "SKIPPED: this build or this CPU lacks the target " << *wanted << '\n';
     return kSkipped;
