@@ -107,17 +107,18 @@ float LargestError(DType dtype, float largest) {
   // Half a step from the smallest value to the largest one.
   if (dtype == DType::kQ4_1) return largest / 15 * 1.02f;
   if (dtype == DType::kQ5_1) return largest / 31 * 1.04f;
-  // What has no counterpart of the other sign, or half the largest step; more than the largest value.
-  if (dtype == DType::kIQ4_NL) return largest * 14 / 127 * 1.02f;
-  if (dtype == DType::kIQ4_XS) return largest * (12.0f / 113 + 0.5f / 31) * 1.01f;
+  // The largest step; more than the largest value.
+  if (dtype == DType::kIQ4_NL) return largest * 28 / 127 * 1.02f;
+  if (dtype == DType::kIQ4_XS) return largest * (24.0f / 113 + 0.5f / 31) * 1.01f;
   if (dtype == DType::kMXFP4) return largest * 2 / 8;
-  // Half a step, and what the numbers that multiply a scale, and a minimum, are rounded by.
-  if (dtype == DType::kQ2_K) return largest * (1.0f / 3 + 1.0f / 15 + 0.5f / 15) * 1.01f;
-  if (dtype == DType::kQ3_K) return largest * (0.5f / 3 + 0.5f / 31) * 1.01f;
-  if (dtype == DType::kQ4_K) return largest * (1.0f / 15 + 1.0f / 63 + 0.5f / 63) * 1.01f;
-  if (dtype == DType::kQ5_K) return largest * (1.0f / 31 + 1.0f / 63 + 0.5f / 63) * 1.01f;
-  if (dtype == DType::kQ6A) return largest * (1.0f / 63 + 1.0f / 63 + 0.5f / 63) * 1.01f;
-  if (dtype == DType::kQ6_K) return largest * (0.5f / 31 + 0.5f / 127) * 1.01f;
+  // A step, since the ends of a group give way to what lies between them, and what the numbers that multiply a scale,
+  // and a minimum, are rounded by.
+  if (dtype == DType::kQ2_K) return largest * (2.0f / 3 + 1.0f / 15 + 0.5f / 15) * 1.01f;
+  if (dtype == DType::kQ3_K) return largest * (1.0f / 3 + 0.5f / 31) * 1.01f;
+  if (dtype == DType::kQ4_K) return largest * (2.0f / 15 + 1.0f / 63 + 0.5f / 63) * 1.01f;
+  if (dtype == DType::kQ5_K) return largest * (2.0f / 31 + 1.0f / 63 + 0.5f / 63) * 1.01f;
+  if (dtype == DType::kQ6A) return largest * (2.0f / 63 + 1.0f / 63 + 0.5f / 63) * 1.01f;
+  if (dtype == DType::kQ6_K) return largest * (1.0f / 31 + 0.5f / 127) * 1.01f;
   return largest / 127 * 0.6f + largest * 0x1p-11f;
 }
 
@@ -138,6 +139,38 @@ TEST_CASE("Quantised values are as near as their codes allow, for any shape") {
       }
     }
   }
+}
+
+// Returns the squared error of random values as T over what rounding each of them to a multiple of a step would give,
+// if the steps reached just as far as a group's values do.
+template <class T>
+double ErrorOfSearch() {
+  constexpr size_t kCount = 64 * 256;
+  const std::vector<float> values = Values(kCount, 7);
+  const std::vector<float> unpacked = testing::Unpack(Pack({{SourceOf(values, 1)}}, kCount, kDTypeOf<T>));
+  double errors = 0.0, rounded = 0.0;
+  for (size_t begin = 0; begin < kCount; begin += T::kGroup) {
+    float lowest = 0.0f, highest = 0.0f;
+    for (size_t i = begin; i < begin + T::kGroup; ++i) {
+      lowest = std::min(lowest, values[i]), highest = std::max(highest, values[i]);
+      errors += std::pow(values[i] - unpacked[i], 2.0);
+    }
+    constexpr double kSteps = (1 << T::kCodeBits) - 1;
+    const double step = (HasOffsets<T> ? highest - lowest : 2.0f * std::max(highest, -lowest)) / kSteps;
+    rounded += T::kGroup * step * step / 12;
+  }
+  return errors / rounded;
+}
+
+TEST_CASE("Scales, minima and their numbers are searched for, so that values err less than if they were just rounded") {
+  CHECK(ErrorOfSearch<Q2_K>() < 0.6);
+  CHECK(ErrorOfSearch<Q3_K>() < 0.85);
+  CHECK(ErrorOfSearch<Q4_K>() < 0.82);
+  CHECK(ErrorOfSearch<Q5_K>() < 0.85);
+  CHECK(ErrorOfSearch<Q6_K>() < 0.8);
+  CHECK(ErrorOfSearch<Q6A>() < 0.88);
+  CHECK(ErrorOfSearch<IQ4_XS>() < 1.1);
+  CHECK(ErrorOfSearch<IQ4_NL>() < 1.1);
 }
 
 TEST_CASE("Quantisation follows GGML's rules") {

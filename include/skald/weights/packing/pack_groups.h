@@ -18,7 +18,9 @@
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/packing/fit_group.h"
 #include "skald/weights/packing/pack_rows.h"
+#include "skald/weights/packing/quantize_blocks.h"
 #include "skald/weights/types/code_group.h"
 
 namespace skald::internal {
@@ -36,53 +38,9 @@ inline int8_t RoundedCode(float value) {
   return static_cast<int8_t>(limited + (limited < 0.0f ? -0.5f : 0.5f));
 }
 
-// Returns 1 / scale, or 0 where that would overflow: such a group is zero.
-inline float InverseOf(float scale) { return std::abs(scale) < 0x1p-100f ? 0.0f : 1.0f / scale; }
-
 // Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
 inline int RoundedUpTo(int limit, float value) {
   return value >= 0.0f ? static_cast<int>(std::min(value, static_cast<float>(limit)) + 0.5f) : 0;
-}
-
-// Returns the value of largest magnitude, the first one of several.
-inline float ExtremeOf(const float* values, size_t count) {
-  float extreme = 0.0f;
-  for (size_t i = 0; i < count; ++i) {
-    if (std::abs(values[i]) > std::abs(extreme)) extreme = values[i];
-  }
-  return extreme;
-}
-
-// The values of T's list on both sides of those from an integer to the next, in the order of the list.
-template <ListsValues T>
-struct Neighbours {
-  struct Pair {
-    int8_t first, second;
-  };
-  constexpr Neighbours() {
-    constexpr auto kEnds = std::ranges::minmax(T::kValues);
-    for (int floor = -128; floor < 128; ++floor) {
-      int below = kEnds.min, above = kEnds.max;
-      for (const int listed : T::kValues) {
-        if (listed <= floor) below = std::max(below, listed);
-        if (listed > floor) above = std::min(above, listed);
-      }
-      const auto place = [](int value) { return std::ranges::find(T::kValues, value); };
-      if (place(above) < place(below)) std::swap(above, below);
-      of_floors[floor + 128] = {static_cast<int8_t>(below), static_cast<int8_t>(above)};
-    }
-  }
-  Pair of_floors[256] = {};
-};
-template <ListsValues T>
-inline constexpr Neighbours<T> kNeighbours;
-
-// Returns the value of T's list that is nearest, the first one of two.
-template <ListsValues T>
-int8_t NearestValue(float value) {
-  const float limited = std::max(-128.0f, std::min(127.0f, value));  // beyond are no values
-  const auto [first, second] = kNeighbours<T>.of_floors[static_cast<size_t>(limited + 128.0f)];
-  return std::abs(value - second) < std::abs(value - first) ? second : first;
 }
 
 // The codes of values in T's list.
@@ -134,7 +92,7 @@ requires(!HasOffsets<T> && !ListsValues<T>)  //
 // The smallest value is the offset (quantize_row_q4_1_ref).
 template <class T>
 requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightGroup<T> group) {
-  constexpr int kLargest = (1 << T::kCodeBits) - 1;
+  constexpr int kLargest = kLargestCode<T>;
   const auto [low, high] = std::minmax_element(values, values + T::kGroup);
   group.offset = *low;
   group.scale = *high / kLargest - *low / kLargest;
@@ -145,9 +103,9 @@ requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightG
   return group;
 }
 
-// The value of largest magnitude gets the first code of the list.
 inline WeightGroup<IQ4_NL> QuantizeGroup(const float* values, WeightGroup<IQ4_NL> group) {
-  group.scale = ExtremeOf(values, IQ4_NL::kGroup) / IQ4_NL::kValues[0];
+  GroupSums sums;
+  group.scale = FitGroup<IQ4_NL>(values, sums).scale;
   const float inverse = InverseOf(group.scale);
   for (size_t i = 0; i < IQ4_NL::kGroup; ++i) group.codes[i] = NearestValue<IQ4_NL>(values[i] * inverse);
   return group;
@@ -222,49 +180,6 @@ void PackRowOfGroups(const PackRow& row, size_t begin, size_t count, size_t lane
     for (size_t g = 0; g < num_groups; ++g) groups[g] = QuantizeGroup(values + g * T::kGroup, WeightGroup<T>{});
   }
   for (size_t g = 0; g < num_groups; ++g) StoreGroup(groups[g], g % T::kGroups, lane, packs[g / T::kGroups]);
-}
-
-// The largest magnitude of T's codes and of the numbers of its groups.
-template <NestedScales T>
-inline constexpr int kLargestCode = ListsValues<T> ? 113 : (1 << T::kCodeBits) - 1 - T::kZero;
-template <NestedScales T>
-inline constexpr int kLargestNumber = HasOffsets<T> ? 63 : 31;
-template <>
-inline constexpr int kLargestNumber<Q2_K> = 15;
-template <>
-inline constexpr int kLargestNumber<Q6_K> = 127;
-
-// Returns 256 finite values as numbers of T. Each group has the scale and minimum between which its values lie, or,
-// without a minimum, the scale that reaches its largest magnitude.
-template <NestedScales T>
-CodeBlock QuantizeBlock(const float* values) {
-  constexpr size_t kGroups = CodeBlock::kWeights / kCodeGroup;
-  constexpr int kZero = ListsValues<T> ? 128 : T::kZero;
-  float scales[kGroups], minima[kGroups], scale = 0.0f, minimum = 0.0f;
-  for (size_t g = 0; g < kGroups; ++g) {
-    const float* const group = values + g * kCodeGroup / T::kGroup * T::kGroup;
-    const auto [lowest, highest] = std::minmax_element(group, group + T::kGroup);
-    minima[g] = HasOffsets<T> ? std::max(0.0f, -*lowest) : 0.0f;
-    const float range = HasOffsets<T> ? *highest + minima[g] : std::max(*highest, -*lowest);
-    scales[g] = range / static_cast<float>(kLargestCode<T>);
-    scale = std::max(scale, scales[g] / kLargestNumber<T>), minimum = std::max(minimum, minima[g] / kLargestNumber<T>);
-  }
-  CodeBlock block = {FromHalf(ToHalf(scale)), FromHalf(ToHalf(minimum)), {}, {}, {}, kZero};
-  for (size_t g = 0; g < kGroups; ++g) {
-    const int number = RoundedUpTo(kLargestNumber<T>, scales[g] * InverseOf(block.scale));
-    const int minimum_number = RoundedUpTo(kLargestNumber<T>, minima[g] * InverseOf(block.minimum));
-    block.scales[g] = static_cast<int8_t>(number), block.minima[g] = static_cast<uint8_t>(minimum_number);
-    const float inverse = InverseOf(block.scale * static_cast<float>(number));
-    const float from = block.minimum * static_cast<float>(minimum_number);
-    for (size_t i = g * kCodeGroup; i < (g + 1) * kCodeGroup; ++i) {
-      const float value = (values[i] + from) * inverse;
-      if constexpr (ListsValues<T>)
-        block.codes[i] = static_cast<uint8_t>(NearestValue<T>(value) + kZero);
-      else
-        block.codes[i] = static_cast<uint8_t>(RoundedUpTo(kLargestCode<T> + kZero, value + kZero));
-    }
-  }
-  return block;
 }
 
 // Writes the scales of one output of a pack.
