@@ -113,7 +113,7 @@ CLI::Option* AddKvType(CLI::App& command, DType& type) {
       ->type_name("TYPE");
 }
 
-void AddRuntimeOptions(CLI::App& command, Options& options) {
+void AddRuntimeOptions(CLI::App& command, const std::string& default_cache, Options& options) {
   const char* const group = "Running";
   RuntimeConfig& runtime = options.runtime;
   if (const auto folder = UserCacheFolder(); !folder.empty()) options.packed_cache = folder / "skald" / "packed";
@@ -136,7 +136,8 @@ void AddRuntimeOptions(CLI::App& command, Options& options) {
       ->group(group);
   AddKvType(command, runtime.kv_type)->group(group);
   command
-      .add_option("--cache-bytes", runtime.cache_bytes, "Memory limit of the cache: 500000, 64MB, 2GB (default: none)")
+      .add_option("--cache-bytes", runtime.cache_bytes,
+                  "Memory limit of the cache: 500000, 64MB, 2GB (default:\n" + default_cache + ")")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
       ->check(Within(1, kUnlimited))
       ->type_name("SIZE")
@@ -346,7 +347,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   for (CLI::App* command : {&generate, &chat}) {
     AddSamplingOptions(*command, options);
     AddLoadOptions(*command, options);
-    AddRuntimeOptions(*command, options);
+    AddRuntimeOptions(*command, "none", options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
   models.add_flag("--families", options.show_families, "A table of their families, in Markdown");
@@ -374,7 +375,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddModelOptions(serve, "what the model suggests", options);
   AddServeOptions(serve, options);
   AddLoadOptions(serve, options);
-  AddRuntimeOptions(serve, options);
+  AddRuntimeOptions(serve, "a quarter of the machine's memory", options);
   serve.footer(kServeFooter);
 
   try {
