@@ -282,6 +282,19 @@ export const kMockOnly = {
     assert.deepEqual((await person.messages()).slice(0, 2), ['Be brief.', 'Hello']);
   },
 
+  async 'another model'(person) {
+    await person.press('Settings');
+    await person.page.select('#model-choice', 'mock-poet');
+    await person.photograph('models');
+    await person.inspect();
+    await person.press('Close', '#settings');
+    assert.equal(await person.text('#model'), 'mock-poet');
+    await person.page.reload();
+    const sent = person.page.waitForRequest(request => request.url().endsWith('/v1/chat/completions'));
+    await person.ask('Hello');
+    assert.equal(JSON.parse((await sent).postData()).model, 'mock-poet');
+  },
+
   async 'Escape stops'(person) {
     await person.say(kSlow);
     await person.until(() => document.querySelectorAll('.assistant .token').length > 3);

@@ -17,6 +17,7 @@ const kTypes = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 
 const kPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
                 "form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
+const kModels = ['mock-model', 'mock-poet'];
 const kAnswer = `The **northern** harbour wakes slowly. You asked about "{}", so here is what there is to know:
 
 1. A ship needs a crew.
@@ -181,7 +182,9 @@ export async function startMockServer({port = 0} = {}) {
     if (mode.loading) throw new Failure(503, 'loading');
     if (url === '/health') return json({status: 'ok', model: 'mock'});
     if (mode.key && request.headers.authorization !== `Bearer ${mode.key}`) throw new Failure(401, 'no such key');
-    if (url === '/v1/models') return json({object: 'list', data: [{id: 'mock-model', object: 'model', context_length: 8192}]});
+    if (url === '/v1/models') {
+      return json({object: 'list', data: kModels.map(id => ({id, object: 'model', context_length: 8192}))});
+    }
     if (url === '/v1/chat/completions') return complete(response, body);
     if (url === '/v1/conversations/import') {
       const {title, messages} = JSON.parse(bytes);

@@ -42,9 +42,9 @@ const connection = new Connection(find('#connection'), () => {
 
 async function load() {
   await connection.wait();
-  const [model] = await api.models();
-  contextLength = model?.context_length ?? null;
-  find('#model').textContent = model?.id ?? '';
+  const models = await api.models();
+  contextLength = models[0]?.context_length ?? null;
+  settings.offerModels(models.map(({id}) => id), name => { find('#model').textContent = name; });
   await refresh();
   await show(location.hash.slice(1), {focus: false});
   connection.set('ready');
@@ -222,7 +222,7 @@ function present(conversation) {
 
 async function answer(conversation, messages) {
   begun = performance.now();
-  await conversation.answer(messages, settings.sampling());
+  await conversation.answer(messages, settings.choices());
   takeUnsent(conversation);
   const {failure} = conversation;
   if (failure?.status === 0 || failure?.status === 503) await load();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the person chooses: sampling, the system prompt of new conversations, what is shown, light or dark. Kept in this
+// What the person chooses: the model, sampling, the system prompt of new conversations, what is shown, light or dark. Kept in this
 // browser; a sampler setting left empty is the server's to choose.
 import {element, find} from './view/elements.js';
 
@@ -39,8 +39,10 @@ function apply() {
   document.documentElement.classList.toggle('marks', values.marks);
 }
 
-/** The sampler settings as a request has them. */
-export const sampling = () => ({...values.sampling});
+let model = null;  // null where the server has but one
+
+/** The model and the sampler settings as a request has them. */
+export const choices = () => (model === null ? {...values.sampling} : {...values.sampling, model});
 export const systemPrompt = () => values.system.trim();
 
 function samplingField({name, label, hint, ...limits}) {
@@ -56,6 +58,23 @@ function samplingField({name, label, hint, ...limits}) {
   input.addEventListener('change', () => input.reportValidity());
   return element('div', {class: 'field'}, element('label', {}, label, input),
                  element('small', {id: `${name}-hint`}, hint));
+}
+
+/** Offers the server's models, by their names; `show` gets the one that is chosen, now and whenever it changes. */
+export function offerModels(names, show) {
+  const select = find('#model-choice');
+  const choose = name => {
+    model = names.length > 1 ? name : null;
+    show(name);
+  };
+  find('#models').hidden = names.length < 2;
+  select.replaceChildren(...names.map(name => element('option', {}, name)));
+  select.value = names.includes(values.model) ? values.model : names[0];
+  select.onchange = () => {
+    change({model: select.value});
+    choose(select.value);
+  };
+  choose(select.value);
 }
 
 /** Fills the sheet's form and opens it from `button`. */
