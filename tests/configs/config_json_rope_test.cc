@@ -141,5 +141,36 @@ TEST_CASE("RoPE types that Skald does not know, or that lack a number, are refus
   });
 }
 
+TEST_CASE("numbers of RoPE that no model can have are refused") {
+  const auto check = [](const json& scaling, double base, const std::string& part) {
+    CAPTURE(scaling.dump());
+    const json config = With(JsonOf<Llama3_2_1B>(), {{"rope_scaling", nullptr}, {"rope_theta", base}});
+    json changed = config;
+    changed["rope_scaling"] = scaling;
+    const auto read = ParseConfigJson(changed.dump());
+    const char* const why =
+        read ? WhyImpossible(read->spec) : read.error().message.c_str();  // as DescribeModel says it
+    REQUIRE(why != nullptr);
+    CHECK_MESSAGE(std::string(why).find(part) != std::string::npos, why);
+  };
+  const auto llama3 = [](double low, double high, double context) {
+    return json{{"rope_type", "llama3"},
+                {"factor", 8.0},
+                {"low_freq_factor", low},
+                {"high_freq_factor", high},
+                {"original_max_position_embeddings", context}};
+  };
+  const std::string ramp = "0 < low_frequency_factor < high_frequency_factor";
+  check(llama3(4.0, 4.0, 8192.0), 5e5, ramp);
+  check(llama3(4.0, 1.0, 8192.0), 5e5, ramp);
+  check(llama3(-1.0, 4.0, 8192.0), 5e5, "low_freq_factor must be");
+  check(llama3(1.0, 4.0, 0.0), 5e5, "original_max_position_embeddings must be");
+  for (const double factor : {0.0, -2.0, 1e-40}) {
+    check({{"rope_type", "linear"}, {"factor", factor}}, 5e5, "rope_scaling.factor must be");
+  }
+  check({{"rope_type", "linear"}, {"factor", 0.5}}, 5e5, "factor of a RopeSpec must be at least 1");
+  check({{"rope_type", "default"}}, 1.0, "must be greater than 1");
+}
+
 }  // namespace config_json_rope_test
 }  // namespace skald

@@ -129,6 +129,29 @@ TEST_CASE("experts by themselves and stacked ones are the same model") {
   CheckIs("qwen3_5_moe", apart, ConfigOf("qwen3_5_moe"));
 }
 
+TEST_CASE("experts that a file lacks are named") {
+  const std::string experts = "model.layers.0.mlp.experts.";
+  const auto check = [](const std::vector<NewTensor>& tensors, ErrorCode code, const std::string& message) {
+    const TemporaryFolder folder;
+    WriteFile(folder.path() / "config.json", ConfigOf("qwen3_moe"));
+    WriteFile(folder.path() / "model.safetensors", SafetensorsImage(tensors));
+    const auto weights = LoadWeights(folder.path(), DescribeModel(folder.path())->spec, "", {});
+    REQUIRE(!weights);
+    CHECK(weights.error().code == code);
+    CHECK_MESSAGE(weights.error().message.find(message) != std::string::npos, weights.error().message);
+  };
+  std::vector<NewTensor> tensors = TensorsOf("qwen3_moe");
+  CHECK(std::erase_if(tensors, [&](const NewTensor& tensor) { return tensor.name == experts + "2.down_proj.weight"; }));
+  check(tensors, ErrorCode::kNotFound, experts + "2.down_proj.weight");
+  tensors = Stacked(TensorsOf("qwen3_moe"));
+  for (NewTensor& tensor : tensors) {  // all but the last expert's
+    if (tensor.name != experts + "down_proj") continue;
+    tensor.bytes.resize(tensor.bytes.size() / tensor.shape[0] * (tensor.shape[0] - 1));
+    --tensor.shape[0];
+  }
+  check(tensors, ErrorCode::kInvalidArgument, experts + "down_proj: expected shape");
+}
+
 // Number of layers, and how the names of the last one's tensors begin.
 std::string LastLayer(const std::vector<NewTensor>& tensors, size_t& layers) {
   std::string prefix;
