@@ -74,6 +74,16 @@ class NumberedExamples(unittest.TestCase):
             self.assertIn(answer["age"], range(970))
             self.assertIn(len(answer["sons"]), [1, 2, 3])
 
+    @unittest.skipUnless(is_built("13_speculation"), "built without skald::store")
+    def test_speculation(self):
+        text = self.output("13_speculation")
+        runs = re.findall(r"^(.*): (\d+) steps, (\d+) of (\d+) guesses right, the same text$", text, re.MULTILINE)
+        self.assertEqual([run[0] for run in runs], ["nobody", "prompt lookup", "pairs", "pairs again"])
+        self.assertEqual(runs[0][2:], ("0", "0"))
+        for _, steps, right, _ in runs:
+            self.assertLessEqual(int(steps) + int(right), int(runs[0][1]) + 1)
+        self.assertGreater(int(runs[3][2]), 0)
+
     def test_fork(self):
         text = self.output("04_fork")
         trunk = int(re.search(r"tokens in common: (\d+) bytes", text)[1])
