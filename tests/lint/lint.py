@@ -18,6 +18,7 @@ import sys
 # downwards only, so no two folders can ever include each other.
 MAY_INCLUDE = {
     "engine": {"store", "sampling", "text", "model", "configs", "layers", "weights", "cache", "kernels", "base"},
+    "distributed": {"model", "configs", "layers", "weights", "cache", "kernels", "base"},
     "store": {"sampling", "cache", "base"},
     "sampling": {"base"},
     "text": {"weights", "base"},
@@ -43,7 +44,7 @@ ROOMS = {
     "text/filters": ["", "schema", "grammar"],
     "text/templates": ["", "execution", "library", "operations", "syntax", "values"],
     "cache": ["steps", "", "blocks", "form"],
-    "base": ["files", "json", "threads", "numbers", ""],
+    "base": ["files", "json", "threads", "ranks", "numbers", ""],
 }
 FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/text/marked_text.h"}
 

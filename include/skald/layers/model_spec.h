@@ -17,6 +17,7 @@
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -217,12 +218,13 @@ inline size_t CarriedDim(const ModelSpec& spec) {
   return static_cast<size_t>(widest);
 }
 
-// Returns what a cache must hold. Its layers are those layers of the spec that keep state, in order.
-constexpr CacheLayout LayoutOf(const ModelSpec& spec) {
-  CacheLayout layout(Fingerprint(spec));
+// Returns what a cache must hold, or one rank's part of it. Its layers are those layers of the spec that keep state, in
+// order.
+constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {}) {
+  CacheLayout layout(Fingerprint(spec), share);
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
-      if (const auto state = layer.State()) layout.AddLayer(*state);
+      if (const auto state = layer.OfRank(share).State()) layout.AddLayer(*state);
     }
   }
   return layout;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/spec/norm.h"
@@ -37,8 +38,8 @@ struct BlockWeights {
 
 // Move-only.
 struct ModelWeights {
-  // Room for the parameters of `model`, none of which is there yet.
-  explicit ModelWeights(ModelSpec model) : spec(std::move(model)) {
+  // Room for the parameters of `model`, none of which is there yet, or for one rank's part of them.
+  explicit ModelWeights(ModelSpec model, const RankShare& of_rank = {}) : spec(std::move(model)), share(of_rank) {
     for (const Block& block : spec.blocks) {
       BlockWeights& weights = blocks.emplace_back();
       for (const LayerSpec& layer : block.layers) weights.layers.push_back(layer.MakeWeights());
@@ -46,7 +47,8 @@ struct ModelWeights {
     if (!spec.tied_embeddings) head.emplace();
   }
 
-  ModelSpec spec;
+  ModelSpec spec;  // of the whole model
+  RankShare share;
   DType dtype = DType::kBF16;  // of every matrix but those that the file holds quantised
   Matrix embedding;            // [vocab_size, model_dim]
   std::optional<Matrix> head;  // [vocab_size, model_dim]; absent when the embedding is the output head
@@ -59,11 +61,12 @@ struct ModelWeights {
   std::vector<BlockWeights> blocks;
 };
 
-// Returns all parameters of `weights`, in a fixed order, on which random values and packed files depend.
+// Returns all parameters of `weights`, whole, in a fixed order, on which random values and packed files depend.
 inline ParameterList ParametersOf(ModelWeights& weights) {
   const ModelSpec& spec = weights.spec;
   const auto vocab = static_cast<size_t>(spec.vocab_size), model = static_cast<size_t>(spec.model_dim);
   ParameterList list;
+  list.SetShare(weights.share);
   list.AddMatrix(weights.embedding, model, {{"embed_tokens.weight", vocab}});
   if (weights.head) {
     list.AddMatrix(*weights.head, model, {{"lm_head.weight", vocab}});

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -23,6 +24,9 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/agreement.h"
+#include "skald/base/ranks/communicator.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/cache/form/layout.h"
@@ -56,7 +60,7 @@ class AnyModel {
            std::span<const WeightKernels> kernels = WeightKernelsOf<AllWeights>())
       : name_(std::move(name)), weights_(std::move(weights)) {
     tables_.kernels = kernels;
-    tables_.layout = LayoutOf(weights_.spec);
+    tables_.layout = LayoutOf(weights_.spec, weights_.share);
     tables_.slots = SlotsOf(weights_.spec, tables_.layout);
     ListRotations();
     for (const Block& block : weights_.spec.blocks) {
@@ -64,6 +68,7 @@ class AnyModel {
         const auto function = std::ranges::find(functions, layer.type(), &LayerFunction::type);
         HWY_DASSERT(function != functions.end());
         tables_.functions.push_back(*function);
+        tables_.layers.push_back(layer.OfRank(weights_.share));
       }
     }
     ListMatrices();
@@ -72,6 +77,8 @@ class AnyModel {
   const std::string& name() const { return name_; }
   const ModelSpec& spec() const { return weights_.spec; }
   const ModelWeights& weights() const { return weights_; }
+  // Of caches for this model: of one rank's part of them where the weights are that.
+  const CacheLayout& layout() const { return tables_.layout; }
 
   // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   // batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
@@ -82,19 +89,23 @@ class AnyModel {
   // activations), kFailedPrecondition (a model or workspace that was moved from, a workspace that another call is
   // using, a pool without bytes, an executor or observer that threw).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
-    return Compute("Forward", workspace, [&]() -> Result<Outputs> {
-      auto step = Step::Plan(batch, options.pass_tokens);
-      if (!step) return Failure(step.error());
-      if (auto valid = Check(batch); !valid) return Failure(valid.error());
-      const auto adapters = AdaptersOf(step->plan(), options.adapters);
-      if (!adapters) return Failure(adapters.error());
-      std::vector<std::span<const int32_t>> tokens;
-      for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
-      ForwardPass pass(weights_, tables_, step->plan(), std::move(tokens), step->pools(), workspace, options.observer,
-                       *adapters);
-      Outputs outputs = OutputsIn(workspace.outputs, step->plan());
-      if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
-      pass.Run();
+    return Compute("Forward", workspace, options.ranks, [&]() -> Result<Outputs> {
+      std::optional<Step> step;
+      Outputs outputs;
+      const auto pass = NoThrow("Forward", [&]() -> Result<std::unique_ptr<ForwardPass>> {
+        auto planned = Step::Plan(batch, options.pass_tokens);
+        if (!planned) return Failure(planned.error());
+        step.emplace(std::move(*planned));
+        if (auto valid = Check(batch); !valid) return Failure(valid.error());
+        std::vector<std::span<const int32_t>> tokens;
+        for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
+        auto made = MakePass(step->plan(), std::move(tokens), step->pools(), workspace, options);
+        if (!made) return made;
+        outputs = OutputsIn(workspace.outputs, step->plan());
+        if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+        return made;
+      });
+      if (auto computed = Run(pass, options.ranks); !computed) return Failure(computed.error());
       step->Commit();
       return outputs;
     });
@@ -119,23 +130,20 @@ class AnyModel {
   // fit, token id out of range, adapters as in Forward), kResourceExhausted and kFailedPrecondition as Forward.
   Result<Outputs> Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool, Workspace& workspace,
                           const ForwardOptions& options = {}) const {
-    return Compute("Execute", workspace, [&]() -> Result<Outputs> {
-      if (auto valid = CheckPool(pool, "the pool"); !valid) return Failure(valid.error());
-      if (auto valid = CheckStepPlan(plan, pool); !valid) return Failure(valid.error());
-      if (LargestPass(plan) > options.pass_tokens) {
-        return Fail(ErrorCode::kInvalidArgument, "the step plan has passes of up to " +
-                                                     std::to_string(LargestPass(plan)) + " tokens, expected at most " +
-                                                     std::to_string(options.pass_tokens) +
-                                                     " (ForwardOptions::pass_tokens)");
-      }
-      auto runs = SplitTokens(plan, tokens);
-      if (!runs) return Failure(runs.error());
-      const auto adapters = AdaptersOf(plan, options.adapters);
-      if (!adapters) return Failure(adapters.error());
-      BlockPool* const pools[] = {&pool};
-      ForwardPass pass(weights_, tables_, plan, std::move(*runs), pools, workspace, options.observer, *adapters);
-      Outputs outputs = OutputsIn(workspace.outputs, plan);
-      pass.Run();
+    return Compute("Execute", workspace, options.ranks, [&]() -> Result<Outputs> {
+      Outputs outputs;
+      const auto pass = NoThrow("Execute", [&]() -> Result<std::unique_ptr<ForwardPass>> {
+        if (auto valid = CheckPool(pool, "the pool"); !valid) return Failure(valid.error());
+        if (auto valid = CheckStepPlan(plan, pool); !valid) return Failure(valid.error());
+        if (auto valid = CheckPasses(plan, options.pass_tokens); !valid) return Failure(valid.error());
+        auto runs = SplitTokens(plan, tokens);
+        if (!runs) return Failure(runs.error());
+        BlockPool* const pools[] = {&pool};
+        auto made = MakePass(plan, std::move(*runs), pools, workspace, options);
+        if (made) outputs = OutputsIn(workspace.outputs, plan);
+        return made;
+      });
+      if (auto computed = Run(pass, options.ranks); !computed) return Failure(computed.error());
       return outputs;
     });
   }
@@ -143,10 +151,12 @@ class AnyModel {
   // Returns the logits that the head makes of rows of the residual stream, [rows, model_dim] as an observer sees them:
   // an output for each row. Of what stands before the head they are those of Forward, bit for bit; of what stands
   // before an earlier block they show what the model would say if it ended there (logit lens). Inside an observer it
-  // takes another workspace. Errors: kInvalidArgument where the floats are not whole rows, else as Forward.
-  Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace) const {
-    return Compute("Logits", workspace, [&]() -> Result<Outputs> {
-      Operations ops(workspace.executor(), workspace.activations.matmul, tables_.kernels);
+  // takes another workspace. `ranks` as in ForwardOptions. Errors: kInvalidArgument where the floats are not whole
+  // rows, else as Forward.
+  Result<Outputs> Logits(std::span<const float> residual, Workspace& workspace,
+                         const CommunicatorRef* ranks = nullptr) const {
+    return Compute("Logits", workspace, ranks, [&]() -> Result<Outputs> {
+      Operations ops(workspace.executor(), workspace.activations.matmul, tables_.kernels, nullptr, ranks);
       OutputHead head(weights_, ops);
       const size_t rows = residual.size() / head.model_dim();
       if (residual.size() % head.model_dim() != 0) {
@@ -161,6 +171,7 @@ class AnyModel {
       float* const stream = workspace.activations.hidden.data();
       std::copy(residual.begin(), residual.end(), stream);
       head.Logits(stream, all, workspace.activations.normed.data(), workspace.outputs.logits.data());
+      if (!ops.status()) return Failure(ops.status().error());
       return RowsOf(workspace.outputs, std::vector<Want>(rows, Want::kLogits));
     });
   }
@@ -196,7 +207,8 @@ class AnyModel {
 
   // Runs a call that computes, where model and workspace can.
   template <class Function>
-  Result<Outputs> Compute(std::string_view call, Workspace& workspace, Function function) const {
+  Result<Outputs> Compute(std::string_view call, Workspace& workspace, const CommunicatorRef* ranks,
+                          Function function) const {
     return NoThrow(call, [&]() -> Result<Outputs> {
       const WorkspaceUse use(workspace);
       if (!use.is_ours()) {
@@ -210,10 +222,50 @@ class AnyModel {
         return Fail(ErrorCode::kFailedPrecondition, Concat({"the model has weights of the type ", NameOf(*unknown_),
                                                             ", which is not among the WeightTypes of its Config"}));
       }
+      if (auto valid = CheckRanks(ranks); !valid) return Failure(valid.error());
       if (!workspace.is_valid()) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
       const FloatEnvironment contract;
       return function();
     });
+  }
+
+  // Everything that computing the plan needs.
+  Result<std::unique_ptr<ForwardPass>> MakePass(const StepPlan& plan, std::vector<std::span<const int32_t>> tokens,
+                                                std::span<BlockPool* const> pools, Workspace& workspace,
+                                                const ForwardOptions& options) const {
+    const auto adapters = AdaptersOf(plan, options.adapters);
+    if (!adapters) return Failure(adapters.error());
+    return std::make_unique<ForwardPass>(weights_, tables_, plan, std::move(tokens), pools, workspace, options,
+                                         *adapters);
+  }
+
+  // Computes where nothing is in the way: here, and with all ranks of a model that is divided.
+  Result<void> Run(const Result<std::unique_ptr<ForwardPass>>& pass, const CommunicatorRef* ranks) const {
+    Result<void> is_ready;
+    if (!pass) is_ready = Failure(pass.error());
+    if (weights_.share.ranks > 1) is_ready = Agree(*ranks, is_ready);
+    return is_ready ? (*pass)->Run() : is_ready;
+  }
+
+  static Result<void> CheckPasses(const StepPlan& plan, uint32_t pass_tokens) {
+    if (LargestPass(plan) <= pass_tokens) return {};
+    return Fail(ErrorCode::kInvalidArgument, "the step plan has passes of up to " + std::to_string(LargestPass(plan)) +
+                                                 " tokens, expected at most " + std::to_string(pass_tokens) +
+                                                 " (ForwardOptions::pass_tokens)");
+  }
+
+  // Refuses to compute a part of a model without the ranks that have the others.
+  Result<void> CheckRanks(const CommunicatorRef* ranks) const {
+    const RankShare& share = weights_.share;
+    if (share.ranks == 1 || (ranks != nullptr && ranks->share() == share)) return {};
+    const std::string part = std::to_string(share.rank) + " of " + std::to_string(share.ranks);
+    if (ranks == nullptr) {
+      return Fail(ErrorCode::kFailedPrecondition,
+                  "the model has the weights of rank " + part + " alone; ForwardOptions::ranks must have the others");
+    }
+    return Fail(ErrorCode::kInvalidArgument,
+                "the model has the weights of rank " + part + ", but ForwardOptions::ranks is rank " +
+                    std::to_string(ranks->share().rank) + " of " + std::to_string(ranks->share().ranks));
   }
 
   // What Step::Plan cannot know: whether caches and tokens are this model's.
@@ -270,6 +322,9 @@ class AnyModel {
     if (adapter.model != tables_.layout.model()) {
       return Fail(ErrorCode::kInvalidArgument, Concat({"the adapter ", ShortHex(adapter.digest),
                                                        " is for another model than ", name_, "; load it for that"}));
+    }
+    if (weights_.share.ranks > 1) {
+      return Fail(ErrorCode::kUnsupported, "adapters are for models that one process computes, not for ranks");
     }
     if (FindType(tables_.kernels, kAdapterType) != nullptr) return {};
     return Fail(ErrorCode::kFailedPrecondition, Concat({"adapters are multiplied as ", NameOf(kAdapterType),

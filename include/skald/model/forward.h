@@ -52,7 +52,8 @@ struct ModelTables {
   CacheLayout layout;
   std::vector<CacheRotations> rotations;   // for every layout that caches of the model may have
   std::span<const WeightKernels> kernels;  // for every type of weights
-  // Of every layer of every block, in order.
+  // Of every layer of every block, in order; layers are those that this rank computes.
+  std::vector<LayerSpec> layers;
   std::vector<LayerFunction> functions;
   std::vector<std::optional<LayerSlot>> slots;  // of every layer, in the same order: where it has or reads its state
   // The matrices of all layers, by which activations are multiplied.
@@ -81,7 +82,7 @@ class ForwardPass {
   // sequence has one. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
-              const Observer& observer, std::span<const Adapter* const> adapters)
+              const ForwardOptions& options, std::span<const Adapter* const> adapters)
       : weights_(weights),
         spec_(weights.spec),
         tables_(tables),
@@ -89,11 +90,11 @@ class ForwardPass {
         tokens_(std::move(tokens)),
         pools_(PoolsOf(plan, pools)),
         rotations_(tables.RotationsOf(*pools_.front())->of_groups),
-        observer_(observer),
+        observer_(options.observer),
         act_(workspace.activations),
         outputs_(workspace.outputs),
         adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
-        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get()),
+        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get(), options.ranks),
         head_(weights, ops_),
         per_layer_(weights, ops_),
         carried_dim_(CarriedDim(spec_)),
@@ -106,7 +107,8 @@ class ForwardPass {
   }
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
-  void Run() {
+  // Fails only where ranks do not answer.
+  Result<void> Run() {
     blocks_.Prepare(rotations_, ops_.executor());
     states_.Prepare();
     replays_.Prepare();
@@ -122,7 +124,9 @@ class ForwardPass {
       head_.Normalize(act_.hidden.data(), wanted_.hidden_rows, hidden);
       logits += wanted_.logit_rows.size() * head_.vocab_size();
       hidden += wanted_.hidden_rows.size() * model_dim();
+      if (!ops_.status()) break;
     }
+    return ops_.status();
   }
 
  private:
@@ -162,13 +166,17 @@ class ForwardPass {
       Reserve(act_.cos[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
       Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
     }
+    for (const LayerSpec& layer : tables_.layers) {
+      layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
+    }
     for (const Block& block : spec_.blocks) {
-      for (const LayerSpec& layer : block.layers) {
-        layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
-      }
       if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
     }
-    for (const Matrix* matrix : tables_.matrices) ReserveMatMul(*matrix, rows, act_.matmul);
+    for (const Matrix* matrix : tables_.matrices) {
+      ReserveMatMul(*matrix, rows, act_.matmul);
+      ReserveGathers(*matrix, std::max(rows, Operations::kMostRowsTogether), act_.matmul.gathers);
+    }
+    ReserveGathers(weights_.embedding, rows, act_.matmul.gathers);
     for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
     if (adapted_ == nullptr) return;
     adapted_->Reserve([&](const Matrix& matrix) { ReserveMatMul(matrix, rows, act_.matmul); });
@@ -192,7 +200,7 @@ class ForwardPass {
     }
     per_layer_.Compute(rows, Stream(act_.hidden), act_);
     size_t layer = 0;
-    for (size_t b = 0; b < spec_.blocks.size(); ++b) {
+    for (size_t b = 0; b < spec_.blocks.size() && ops_.status(); ++b) {
       const Block& block = spec_.blocks[b];
       const BlockWeights& weights = weights_.blocks[b];
       if (observer_) Observe(b, rows);
@@ -202,8 +210,8 @@ class ForwardPass {
         AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
         LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
         if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
-        if (!is_replayed_) Replay(layer, block.layers[i], *weights.layers[i], run);
-        tables_.functions[layer].run(block.layers[i], *weights.layers[i], run);
+        if (!is_replayed_) Replay(layer, *weights.layers[i], run);
+        tables_.functions[layer].run(tables_.layers[layer], *weights.layers[i], run);
         if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
       if (block.post_norm) {
@@ -220,13 +228,13 @@ class ForwardPass {
   }
 
   // Brings the states of one layer up to date, just before it reads them; as `run` but for its state.
-  void Replay(size_t layer, const LayerSpec& spec, const LayerWeights& weights, LayerRun run) {
+  void Replay(size_t layer, const LayerWeights& weights, LayerRun run) {
     const std::optional<LayerSlot>& slot = tables_.slots[layer];
     if (!slot) return;
     for (const StateReplay& replay : replays_.of_group(slot->group)) {
       run.state.runs = {&replay.run, 1};
       run.state.inputs = replay.inputs;
-      tables_.functions[layer].replay(spec, weights, run);
+      tables_.functions[layer].replay(tables_.layers[layer], weights, run);
     }
   }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "skald/base/ranks/communicator.h"
 #include "skald/weights/adapters/adapter.h"
 
 namespace skald {
@@ -45,6 +46,9 @@ struct ForwardOptions {
   // The adapters that the batch's caches are for (KVCache::adapter), among any others: alive until the call returns.
   // Each cache says by which of them, if any, its rows are computed.
   std::vector<const Adapter*> adapters = {};
+  // The ranks that compute the model with this one, which makes the same call: needed where the weights are one rank's
+  // part, ignored otherwise. Alive until the call returns.
+  const CommunicatorRef* ranks = nullptr;
 };
 
 }  // namespace skald

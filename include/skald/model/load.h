@@ -52,9 +52,10 @@ inline Result<void> CheckSpec(const ModelSpec& spec) {
   return {};
 }
 
-inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype, unsigned threads) {
+inline ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype, unsigned threads,
+                               const RankShare& share = {}) {
   const FloatEnvironment plain(Denormals::kKept);  // layers compute what their parameters lie around
-  ModelWeights weights(spec);
+  ModelWeights weights(spec, share);
   weights.dtype = dtype;
   ThreadPool pool(threads);
   FillWithRandom(ParametersOf(weights), seed, dtype, ExecutorRef(pool));
@@ -116,7 +117,7 @@ inline Result<void> CheckAssumptions(const Checkpoint& checkpoint, const Paramet
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
                              std::span<const WeightPacker> packers) {
   if (auto fits = CheckAssumptions(checkpoint, list); !fits) return fits;
-  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers);
+  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers, list.share());
   AddAll(list, plan);
   if (auto complete = plan.Check(); !complete) return complete;
   const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
@@ -127,6 +128,12 @@ inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& 
 
 inline Result<void> FillFromPacked(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
                                    const LoadOptions& options) {
+  if (options.share.ranks > 1) {
+    return Fail(ErrorCode::kUnsupported,
+                Concat({path.string(),
+                        ": a packed file has whole matrices, of which ranks cannot load their parts; give "
+                        "them the checkpoint that it was packed from"}));
+  }
   const auto file = PackedFile::Open(path, UseOfPacked(options));
   if (!file) return Failure(file.error());
   if ((*file)->table().dtype != options.dtype) {
@@ -152,7 +159,7 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
-    ModelWeights weights(spec);
+    ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options, packers); !loaded) {
       return Failure(loaded.error());
@@ -184,7 +191,7 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
-    ModelWeights weights(spec);
+    ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
     const auto load = [&]() -> Result<void> {
@@ -193,7 +200,7 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
       return internal::FillFrom(*checkpoint, list, options, packers);
     };
     const auto loaded = PackedFile::Recognises(path) ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
-                        : options.cache_folder.empty()
+                        : options.cache_folder.empty() || options.share.ranks > 1
                             ? load()
                             : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
     if (!loaded) return Failure(loaded.error());
@@ -216,12 +223,13 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
 }
 
 // Returns weights of a model that are a function of `seed`; those of other types are the rounded ones of F32. They are
-// made on `threads` threads. Errors: kInvalidArgument for a spec that no model can be, kResourceExhausted.
+// made on `threads` threads. Of one rank's share they are its part of those. Errors: kInvalidArgument for a spec that
+// no model can be, kResourceExhausted.
 inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16,
-                                          unsigned threads = 1) {
+                                          unsigned threads = 1, const RankShare& share = {}) {
   return NoThrow("RandomWeights", [&]() -> Result<ModelWeights> {
     if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
-    return internal::MakeRandom(spec, seed, dtype, threads);
+    return internal::MakeRandom(spec, seed, dtype, threads, share);
   });
 }
 

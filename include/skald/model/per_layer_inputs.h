@@ -32,6 +32,7 @@ class PerLayerInputs {
     skald::Reserve(activations.per_layer, rows * layers_ * width_);
     skald::Reserve(activations.projected, rows * layers_ * width_);
     ReserveMatMul(weights_.per_layer_projection, rows, activations.matmul);
+    ReserveGathers(weights_.per_layer_embedding, rows, activations.matmul.gathers);
   }
 
   // Computes those of all layers from the tokens and their embeddings [rows, model_dim].

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/thread_pool.h"
 
@@ -38,6 +39,9 @@ struct LoadOptions {
   // What a file holds quantised stays so, exactly, whatever this says. Vectors (norms, biases) are always float.
   DType dtype = DType::kBF16;
   unsigned threads = 1;  // that pack or check; 1 to kMaxThreads
+  // The rank whose part of the weights is loaded; no more is read, but for tensors whose rows must be put in another
+  // order first. Parts of packed files cannot be loaded, and cache_folder is not used for parts.
+  RankShare share = {};
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
   // bytes_total.
   std::function<void(const LoadProgress&)> progress = {};
@@ -63,6 +67,9 @@ inline Result<void> CheckLoadOptions(const LoadOptions& options) {
   if (!IsWeightType(options.dtype)) {
     return Fail(ErrorCode::kUnsupported,
                 "LoadOptions::dtype: expected any type but kF16, which is of files only, and kI8, of caches only");
+  }
+  if (options.share.rank >= options.share.ranks) {
+    return Fail(ErrorCode::kInvalidArgument, "LoadOptions::share: expected a rank below their number");
   }
   if (options.threads >= 1 && options.threads <= kMaxThreads) return {};
   return Fail(ErrorCode::kInvalidArgument, "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));

@@ -21,8 +21,10 @@
 
 #include "skald/base/message.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
+#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/files/tensor_view.h"
@@ -39,11 +41,13 @@ namespace internal {
 // Collects where each tensor goes. The checkpoint, the names and all targets must outlive the plan.
 class LoadPlan {
  public:
-  // Matrices of floats are packed as `of_floats`, which must be among the packers' types.
+  // Matrices of floats are packed as `of_floats`, which must be among the packers' types. Filled in is what `share` has
+  // of each parameter.
   LoadPlan(const Checkpoint& checkpoint, const TensorNames& names, DType of_floats,
-           std::span<const WeightPacker> packers)
-      : finder_(checkpoint, names), of_floats_(of_floats), packers_(packers) {}
+           std::span<const WeightPacker> packers, const RankShare& share = {})
+      : finder_(checkpoint, names), of_floats_(of_floats), packers_(packers), share_(share) {}
 
+  // `parameter` must outlive the plan.
   void Add(const Parameter& parameter) {
     std::visit([&](const auto& value) { Add(value, parameter.layer); }, parameter.value);
   }
@@ -79,16 +83,21 @@ class LoadPlan {
     std::vector<TensorRows> parts;
     std::vector<size_t> head_dims;  // of each part; see Part
     std::optional<DType> dtype;
+    DealtRows here;
     const WeightPacker* packer = nullptr;
   };
   struct VectorStep {
-    std::vector<float>* target;
+    const VectorParameter* parameter;
     std::vector<TensorRows> parts;
     Conversion convert;
   };
 
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
-    MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype};
+    AddRows(parameter, RowsHere(parameter, share_), layer);
+  }
+
+  void AddRows(const MatrixParameter& parameter, DealtRows here, std::optional<size_t> layer) {
+    MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype, std::move(here)};
     const auto places = finder_.PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
     for (size_t i = 0; i < places.size(); ++i) {
       step.parts.push_back(finder_.RequireRows(parameter.parts[i], places[i], parameter.cols));
@@ -97,20 +106,21 @@ class LoadPlan {
     matrices_.push_back(std::move(step));
   }
 
+  // Every rank has all blocks.
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer) {
     Matrix* target = parameter.targets->data();
     for (const Part& part : parameter.parts) {
       for (size_t i = 0; i < parameter.count; ++i) {
         Part block = part;
         block.expert = {i, parameter.count};
-        Add(MatrixParameter{target++, parameter.cols, {std::move(block)}}, layer);
+        AddRows(MatrixParameter{target++, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
       }
     }
   }
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
     const bool is_converted = parameter.may_be_converted && finder_.names().stores_converted;
-    VectorStep step{parameter.target, {}, is_converted ? Conversion() : parameter.convert};
+    VectorStep step{&parameter, {}, is_converted ? Conversion() : parameter.convert};
     const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
     const auto places = finder_.PlacesOf(parameter.parts, layer, rows);
     for (size_t i = 0; i < places.size(); ++i) {
@@ -141,40 +151,68 @@ class LoadPlan {
   }
 
   void ReadVector(const VectorStep& step, const std::function<void(const LoadProgress&)>& progress) {
-    step.target->clear();
+    std::vector<float>& target = *step.parameter->target;
+    target.clear();
     for (const TensorRows& part : step.parts) {
       const TensorView& tensor = *part.view;
       const std::vector<std::byte> gathered = part.gather ? part.gather() : std::vector<std::byte>();
       const std::byte* const bytes = part.gather ? gathered.data() : tensor.bytes.data();
-      AppendFloats(bytes, *tensor.dtype, tensor.bytes.size() / SizeOf(*tensor.dtype), *step.target);
+      AppendFloats(bytes, *tensor.dtype, tensor.bytes.size() / SizeOf(*tensor.dtype), target);
       Report(tensor, tensor.bytes.size(), progress);
     }
-    if (step.convert) step.convert(*step.target);
+    if (step.convert) step.convert(target);
+    KeepDealt(*step.parameter, share_);
   }
+
+  // Those of the stacked tensors' rows that are in `ranges`, and the tensor that each source is from.
+  struct CutRows {
+    std::vector<PackSource> sources;
+    std::vector<const TensorView*> tensors;
+    uint64_t left_out = 0;  // bytes
+
+    CutRows(std::span<const PackSource> whole, std::span<const TensorRows> parts, std::span<const DealtRange> ranges,
+            size_t cols) {
+      for (const PackSource& source : whole) left_out += uint64_t{source.rows} * RowBytes(source, cols);
+      for (const DealtRange& range : ranges) {
+        size_t first = 0;
+        for (size_t i = 0; i < whole.size(); first += whole[i++].rows) {
+          const size_t begin = std::max(range.begin, first), end = std::min(range.end, first + whole[i].rows);
+          if (begin >= end) continue;
+          PackSource& source = sources.emplace_back(whole[i]);
+          source.bytes += (begin - first) * RowBytes(source, cols);
+          source.rows = end - begin;
+          tensors.push_back(parts[i].view);
+          left_out -= uint64_t{source.rows} * RowBytes(source, cols);
+        }
+      }
+    }
+  };
 
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress) {
-    std::vector<PackSource> sources;
+    std::vector<PackSource> whole;
     std::vector<std::vector<std::byte>> moved(step.parts.size());  // what cannot be used as it lies
     for (size_t i = 0; i < step.parts.size(); ++i) {
       const TensorView& tensor = *step.parts[i].view;
       moved[i] = MovedRows(step.parts[i], step.head_dims[i]);
       const std::byte* const bytes = moved[i].empty() ? tensor.bytes.data() : moved[i].data();
-      sources.push_back(
-          {bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
+      whole.push_back({bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
     }
-    size_t part = 0, row = 0;  // the row of step.parts[part] that is packed next
-    *step.target = PackMatrix(sources, step.cols, *step.packer, executor, [&](size_t rows) {
+    const CutRows cut(whole, step.parts, step.here.ranges, step.cols);
+    size_t part = 0, row = 0;  // the row of cut.sources[part] that is packed next
+    *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, [&](size_t rows) {
       while (rows != 0) {
-        const size_t here = std::min(rows, sources[part].rows - row);
-        Report(*step.parts[part].view, uint64_t{here} * RowBytes(sources[part], step.cols), progress);
+        const size_t here = std::min(rows, cut.sources[part].rows - row);
+        Report(*cut.tensors[part], uint64_t{here} * RowBytes(cut.sources[part], step.cols), progress);
         rows -= here;
         row += here;
-        if (row < sources[part].rows) continue;
+        if (row < cut.sources[part].rows) continue;
         ++part;
         row = 0;
       }
     });
+    step.target->division = step.here.division;
+    if (cut.left_out > 0) Report(*step.parts.back().view, cut.left_out, progress);
   }
 
   // Returns the type that the stacked tensors are packed as: the one that means exactly what the file's quantised types
@@ -196,6 +234,7 @@ class LoadPlan {
   TensorFinder finder_;
   const DType of_floats_;
   const std::span<const WeightPacker> packers_;
+  const RankShare share_;
   std::vector<MatrixStep> matrices_;
   std::vector<VectorStep> vectors_;
   uint64_t bytes_done_ = 0;

@@ -20,6 +20,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/types/matrix.h"
 
@@ -62,12 +63,21 @@ struct RandomRange {
 // What becomes of the floats of a vector once they are read.
 using Conversion = std::function<void(std::vector<float>&)>;
 
+// How a matrix is dealt to ranks by what a layer has: heads, say, or columns of a feed-forward layer. Where there are
+// fewer of those than ranks, or none are named, all rows are dealt alike and every rank is given all outputs.
+struct Dealing {
+  size_t output_units = 0;            // that the rows of each section are: those of a rank's units stay with it
+  size_t input_units = 0;             // that the columns are: each rank has the inputs of its own units
+  std::vector<size_t> sections = {};  // rows of each, one after the other; empty: the parts are the sections
+};
+
 // The matrices [rows, cols] of `parts`, stacked.
 struct MatrixParameter {
   Matrix* target;
   size_t cols;
   std::vector<Part> parts;
-  std::optional<DType> dtype = {};  // packed so, whatever the rest is
+  std::optional<DType> dtype = {};  // packed so, whatever the rest is; small, and every rank has all of it
+  Dealing dealing = {};
 
   size_t rows() const {
     size_t sum = 0;
@@ -91,6 +101,7 @@ struct VectorParameter {
   RandomRange random;
   Conversion convert = {};
   bool may_be_converted = false;  // some files store what it is converted to
+  size_t units = 0;               // that the elements of each part are dealt to ranks by; 0: every rank has all
 
   size_t size() const {
     size_t sum = 0;
@@ -127,11 +138,18 @@ class ParameterList {
 
   const std::vector<Assumption>& assumptions() const { return assumptions_; }
 
+  // Whose part of each parameter is to be filled in. The list itself says what the whole ones are.
+  const RankShare& share() const { return share_; }
+  void SetShare(const RankShare& share) { share_ = share; }
+
   // Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {}) {
     Add(MatrixParameter{&target, cols, std::move(parts), dtype});
+  }
+  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing) {
+    Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(dealing)});
   }
   // Makes room for as many matrices; they are multiplied together, by Operations::BlockMatMul.
   void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts) {
@@ -143,6 +161,12 @@ class ParameterList {
   }
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {}) {
     AddArray(target, ArraysOf(parts), random);
+  }
+  // One that goes with the outputs of a matrix, dealt to ranks by the same units.
+  void AddDealtVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
+                      RandomRange random = {}) {
+    AddVector(target, parts, random);
+    std::get<VectorParameter>(parameters_.back().value).units = units;
   }
   void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset) {
     AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
@@ -180,6 +204,7 @@ class ParameterList {
     return arrays;
   }
 
+  RankShare share_;
   std::optional<size_t> layer_;
   std::vector<Parameter> parameters_;
   std::vector<std::pair<std::string, std::string>> copies_;

@@ -18,6 +18,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/executor.h"
+#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/packing/pack_groups.h"
 #include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
@@ -36,27 +37,29 @@ inline float UniformAt(uint64_t seed, uint64_t index) {
   return static_cast<float>(static_cast<int32_t>(z >> 32)) * 0x1p-31f;  // in [-1, 1)
 }
 
-// Fills one panel; `values` is memory for it, [kLanes, matrix.cols].
+// Fills one panel; `values` is memory for it, [kLanes, matrix.cols], and `numbers` has the rows in the whole matrix.
 template <class T>
-void FillPanel(uint64_t seed, size_t panel, std::span<float> values, Matrix& matrix) {
+void FillPanel(uint64_t seed, size_t panel, std::span<const size_t> numbers, std::span<float> values, Matrix& matrix) {
   const float scale = std::sqrt(3.0f / static_cast<float>(matrix.cols));  // a uniform value has variance 1 / 3
-  for (size_t i = 0; i < values.size(); ++i) values[i] = scale * UniformAt(seed, panel * values.size() + i);
   PackRow rows[kLanes];
   for (size_t n = 0; n < std::min(kLanes, matrix.rows - panel * kLanes); ++n) {
-    rows[n] = {reinterpret_cast<const std::byte*>(values.data() + n * matrix.cols), DType::kF32};
+    float* const row = values.data() + n * matrix.cols;
+    const size_t first = numbers[panel * kLanes + n] * matrix.cols;
+    for (size_t i = 0; i < matrix.cols; ++i) row[i] = scale * UniformAt(seed, first + i);
+    rows[n] = {reinterpret_cast<const std::byte*>(row), DType::kF32};
   }
   PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
 }
 
 // Each worker fills a contiguous share of the panels.
 template <class T>
-void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
+void FillMatrix(uint64_t seed, std::span<const size_t> numbers, const ExecutorRef& executor, Matrix& matrix) {
   const size_t workers = executor.num_workers(), panels = matrix.NumPanels(), size = kLanes * matrix.cols;
   std::vector<float> values(workers * size);
   const auto fill = [&](size_t task) {
     const std::span<float> own = std::span(values).subspan(task * size, size);
     for (size_t panel = panels * task / workers; panel < panels * (task + 1) / workers; ++panel) {
-      FillPanel<T>(seed, panel, own, matrix);
+      FillPanel<T>(seed, panel, numbers, own, matrix);
     }
   };
   executor.Run(workers, fill);
@@ -65,16 +68,18 @@ void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
 // Makes each parameter from a seed of its own, in the order of the list.
 class RandomParameters {
  public:
-  RandomParameters(uint64_t seed, DType dtype, const ExecutorRef& executor)
-      : seed_(seed << 32), dtype_(dtype), executor_(executor) {}
+  RandomParameters(uint64_t seed, DType dtype, const RankShare& share, const ExecutorRef& executor)
+      : seed_(seed << 32), dtype_(dtype), share_(share), executor_(executor) {}
 
   void operator()(const MatrixParameter& parameter) {
-    *parameter.target = MakeMatrix(parameter.rows(), parameter.cols, parameter.dtype.value_or(dtype_));
+    const DealtRows here = RowsHere(parameter, share_);
+    *parameter.target = MakeMatrix(here.ranges, parameter.cols, parameter.dtype.value_or(dtype_));
+    parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
     Matrix* target = parameter.targets->data();
     for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) *target++ = MakeMatrix(part.rows, parameter.cols, dtype_);
+      for (size_t i = 0; i < parameter.count; ++i) *target++ = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
     }
   }
   void operator()(const VectorParameter& parameter) {
@@ -83,17 +88,24 @@ class RandomParameters {
     values.resize(parameter.size());
     ++seed_;
     for (size_t i = 0; i < values.size(); ++i) values[i] = center + spread * UniformAt(seed_, i);
+    KeepDealt(parameter, share_);
   }
 
  private:
-  Matrix MakeMatrix(size_t rows, size_t cols, DType dtype) {
-    Matrix matrix(rows, cols, dtype);
-    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(++seed_, executor_, matrix); });
+  // The rows in `ranges` of a matrix.
+  Matrix MakeMatrix(const std::vector<DealtRange>& ranges, size_t cols, DType dtype) {
+    std::vector<size_t> numbers;
+    for (const DealtRange& range : ranges) {
+      for (size_t row = range.begin; row < range.end; ++row) numbers.push_back(row);
+    }
+    Matrix matrix(numbers.size(), cols, dtype);
+    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(++seed_, numbers, executor_, matrix); });
     return matrix;
   }
 
   uint64_t seed_;
   DType dtype_;
+  const RankShare share_;
   const ExecutorRef& executor_;
 };
 
@@ -102,7 +114,7 @@ class RandomParameters {
 // Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
 // types than F32 are the rounded ones of F32. Rounds as the executor's threads do. Throws std::bad_alloc.
 inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype, const ExecutorRef& executor) {
-  internal::RandomParameters random(seed, dtype, executor);
+  internal::RandomParameters random(seed, dtype, list.share(), executor);
   for (const Parameter& parameter : list.parameters()) std::visit(random, parameter.value);
 }
 

@@ -18,6 +18,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/rope.h"
+#include "skald/base/ranks/rank_share.h"
 
 namespace skald {
 
@@ -67,8 +68,9 @@ struct LayerSlot {
 class CacheLayout {
  public:
   // `model` stands for all that the state depends on and its layout does not show (Fingerprint of a ModelSpec): two
-  // models may keep state of the same form that means different things.
-  constexpr explicit CacheLayout(uint64_t model = 0) : model_(model) {}
+  // models may keep state of the same form that means different things. `share` is that of the rank whose part of the
+  // state this is.
+  constexpr explicit CacheLayout(uint64_t model = 0, const RankShare& share = {}) : model_(model), share_(share) {}
 
   // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
   // description, made if new.
@@ -94,6 +96,7 @@ class CacheLayout {
 
   // Of the model, as given.
   constexpr uint64_t model() const { return model_; }
+  constexpr const RankShare& share() const { return share_; }
   constexpr std::span<const CacheGroup> groups() const { return groups_; }
   // Those of layers; behind them stand the groups of inputs.
   constexpr std::span<const CacheGroup> layer_groups() const { return groups().first(num_layer_groups_); }
@@ -125,6 +128,7 @@ class CacheLayout {
       if (rope.turning_pairs != 0) print.Add(rope.turning_pairs);
     }
     for (const LayerSlot& slot : slots_) print.Add(slot.group).Add(slot.index);
+    if (share_.ranks > 1) print.Add(uint64_t{share_.rank}).Add(uint64_t{share_.ranks});
     return print.value();
   }
 
@@ -145,6 +149,7 @@ class CacheLayout {
   }
 
   uint64_t model_;
+  RankShare share_;
   std::vector<CacheGroup> groups_;
   uint32_t num_layer_groups_ = 0;
   std::vector<LayerSlot> slots_;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
@@ -140,10 +141,11 @@ struct Attention {
     if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
     if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
     if (output_gate) AddGatedParts(head, 0, projections);
-    list.AddMatrix(weights.qkv, model_dim, std::move(projections));
+    list.AddMatrix(weights.qkv, model_dim, std::move(projections), {.output_units = units(), .sections = Sections()});
     if (qkv_bias) {
-      list.AddVector(weights.qkv_bias,
-                     {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
+      list.AddDealtVector(weights.qkv_bias,
+                          {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}},
+                          units());
     }
     if (const auto& norm = head_norm ? head_norm : projection_norm) {
       norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
@@ -153,10 +155,20 @@ struct Attention {
       if (shares()) list.AllowUnused(name);  // some checkpoints have them all the same
     }
     if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
-    list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}});
+    list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}}, {.input_units = units()});
     if (output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
-    if (sinks) list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
+    if (!sinks) return;
+    list.AddDealtVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, units(), {.spread = 1.0f});
+  }
+
+  // Kv heads, each with the query heads that it serves.
+  constexpr Attention OfRank(const RankShare& share) const {
+    if (!AreDealt(units(), share.ranks)) return *this;
+    Attention part = *this;
+    part.kv_heads = static_cast<int>(Deal(units(), share).size());
+    part.heads = part.kv_heads * (heads / kv_heads);
+    return part;
   }
 
   // Queries, keys, values and gates; what attention makes of them.
@@ -189,6 +201,19 @@ struct Attention {
 
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
+
+  // What can be dealt to ranks: nothing where a norm is over all heads.
+  constexpr size_t units() const { return projection_norm ? 0 : static_cast<size_t>(kv_heads); }
+
+  // Queries, keys, values and gates, as their rows lie in weights.qkv.
+  std::vector<size_t> Sections() const {
+    std::vector<size_t> sections = {query_dim()};
+    if (!shares()) sections.push_back(kv_dim());
+    if (!shares() && !keys_as_values) sections.push_back(kv_dim());
+    if (output_gate) sections.push_back(query_dim());
+    return sections;
+  }
+
   constexpr CacheGroup KeysAndValues() const {
     return {.kv_heads = static_cast<uint32_t>(kv_heads),
             .head_dim = static_cast<uint32_t>(head_dim),

@@ -13,6 +13,7 @@
 
 #include "skald/base/fixed_text.h"
 #include "skald/base/numbers/activation.h"
+#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
@@ -52,11 +53,18 @@ struct FeedForwardWith {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto hidden = static_cast<size_t>(width);
-    list.AddMatrix(weights.up, model_dim, {{"mlp.up_proj.weight", hidden}});
-    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}});
+    const size_t units = ColumnUnits(hidden);
+    list.AddMatrix(weights.up, model_dim, {{"mlp.up_proj.weight", hidden}}, {.output_units = units});
+    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
     if (!bias) return;
-    list.AddVector(weights.up_bias, {{"mlp.up_proj.bias", hidden}});
+    list.AddDealtVector(weights.up_bias, {{"mlp.up_proj.bias", hidden}}, units);
     list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
+  }
+
+  constexpr FeedForwardWith OfRank(const RankShare& share) const {
+    FeedForwardWith part = *this;
+    part.width = DealtWidth(width, share);
+    return part;
   }
 
   // What lies between the projections.

@@ -16,6 +16,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/visit_unless.h"
 #include "skald/kernels/args.h"
+#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
@@ -55,12 +56,20 @@ struct GatedFeedForwardWith {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto hidden = static_cast<size_t>(width);
-    list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", hidden}, {"mlp.up_proj.weight", hidden}});
-    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}});
+    const size_t units = ColumnUnits(hidden);
+    list.AddMatrix(weights.gate_up, model_dim, {{"mlp.gate_proj.weight", hidden}, {"mlp.up_proj.weight", hidden}},
+                   {.output_units = units});
+    list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
     if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (!bias) return;
-    list.AddVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}});
+    list.AddDealtVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}}, units);
     list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
+  }
+
+  constexpr GatedFeedForwardWith OfRank(const RankShare& share) const {
+    GatedFeedForwardWith part = *this;
+    part.width = DealtWidth(width, share);
+    return part;
   }
 
   // Both projections; what the gate lets pass.

@@ -24,6 +24,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/visit_unless.h"
+#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/expert_router.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/operations.h"
@@ -48,8 +49,9 @@ struct MixtureOfExperts {
   float weight_scale = 1.0f;          // weights are multiplied by it in the end
   int shared_width = 0;               // of an expert that computes all rows; 0: there is none
   bool shared_gate = false;           // whether a sigmoid of the row weighs it
-  bool gated = true;   // whether experts multiply what they make of a row by a gate, which their activation is of
-  int latent_dim = 0;  // of a narrower row that experts compute, between two projections; 0: they compute the row
+  bool gated = true;    // whether experts multiply what they make of a row by a gate, which their activation is of
+  int latent_dim = 0;   // of a narrower row that experts compute, between two projections; 0: they compute the row
+  int whole_width = 0;  // of one rank's part (OfRank): the widest expert of the whole; no fact of a model
 
   friend constexpr bool operator==(const MixtureOfExperts&, const MixtureOfExperts&) = default;
 
@@ -124,8 +126,9 @@ struct MixtureOfExperts {
       std::vector<Part> parts;
       if (gated) parts.push_back({"mlp.experts.gate_proj.weight", hidden, 0, expert});
       parts.push_back({"mlp.experts.up_proj.weight", hidden, 0, expert});
-      list.AddMatrix(weights.gate_up[i], dim, std::move(parts));
-      list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", dim, 0, expert}});
+      list.AddMatrix(weights.gate_up[i], dim, std::move(parts), {.output_units = ColumnUnits(hidden)});
+      list.AddMatrix(weights.down[i], hidden, {{"mlp.experts.down_proj.weight", dim, 0, expert}},
+                     {.input_units = ColumnUnits(hidden)});
     }
     if (bias) ListBiases(weights, dim, list);
     if (latent_dim > 0) {
@@ -133,6 +136,16 @@ struct MixtureOfExperts {
       list.AddMatrix(weights.latent_out, dim, {{"mlp.fc2_latent_proj.weight", model_dim}});
     }
     if (shared_width > 0) ListShared(weights, model_dim, list);
+  }
+
+  // The columns of every expert: how many rows choose an expert of its own would leave ranks idle. The router is small,
+  // and every rank's.
+  constexpr MixtureOfExperts OfRank(const RankShare& share) const {
+    MixtureOfExperts part = *this;
+    part.width = DealtWidth(width, share);
+    part.shared_width = shared_width > 0 ? DealtWidth(shared_width, share) : 0;
+    part.whole_width = std::max(width, shared_width);
+    return part;
   }
 
   // Weights; what a router remembers of one row; the rows of some experts, what lies between their projections (two)
@@ -151,7 +164,7 @@ struct MixtureOfExperts {
             rows,
             latent,
             latent,
-            Operations::EachFloats(some, std::max(dim, hidden))};
+            Operations::EachFloats(some, std::max({dim, hidden, static_cast<size_t>(whole_width)}))};
   }
 
   void Run(const Weights& weights, const LayerRun& run) const { RunRouted(weights, run, run.input, {}); }
@@ -202,7 +215,7 @@ struct MixtureOfExperts {
       std::vector<Part> parts;
       if (gated) parts.push_back({"mlp.experts.gate_proj.bias", hidden, 0, expert});
       parts.push_back({"mlp.experts.up_proj.bias", hidden, 0, expert});
-      list.AddVector(weights.gate_up_bias[i], parts);
+      list.AddDealtVector(weights.gate_up_bias[i], parts, ColumnUnits(hidden));
       list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", dim, 0, expert}});
     }
   }
@@ -212,15 +225,16 @@ struct MixtureOfExperts {
     std::vector<Part> parts;
     if (gated) parts.push_back({"mlp.shared_expert.gate_proj.weight", hidden});
     parts.push_back({"mlp.shared_expert.up_proj.weight", hidden});
-    list.AddMatrix(weights.shared_gate_up, model_dim, std::move(parts));
-    list.AddMatrix(weights.shared_down, hidden, {{"mlp.shared_expert.down_proj.weight", model_dim}});
+    list.AddMatrix(weights.shared_gate_up, model_dim, std::move(parts), {.output_units = ColumnUnits(hidden)});
+    list.AddMatrix(weights.shared_down, hidden, {{"mlp.shared_expert.down_proj.weight", model_dim}},
+                   {.input_units = ColumnUnits(hidden)});
     if (!shared_gate) return;
     list.AddMatrix(weights.shared_gate, model_dim, {{"mlp.shared_expert_gate.weight", 1}}, DType::kF32);
   }
 
   // The rows of experts that are multiplied at once, at most: all where they are few, and always those of one expert.
   size_t RowsTogether(size_t rows) const {
-    return std::max(rows, std::min<size_t>(32, rows * static_cast<size_t>(chosen)));
+    return std::max(rows, std::min(Operations::kMostRowsTogether, rows * static_cast<size_t>(chosen)));
   }
 
   // The experts that may be multiplied at once.
@@ -288,7 +302,8 @@ struct MixtureOfExperts {
       run.ops.MatMulEach(std::span(parts).first(group.size), from, to, gate, run.scratch[9]);
     };
     Rows between = {run.scratch[4], hidden};
-    if (gated && hidden % kLanes == 0) {  // the gate is applied while sums are in registers
+    if (gated && hidden % kLanes == 0 &&
+        !up[0].weights->gathers_outputs()) {  // the gate is applied while sums are in registers
       multiply(up, input, between, activation);
     } else if (gated) {
       multiply(up, input, {run.scratch[3], 2 * hidden});
@@ -305,12 +320,12 @@ struct MixtureOfExperts {
   const float* ComputeShared(const Weights& weights, const LayerRun& run) const {
     const Matrix &up = weights.shared_gate_up, &down = weights.shared_down;
     const size_t rows = run.rows.size();
-    const Rows between = {run.scratch[3], up.rows}, outputs = {run.scratch[5], down.rows};
+    const Rows between = {run.scratch[3], up.outputs()}, outputs = {run.scratch[5], down.outputs()};
     if (gated) {
       run.ops.FeedForward(activation, up, {}, down, {}, run.input, rows, between.data, run.scratch[4], outputs);
     } else {
       run.ops.MatMul(up, run.input, rows, {}, between);
-      run.ops.Activate(activation, between.data, rows * up.rows);
+      run.ops.Activate(activation, between.data, rows * up.outputs());
       run.ops.MatMul(down, between, rows, {}, outputs);
     }
     return outputs.data;

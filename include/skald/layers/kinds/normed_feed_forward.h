@@ -70,6 +70,10 @@ struct NormedFeedForward {
                    {.center = 1.0f});
   }
 
+  constexpr NormedFeedForward OfRank(const RankShare& share) const {
+    return {.dense = dense.OfRank(share), .experts = experts.OfRank(share), .epsilon = epsilon};
+  }
+
   // The pieces of memory that the layers use.
   static constexpr size_t kPieces = std::tuple_size_v<decltype(MixtureOfExperts().ScratchFloats(0, 0))>;
 

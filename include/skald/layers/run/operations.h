@@ -23,6 +23,7 @@
 #include "skald/base/threads/parallel.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/run/adapted_rows.h"
+#include "skald/layers/run/rank_gathers.h"
 #include "skald/layers/run/rows.h"  // IWYU pragma: export
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/run/weight_kernels.h"
@@ -47,6 +48,7 @@ inline size_t PartialSumsSize(const Matrix& weights, size_t rows) {
 inline void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {
   Reserve(scratch.prepared, PreparedBytes(weights.dtype, rows, weights.padded_cols));
   Reserve(scratch.partial_sums, PartialSumsSize(weights, rows));
+  ReserveGathers(weights, rows, scratch.gathers);
 }
 
 // The same for BlockMatMul, of `cols` columns.
@@ -69,28 +71,45 @@ class Operations {
  public:
   // Matrices that MatMulEach multiplies by at most.
   static constexpr size_t kMostTogether = 8;
+  // Rows that MatMulEach multiplies at most, unless a pass has more.
+  static constexpr size_t kMostRowsTogether = 32;
 
   // `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
-  // `adapted` are the rows that have adapters, or null where none has.
+  // `adapted` are the rows that have adapters, or null where none has; `ranks` may be null where no matrix is divided.
   Operations(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
-             const AdaptedRows* adapted = nullptr)
-      : executor_(executor), scratch_(scratch), kernels_(kernels), adapted_(adapted) {}
+             const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr)
+      : executor_(executor),
+        scratch_(scratch),
+        kernels_(kernels),
+        adapted_(adapted),
+        gathers_(ranks, scratch.gathers, executor) {}
 
   const ExecutorRef& executor() const { return executor_; }
 
-  // output[rows, weights.rows] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty. Rows with an
-  // adapter get what it adds; their output must not be their input.
+  // The first error of an exchange with other ranks; what was computed since then is of no use.
+  const Result<void>& status() const { return gathers_.status(); }
+
+  // output[rows, weights.outputs()] = input[rows, weights.cols] * weights^T + bias; no bias if that is empty. Rows with
+  // an adapter get what it adds; their output must not be their input. Of a matrix that is divided among ranks, the
+  // input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is as
+  // long as the output.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    Multiply(weights, PrepareRows(weights, input, rows), rows, bias, {.output = output});
+    if (weights.division != nullptr) return DividedMatMul(weights, input, rows, bias, output);
+    Multiply(weights, PrepareRows(weights, input, rows), rows, PointerTo(bias), {.output = output});
     if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
   }
 
   // MatMul for each part's rows of input and output, the work of all parts shared among the threads at once; with a
-  // gate, outputs are half as wide, as in FeedForward. The matrices are of one shape and have no adapters; there are
+  // gate, outputs are half as wide, as in FeedForward, and not gathered. The matrices are of one shape and have no
+  // adapters; there are
   // kMostTogether of them at most, and more than one only where none needs partial sums. `memory` holds
   // EachFloats(number of rows, cols).
   void MatMulEach(std::span<const RowsOfMatrix> parts, Rows input, Rows output, std::optional<Activation> gate,
                   float* memory) {
+    const Matrix& shape = *parts.front().weights;
+    const size_t all_rows = parts.back().row_end;
+    if (shape.gathers_inputs()) input = gathers_.Inputs(shape, input, all_rows);
+    const Rows here = shape.gathers_outputs() ? Rows{gathers_.OwnOutputs(shape, all_rows), shape.rows} : output;
     std::byte* prepared[kMostTogether];
     size_t rows[kMostTogether];
     auto* free = reinterpret_cast<std::byte*>(memory);
@@ -98,29 +117,20 @@ class Operations {
       prepared[i] = free, rows[i] = parts[i].rows();
       free += PreparedBytes(parts[i].weights->dtype, rows[i], parts[i].weights->padded_cols);
     }
-    const Matrix& shape = *parts.front().weights;
-    ParallelFor(executor_, parts.size(), parts.back().row_end * shape.cols / parts.size(),
-                [&](size_t begin, size_t end) {
-                  for (size_t i = begin; i < end; ++i) {
-                    KernelsFor(*parts[i].weights)
-                        .prepare({.input = input.data + parts[i].row_begin * input.stride,
-                                  .input_stride = input.stride,
-                                  .output = prepared[i],
-                                  .rows = rows[i],
-                                  .cols = shape.cols,
-                                  .row_begin = 0,
-                                  .row_end = rows[i]});
-                  }
-                });
-    const size_t panels = shape.NumPanels() / (gate ? 2 : 1);
-    ParallelForEach(executor_, {rows, parts.size()}, panels, shape.padded_cols * shape.rows / panels,
-                    [&](size_t i, size_t panel_begin, size_t panel_end) {
-                      const Outputs to = {{output.data + parts[i].row_begin * output.stride, output.stride}, gate};
-                      for (size_t row = 0; row < rows[i]; row += kMatMulGroup) {
-                        MultiplyTile(*parts[i].weights, prepared[i], rows[i], *parts[i].bias, to, row,
-                                     std::min(rows[i], row + kMatMulGroup), panel_begin, panel_end);
-                      }
-                    });
+    ParallelFor(executor_, parts.size(), all_rows * shape.cols / parts.size(), [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        KernelsFor(*parts[i].weights)
+            .prepare({.input = input.data + parts[i].row_begin * input.stride,
+                      .input_stride = input.stride,
+                      .output = prepared[i],
+                      .rows = rows[i],
+                      .cols = shape.cols,
+                      .row_begin = 0,
+                      .row_end = rows[i]});
+      }
+    });
+    if (shape.rows > 0) MultiplyEach(parts, {prepared, parts.size()}, {rows, parts.size()}, gate, here);
+    if (shape.gathers_outputs()) gathers_.Outputs(shape, all_rows, output);
   }
 
   // Returns the memory, in floats, that MatMulEach needs for matrices of any type.
@@ -129,19 +139,20 @@ class Operations {
   }
 
   // output = down * (Gate(first half) * second half of gate_up * input), with the biases of both; `scratch` has room
-  // for [rows, gate_up.rows] floats and `gated` for [RoundUp(rows, kRowBlock), down.cols].
+  // for [rows, gate_up.outputs()] floats and `gated` for [RoundUp(rows, kRowBlock), half as many].
   template <AnyActivation Function>
   void FeedForward(Function gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias, const Matrix& down,
                    const std::vector<float>& down_bias, Rows input, size_t rows, float* scratch, float* gated,
                    Rows output) {
+    const size_t width = gate_up.outputs() / 2;  // of this rank's columns, or of all
     if constexpr (!OwnActivation<Function>) {
-      if (down.cols % kLanes == 0 && adapted_ == nullptr) {
+      if (width % kLanes == 0 && !gate_up.gathers_outputs() && adapted_ == nullptr) {
         return FusedFeedForward(gate, gate_up, gate_up_bias, down, down_bias, input, rows, gated, output);
       }
     }
-    MatMul(gate_up, input, rows, gate_up_bias, {scratch, gate_up.rows});
-    Gate(gate, scratch, rows, down.cols, gated);
-    MatMul(down, {gated, down.cols}, rows, down_bias, output);
+    MatMul(gate_up, input, rows, gate_up_bias, {scratch, 2 * width});
+    Gate(gate, scratch, rows, width, gated);
+    MatMul(down, {gated, width}, rows, down_bias, output);
   }
 
   // MatMul by a block-diagonal matrix, of several outputs for each input: block i, a matrix [n, k], multiplies part
@@ -186,19 +197,13 @@ class Operations {
   }
 
   // output[r, :] = scale * embedding[tokens[r], :].
-  void Embed(const Matrix& embedding, const std::vector<int32_t>& tokens, float scale, Rows output) {
-    const WeightKernels& kernels = KernelsFor(embedding);
-    ParallelFor(executor_, tokens.size(), embedding.cols, [&](size_t begin, size_t end) {
-      kernels.embed({.table = embedding.bytes(),
-                     .tokens = tokens.data(),
-                     .output = output.data,
-                     .output_stride = output.stride,
-                     .cols = embedding.cols,
-                     .padded_k = embedding.padded_cols,
-                     .scale = scale,
-                     .row_begin = begin,
-                     .row_end = end});
-    });
+  void Embed(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output) {
+    if (embedding.division != nullptr) {
+      return gathers_.Embeddings(embedding, tokens, output, [&](std::span<const int32_t> own, float* to) {
+        EmbedHere(embedding, own, scale, {to, embedding.cols});
+      });
+    }
+    EmbedHere(embedding, tokens, scale, output);
   }
 
   // RMSNorm of each row of `size` elements; no weight where it is empty. `output` may be `input`.
@@ -380,17 +385,46 @@ class Operations {
   }
 
  private:
+  static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
+
+  // MatMul by a matrix of which some rows are here. (Adapters are for whole models.)
+  void DividedMatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
+    if (weights.gathers_inputs()) input = gathers_.Inputs(weights, input, rows);
+    const std::byte* const prepared = PrepareRows(weights, input, rows);
+    if (!weights.gathers_outputs()) return Multiply(weights, prepared, rows, PointerTo(bias), {.output = output});
+    const size_t first = bias.empty() ? 0 : gathers_.FirstOutput(weights);
+    const Rows here = {gathers_.OwnOutputs(weights, rows), weights.rows};
+    Multiply(weights, prepared, rows, bias.empty() ? nullptr : bias.data() + first, {.output = here});
+    gathers_.Outputs(weights, rows, output);
+  }
+
+  // output[r, :] = scale * row tokens[r] of what is here.
+  void EmbedHere(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output) {
+    const WeightKernels& kernels = KernelsFor(embedding);
+    ParallelFor(executor_, tokens.size(), embedding.cols, [&](size_t begin, size_t end) {
+      kernels.embed({.table = embedding.bytes(),
+                     .tokens = tokens.data(),
+                     .output = output.data,
+                     .output_stride = output.stride,
+                     .cols = embedding.cols,
+                     .padded_k = embedding.padded_cols,
+                     .scale = scale,
+                     .row_begin = begin,
+                     .row_end = end});
+    });
+  }
+
   // FeedForward whose gate is applied while the first sums are still in registers.
   void FusedFeedForward(Activation gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias,
                         const Matrix& down, const std::vector<float>& down_bias, Rows input, size_t rows, float* gated,
                         Rows output) {
-    const Rows between = {gated, down.cols};
+    const Rows between = {gated, gate_up.rows / 2};
     // What the gate lets pass can go from the registers of one multiplication to the input of the next.
-    const bool fused = down.dtype == DType::kBF16 && down.cols % kTile == 0;
+    const bool fused = down.dtype == DType::kBF16 && down.cols % kTile == 0 && down.division == nullptr;
     bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
-    Multiply(gate_up, PrepareRows(gate_up, input, rows), rows, gate_up_bias,
+    Multiply(gate_up, PrepareRows(gate_up, input, rows), rows, PointerTo(gate_up_bias),
              {.output = between, .gate = gate, .prepared = prepared});
-    fused ? Multiply(down, reinterpret_cast<const std::byte*>(prepared), rows, down_bias, {.output = output})
+    fused ? Multiply(down, reinterpret_cast<const std::byte*>(prepared), rows, PointerTo(down_bias), {.output = output})
           : MatMul(down, between, rows, down_bias, output);
   }
 
@@ -422,8 +456,8 @@ class Operations {
     bf16* prepared = nullptr;
   };
 
-  void Multiply(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
-                const Outputs& to) {
+  void Multiply(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias, const Outputs& to) {
+    if (weights.rows == 0) return;  // all of them are with other ranks
     const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
       MultiplyTile(weights, prepared, rows, bias, to, row_begin, row_end, panel_begin, panel_end);
     };
@@ -431,11 +465,31 @@ class Operations {
     ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
   }
 
-  void MultiplyTile(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
-                    const Outputs& to, size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
+  // What MatMulEach does once the rows of each part are prepared.
+  void MultiplyEach(std::span<const RowsOfMatrix> parts, std::span<std::byte* const> prepared,
+                    std::span<const size_t> rows, std::optional<Activation> gate, Rows output) {
+    const Matrix& shape = *parts.front().weights;
+    const size_t panels = shape.NumPanels() / (gate ? 2 : 1);
+    ParallelForEach(executor_, rows, panels, shape.padded_cols * shape.rows / panels,
+                    [&](size_t i, size_t panel_begin, size_t panel_end) {
+                      const Outputs to = {{output.data + parts[i].row_begin * output.stride, output.stride}, gate};
+                      for (size_t row = 0; row < rows[i]; row += kMatMulGroup) {
+                        MultiplyTile(*parts[i].weights, prepared[i], rows[i], BiasHere(parts[i]), to, row,
+                                     std::min(rows[i], row + kMatMulGroup), panel_begin, panel_end);
+                      }
+                    });
+  }
+
+  const float* BiasHere(const RowsOfMatrix& part) const {
+    if (part.bias->empty()) return nullptr;
+    return part.bias->data() + (part.weights->gathers_outputs() ? gathers_.FirstOutput(*part.weights) : 0);
+  }
+
+  void MultiplyTile(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias, const Outputs& to,
+                    size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
     KernelsFor(weights).mat_mul({.input = prepared,
                                  .weights = weights.bytes(),
-                                 .bias = bias.empty() ? nullptr : bias.data(),
+                                 .bias = bias,
                                  .output = to.output.data,
                                  .output_stride = to.output.stride,
                                  .rows = rows,
@@ -475,6 +529,7 @@ class Operations {
   MatMulScratch& scratch_;
   const std::span<const WeightKernels> kernels_;
   const AdaptedRows* const adapted_;
+  RankGathers gathers_;
 };
 
 }  // namespace skald

@@ -20,10 +20,18 @@ void Reserve(AlignedBuffer<T>& buffer, size_t size) {
   if (buffer.size() < size) buffer = AlignedBuffer<T>(size);
 }
 
+// What ranks exchange around a multiplication.
+struct GatherScratch {
+  AlignedBuffer<std::byte> exchanged;  // each rank's part, one behind the other
+  AlignedBuffer<float> inputs;         // [rows, cols]
+  std::vector<size_t> begins;          // [ranks + 1], bytes
+};
+
 // What a multiplication needs beside its input and output.
 struct MatMulScratch {
   AlignedBuffer<std::byte> prepared;  // the input, in the type of the weights
   AlignedBuffer<float> partial_sums;
+  GatherScratch gathers;
 };
 
 // What adapters need beside that, for the rows of one of them.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/scratch.h"
@@ -46,6 +47,9 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 //   Carried()                  which of the two, and how wide they are
 // and, if its state holds rows of its input,
 //   InputDim()                 how wide those are: the model_dim of all models that it can be in
+// and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
+//   OfRank(share)              the part of one of them, a layer of fewer heads or columns, dealt as its parameters are
+//                              (Dealing); its own parameters are those of the whole layer
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -90,6 +94,11 @@ concept KeepsItsInput = Layer<L> && requires(const L& layer) {
 };
 
 template <class L>
+concept IsDealt = Layer<L> && requires(const L& layer, const RankShare& share) {
+  { layer.OfRank(share) } -> std::same_as<L>;
+};
+
+template <class L>
 concept ReadsPerLayerInputs = Layer<L> && requires(const L& layer) {
   { layer.PerLayerDim() } -> std::same_as<int>;
 };
@@ -107,6 +116,7 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual int PerLayerDim() const = 0;
   constexpr virtual std::optional<CarriedRows> Carried() const = 0;
   constexpr virtual int InputDim() const = 0;
+  constexpr virtual const LayerInterface* OfRank(const RankShare& share) const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
@@ -147,6 +157,12 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
     else
       return 0;
   }
+  constexpr const LayerInterface* OfRank([[maybe_unused]] const RankShare& share) const override {
+    if constexpr (IsDealt<L>)
+      return new HeldLayer(component.OfRank(share));
+    else
+      return Clone();
+  }
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const override {
     scratch.Grow(component.ScratchFloats(rows, model_dim));
   }
@@ -181,6 +197,9 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
   // The model_dim that it needs; 0 for most, which go with any.
   constexpr int InputDim() const { return held_->InputDim(); }
 
+  // The part of it that one of several ranks computes: all of it for layers that are not dealt.
+  constexpr LayerSpec OfRank(const RankShare& share) const { return LayerSpec(held_->OfRank(share)); }
+
   // Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }
 
@@ -188,6 +207,9 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
   void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const {
     held_->ListParameters(weights, model_dim, list);
   }
+
+ private:
+  constexpr explicit LayerSpec(const internal::LayerInterface* held) : ComponentSpec(held) {}
 };
 
 // How layers of one type are computed. Apart from LayerSpec, so that a program compiles the arithmetic of the types

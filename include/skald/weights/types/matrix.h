@@ -7,23 +7,27 @@
 #define SKALD_WEIGHTS_TYPES_MATRIX_H_
 
 #include <cstddef>
+#include <memory>
 #include <utility>
 
 #include "hwy/base.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
 
 namespace skald {
 
 // A [rows, cols] matrix: `rows` outputs (N), each a sum over `cols` terms (K). Rows are padded to kLanes and columns as
-// PaddedK says, with zeros. Move-only; safe for concurrent reads.
+// PaddedK says, with zeros. Of a matrix that is divided among ranks, the rows that are here. Move-only; safe for
+// concurrent reads.
 struct Matrix {
   size_t rows = 0, cols = 0;
-  size_t padded_cols = 0;      // PaddedK: the `padded_k` of kernels
-  DType dtype = DType::kBF16;  // any but kF16
-  MatrixBytes data;            // PackedBytes
+  size_t padded_cols = 0;                         // PaddedK: the `padded_k` of kernels
+  DType dtype = DType::kBF16;                     // any but kF16
+  MatrixBytes data;                               // PackedBytes
+  std::shared_ptr<const Division> division = {};  // null: the matrix is whole
 
   Matrix() = default;
   Matrix(size_t num_rows, size_t num_cols, DType type)
@@ -62,6 +66,11 @@ struct Matrix {
     HWY_DASSERT(kDTypeOf<T> == dtype);
     return reinterpret_cast<T*>(data.data());
   }
+
+  bool gathers_outputs() const { return division != nullptr && !division->output_begins.empty(); }
+  bool gathers_inputs() const { return division != nullptr && !division->input_begins.empty(); }
+  // Outputs of a multiplication, those included that other ranks compute and this one is given.
+  size_t outputs() const { return gathers_outputs() ? division->output_begins.back() : rows; }
 
   size_t NumPanels() const { return RoundUp(rows, kLanes) / kLanes; }
 };

@@ -158,7 +158,7 @@ struct RwkvTimeMix {
   }
 
   void Project(const LowRank& weights, FactorFunction function, const LayerRun& run, Rows input, Rows output) const {
-    const size_t rows = run.state.rows(), rank = weights.down.rows;
+    const size_t rows = run.state.rows(), rank = weights.down.outputs();
     float* const between = run.scratch[2];
     run.ops.MatMul(weights.down, input, rows, {}, {between, rank});
     if (function != FactorFunction::kNone) run.ops.Apply(function, between, rows * rank);

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Agree: ranks do something together only if all of them can. So what stops one of them becomes an error of all, and
+// none waits for it in the middle.
+
+#ifndef SKALD_BASE_RANKS_AGREEMENT_H_
+#define SKALD_BASE_RANKS_AGREEMENT_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "skald/base/ranks/communicator.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+// Returns success where every rank calls it with that; else this rank's own error, or the first that another rank has,
+// with its number. All ranks must call it.
+inline Result<void> Agree(const CommunicatorRef& ranks, const Result<void>& own) {
+  // Of each rank: the code of its error, one more than it is, or 0; and what there is room for of its sentence.
+  constexpr size_t kSentence = 252;
+  struct Word {
+    uint32_t code;
+    char sentence[kSentence];
+  };
+  const auto [rank, count] = ranks.share();
+  std::vector<Word> words(count, Word{});
+  std::vector<size_t> begins;
+  for (size_t r = 0; r <= count; ++r) begins.push_back(r * sizeof(Word));
+  if (!own) {
+    const std::string& sentence = own.error().message;
+    words[rank].code = static_cast<uint32_t>(own.error().code) + 1;
+    std::memcpy(words[rank].sentence, sentence.data(), std::min(sentence.size(), kSentence - 1));
+  }
+  const auto met = ranks.AllGather(std::as_writable_bytes(std::span(words)), begins);
+  if (!own) return own;
+  if (!met) return met;
+  const auto first = std::ranges::find_if(words, [](const Word& word) { return word.code != 0; });
+  if (first == words.end()) return {};
+  return Fail(static_cast<ErrorCode>(first->code - 1),
+              "rank " + std::to_string(first - words.begin()) + ": " + first->sentence);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_RANKS_AGREEMENT_H_

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MeasuredRanks: any communicator, with an account of what goes over it.
+
+#ifndef SKALD_DISTRIBUTED_MEASURED_RANKS_H_
+#define SKALD_DISTRIBUTED_MEASURED_RANKS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "skald/base/ranks/communicator.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+// What one rank has sent and waited for since the account began.
+struct RankTraffic {
+  uint64_t exchanges = 0;
+  uint64_t bytes = 0;                  // that the others got from this rank, counted once however many they are
+  std::chrono::nanoseconds waited{0};  // in exchanges, for others and for the bytes themselves
+};
+
+class MeasuredRanks {
+ public:
+  // `ranks` must outlive this.
+  explicit MeasuredRanks(const CommunicatorRef& ranks) : ranks_(ranks) {}
+
+  RankShare share() const { return ranks_.share(); }
+  Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins) {
+    const size_t rank = share().rank;
+    return Count(begins[rank + 1] - begins[rank], [&] { return ranks_.AllGather(all, begins); });
+  }
+  // Waiting for rank 0 to have something to do is no part of the account.
+  Result<void> Broadcast(std::vector<std::byte>& bytes) {
+    if (share().rank != 0) return ranks_.Broadcast(bytes);
+    return Count(bytes.size(), [&] { return ranks_.Broadcast(bytes); });
+  }
+  Result<void> Wait() { return ranks_.Wait(); }
+
+  const RankTraffic& traffic() const { return traffic_; }
+  void Reset() { traffic_ = {}; }
+
+ private:
+  template <class Exchange>
+  Result<void> Count(size_t bytes, Exchange exchange) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto done = exchange();
+    traffic_.waited += std::chrono::steady_clock::now() - begin;
+    traffic_.bytes += bytes;
+    ++traffic_.exchanges;
+    return done;
+  }
+
+  const CommunicatorRef ranks_;
+  RankTraffic traffic_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_DISTRIBUTED_MEASURED_RANKS_H_

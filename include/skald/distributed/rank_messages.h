@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What rank 0 tells the others, as bytes. All ranks are of one program and one kind of processor, which a handshake
+// makes sure of, so that numbers go as they lie in memory.
+
+#ifndef SKALD_DISTRIBUTED_RANK_MESSAGES_H_
+#define SKALD_DISTRIBUTED_RANK_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/numbers/byte_codec.h"
+#include "skald/base/result.h"
+#include "skald/cache/blocks/block_table.h"
+
+namespace skald::internal {
+
+enum class RankOrder : uint32_t {
+  kStep,     // compute a planned step
+  kCollect,  // give the bytes of blocks
+  kFill,     // take the bytes of blocks
+  kStop,     // there will be no more
+};
+
+struct StepOrder {
+  uint32_t pass_tokens = 0;
+  std::vector<std::byte> plan;  // StepPlanToBytes
+  std::vector<int32_t> tokens;  // of all its sequences
+};
+
+// The blocks of one group.
+struct BlocksOrder {
+  uint32_t group = 0;
+  std::vector<BlockId> blocks;
+};
+
+inline std::vector<std::byte> BytesOf(const StepOrder& order) {
+  ByteWriter writer;
+  writer.Put(RankOrder::kStep);
+  writer.Put(order.pass_tokens);
+  writer.PutList(std::span(order.plan));
+  writer.PutList(std::span(order.tokens));
+  return writer.bytes();
+}
+
+inline std::vector<std::byte> BytesOf(RankOrder what, const BlocksOrder& order) {
+  ByteWriter writer;
+  writer.Put(what);
+  writer.Put(order.group);
+  writer.PutList(std::span(order.blocks));
+  return writer.bytes();
+}
+
+inline StepOrder GetStepOrder(ByteReader& reader) {
+  StepOrder order;
+  order.pass_tokens = reader.Get<uint32_t>();
+  order.plan = reader.GetList<std::byte>();
+  order.tokens = reader.GetList<int32_t>();
+  return order;
+}
+
+inline BlocksOrder GetBlocksOrder(ByteReader& reader) {
+  BlocksOrder order;
+  order.group = reader.Get<uint32_t>();
+  order.blocks = reader.GetList<BlockId>();
+  return order;
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_DISTRIBUTED_RANK_MESSAGES_H_

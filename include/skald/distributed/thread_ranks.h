@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ThreadRanks: ranks that are threads of one process: for tests, and for machines whose threads had better each keep to
+// the memory beside them.
+
+#ifndef SKALD_DISTRIBUTED_THREAD_RANKS_H_
+#define SKALD_DISTRIBUTED_THREAD_RANKS_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "skald/base/ranks/communicator.h"
+#include "skald/base/result.h"
+
+namespace skald {
+
+// One rank's end, for one thread. Made by CreateThreadRanks.
+class ThreadRank {
+ public:
+  RankShare share() const { return share_; }
+
+  Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins) {
+    group_->parts[share_.rank] = all.data();
+    if (auto came = Meet(); !came) return came;  // all parts are there
+    for (size_t r = 0; r < share_.ranks; ++r) {
+      if (r == share_.rank || begins[r] == begins[r + 1]) continue;
+      std::memcpy(all.data() + begins[r], group_->parts[r] + begins[r], begins[r + 1] - begins[r]);
+    }
+    return Meet();  // no part is read any more
+  }
+
+  Result<void> Broadcast(std::vector<std::byte>& bytes) {
+    if (share_.rank == 0) group_->broadcast = &bytes;
+    if (auto came = Meet(/*has_patience=*/share_.rank == 0); !came) return came;
+    if (share_.rank != 0) bytes = *group_->broadcast;
+    return Meet();
+  }
+
+  Result<void> Wait() { return Meet(/*has_patience=*/false); }
+
+  // Makes every call of every rank fail from now on: what a process does by ending.
+  void Leave() noexcept { group_->is_broken.store(true, std::memory_order_release); }
+
+ private:
+  friend std::vector<ThreadRank> CreateThreadRanks(size_t ranks, std::chrono::milliseconds patience);
+
+  // What the ranks share. `parts` and `broadcast` are written before one meeting and read before the next.
+  struct Group {
+    std::vector<const std::byte*> parts;  // [ranks]
+    const std::vector<std::byte>* broadcast = nullptr;
+    std::chrono::milliseconds patience;
+    std::atomic<size_t> arrived{0};
+    std::atomic<size_t> meetings{0};
+    std::atomic<bool> is_broken{false};
+  };
+
+  ThreadRank(std::shared_ptr<Group> group, const RankShare& share) : group_(std::move(group)), share_(share) {}
+
+  // Returns when all ranks have come; with patience, that ends some time.
+  Result<void> Meet(bool has_patience = true) {
+    Group& group = *group_;
+    if (group.is_broken.load(std::memory_order_acquire)) return FailGone("a rank has left");
+    const size_t meeting = group.meetings.load(std::memory_order_acquire);
+    if (group.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == share_.ranks) {
+      group.arrived.store(0, std::memory_order_relaxed);
+      group.meetings.store(meeting + 1, std::memory_order_release);
+    }
+    const auto deadline = std::chrono::steady_clock::now() + group.patience;
+    for (size_t i = 0; group.meetings.load(std::memory_order_acquire) == meeting; ++i) {
+      if (group.is_broken.load(std::memory_order_acquire)) return FailGone("a rank has left");
+      if (i % kLooks == kLooks - 1) std::this_thread::yield();
+      if (i % (64 * kLooks) != 0 || !has_patience || std::chrono::steady_clock::now() < deadline) continue;
+      Leave();
+      return FailGone("a rank did not answer within " + std::to_string(group.patience.count()) + " ms");
+    }
+    return {};
+  }
+
+  Failure FailGone(const std::string& why) const {
+    return Fail(ErrorCode::kFailedPrecondition,
+                "rank " + std::to_string(share_.rank) + " of " + std::to_string(share_.ranks) + ": " + why);
+  }
+
+  // At what others have done, before the processor is lent to them.
+  static constexpr size_t kLooks = 256;
+
+  std::shared_ptr<Group> group_;
+  RankShare share_;
+};
+
+// Returns as many ranks, each for a thread of its own. One that waits longer than `patience` for the others gives all
+// of them up.
+inline std::vector<ThreadRank> CreateThreadRanks(size_t ranks,
+                                                 std::chrono::milliseconds patience = std::chrono::seconds(10)) {
+  auto group = std::make_shared<ThreadRank::Group>();
+  group->parts.resize(ranks);
+  group->patience = patience;
+  std::vector<ThreadRank> all;
+  for (size_t r = 0; r < ranks; ++r) all.push_back(ThreadRank(group, {r, ranks}));
+  return all;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_DISTRIBUTED_THREAD_RANKS_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How ranks share the columns of feed-forward layers.
+
+#ifndef SKALD_LAYERS_KINDS_DEALT_COLUMNS_H_
+#define SKALD_LAYERS_KINDS_DEALT_COLUMNS_H_
+
+#include <cstddef>
+
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/ranks/rank_share.h"
+
+namespace skald {
+
+// Returns the units that `columns` are dealt by: whole panels where they are such, so that no rank computes a part of
+// one.
+constexpr size_t ColumnUnits(size_t columns) { return columns % kLanes == 0 ? columns / kLanes : columns; }
+
+// Returns how many of `width` columns a rank has; all, where some ranks would get none.
+constexpr int DealtWidth(int width, const RankShare& share) {
+  const auto columns = static_cast<size_t>(width), units = ColumnUnits(columns);
+  if (!AreDealt(units, share.ranks)) return width;
+  return static_cast<int>(Deal(units, share).size() * (columns / units));
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_DEALT_COLUMNS_H_

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one of several ranks has of each parameter. Ranks that make the same list agree about all of it.
+
+#ifndef SKALD_WEIGHTS_DEALT_PARAMETERS_H_
+#define SKALD_WEIGHTS_DEALT_PARAMETERS_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/ranks/rank_share.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/types/division.h"
+
+namespace skald::internal {
+
+// The rows of a whole matrix that are here, in order, and how the matrix is divided; no division where it is not.
+struct DealtRows {
+  std::vector<DealtRange> ranges;
+  std::shared_ptr<const Division> division = {};
+
+  size_t size() const {
+    size_t sum = 0;
+    for (const DealtRange& range : ranges) sum += range.size();
+    return sum;
+  }
+};
+
+// Returns where each rank's share of `count` items begins, and `count`; items are dealt in `units` of equal size.
+inline std::vector<size_t> SharesOf(size_t count, size_t units, size_t ranks) {
+  std::vector<size_t> begins;
+  for (size_t rank = 0; rank <= ranks; ++rank) begins.push_back(Deal(units, {rank, ranks}).begin * (count / units));
+  return begins;
+}
+
+// Appends a rank's part of a section of `rows` that begins at row `first`.
+inline void DealSection(size_t first, size_t rows, size_t units, const RankShare& share,
+                        std::vector<DealtRange>& ranges) {
+  const auto [begin, end] = Deal(units, share);
+  ranges.push_back({first + begin * (rows / units), first + end * (rows / units)});
+}
+
+inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share) {
+  const size_t rows = matrix.rows();
+  if (share.ranks == 1 || matrix.dtype) return {{{0, rows}}};
+  const Dealing& dealing = matrix.dealing;
+  DealtRows here;
+  Division division;
+  if (AreDealt(dealing.input_units, share.ranks)) {
+    division.input_begins = SharesOf(matrix.cols, dealing.input_units, share.ranks);
+  }
+  if (AreDealt(dealing.output_units, share.ranks)) {
+    std::vector<size_t> sections = dealing.sections;
+    if (sections.empty()) std::ranges::transform(matrix.parts, std::back_inserter(sections), &Part::rows);
+    size_t first = 0;
+    for (const size_t section : sections) {
+      DealSection(first, section, dealing.output_units, share, here.ranges);
+      first += section;
+    }
+  } else {
+    const size_t panels = RoundUp(rows, kLanes) / kLanes;
+    division.output_begins = SharesOf(panels * kLanes, panels, share.ranks);
+    for (size_t& begin : division.output_begins) begin = std::min(begin, rows);
+    here.ranges.push_back({division.output_begins[share.rank], division.output_begins[share.rank + 1]});
+  }
+  here.division = std::make_shared<const Division>(std::move(division));
+  return here;
+}
+
+// Takes from a whole vector what other ranks have.
+inline void KeepDealt(const VectorParameter& vector, const RankShare& share) {
+  if (!AreDealt(vector.units, share.ranks)) return;
+  std::vector<DealtRange> ranges;
+  size_t first = 0;
+  for (const ArrayPart& part : vector.parts) {
+    const size_t size = VectorParameter{nullptr, {part}, {}}.size();
+    DealSection(first, size, vector.units, share, ranges);
+    first += size;
+  }
+  std::vector<float> kept;
+  for (const auto& [begin, end] : ranges) {
+    kept.insert(kept.end(), vector.target->begin() + static_cast<ptrdiff_t>(begin),
+                vector.target->begin() + static_cast<ptrdiff_t>(end));
+  }
+  *vector.target = std::move(kept);
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_DEALT_PARAMETERS_H_

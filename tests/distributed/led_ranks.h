@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ranks of a small model that are threads of the test: rank 0 is the test's own.
+
+#ifndef SKALD_TESTS_DISTRIBUTED_LED_RANKS_H_
+#define SKALD_TESTS_DISTRIBUTED_LED_RANKS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/base/ranks/communicator.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/distributed/ranked_model.h"
+#include "skald/distributed/thread_ranks.h"
+#include "skald/model/load.h"
+#include "skald/model/workspace.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+
+class LedRanks {
+ public:
+  LedRanks(const SmallModel& small, size_t ranks, uint64_t seed, const RuntimeConfig& runtime,
+           DType type = DType::kBF16)
+      : ends_(CreateThreadRanks(ranks, std::chrono::seconds(60))), results_(ranks) {
+    for (size_t r = 1; r < ranks; ++r) {
+      followers_.emplace_back([this, &small, r, seed, type] {
+        const CommunicatorRef end(ends_[r]);
+        const RandomModel model(small, *RandomWeights(small.spec, seed, type, 1, end.share()));
+        Workspace workspace = *CreateWorkspace({.threads = 1});
+        results_[r] = FollowRanks(model.any(), end, workspace);
+      });
+    }
+    const CommunicatorRef end(ends_[0]);
+    own_.emplace(small, *RandomWeights(small.spec, seed, type, 1, end.share()));
+    auto model = RankedModel::Create(own_->any(), end, runtime);
+    REQUIRE_MESSAGE(model, model.error().message);
+    model_.emplace(std::move(*model));
+  }
+  ~LedRanks() {
+    model_.reset();
+    for (std::thread& follower : followers_) follower.join();
+    for (const Result<void>& result : results_) CHECK_MESSAGE(result, result.error().message);
+  }
+
+  const RankedModel& model() const { return *model_; }
+  const std::shared_ptr<BlockPool>& pool() const { return model_->pool(); }
+
+ private:
+  std::vector<ThreadRank> ends_;
+  std::vector<Result<void>> results_;
+  std::vector<std::thread> followers_;
+  std::optional<RandomModel> own_;
+  std::optional<RankedModel> model_;
+};
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_DISTRIBUTED_LED_RANKS_H_

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whatever is done to conversations of a model that several ranks compute, rank 0 in the lead, its logits are those of
+// one process.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/cache/create.h"
+#include "tests/distributed/led_ranks.h"
+#include "tests/support/check_error.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace ranked_model_test {
+
+constexpr RuntimeConfig kRuntime = {
+    .max_tokens = 300, .cache_bytes = 64 << 20, .block_tokens = 32, .checkpoint_every = 40, .rewind_tokens = 4};
+
+// The same conversations twice: on ranks, and in one process.
+class Twins {
+ public:
+  Twins(const SmallModel& small, size_t ranks)
+      : small_(small), ranks_(small, ranks, 5, kRuntime), model_(small, 5), pool_(NewPool(small, kRuntime)) {}
+
+  size_t count() const { return twins_.size(); }
+  void Begin() { twins_.push_back({*CreateKVCache(ranks_.pool()), *CreateKVCache(pool_)}); }
+  void Fork(size_t i) { twins_.push_back({*twins_[i].ranked.Fork(), *twins_[i].whole.Fork()}); }
+  void End(size_t i) { twins_.erase(twins_.begin() + static_cast<ptrdiff_t>(i)); }
+  uint32_t size(size_t i) const { return twins_[i].whole.size(); }
+
+  void Truncate(size_t i, uint32_t tokens) {
+    const bool done = twins_[i].whole.Truncate(tokens).has_value();
+    CHECK(twins_[i].ranked.Truncate(tokens).has_value() == done);
+  }
+  void Erase(size_t i, uint32_t begin, uint32_t end) {
+    const bool done = twins_[i].whole.Erase(begin, end).has_value();
+    CHECK(twins_[i].ranked.Erase(begin, end).has_value() == done);
+  }
+
+  // Appends a run to some conversations.
+  void Step(const std::vector<std::pair<size_t, std::vector<int32_t>>>& runs, const ForwardOptions& options) {
+    Batch ranked, whole;
+    for (const auto& [i, tokens] : runs) {
+      ranked.Add(twins_[i].ranked, tokens, Want::kLogits);
+      whole.Add(twins_[i].whole, tokens, Want::kLogits);
+    }
+    const auto there = ranks_.model().Forward(ranked, workspace_, options);
+    REQUIRE_MESSAGE(there, there.error().message);
+    const auto here = model_.Forward(whole, other_, options);
+    REQUIRE(here);
+    for (size_t i = 0; i < here->size(); ++i) {
+      REQUIRE(std::memcmp((*here)[i].data(), (*there)[i].data(), (*here)[i].size_bytes()) == 0);
+    }
+  }
+
+ private:
+  struct Twin {
+    KVCache ranked, whole;
+  };
+
+  const SmallModel& small_;
+  LedRanks ranks_;
+  RandomModel model_;
+  std::shared_ptr<BlockPool> pool_;
+  Workspace workspace_ = *CreateWorkspace({.threads = 1}), other_ = *CreateWorkspace({.threads = 1});
+  std::vector<Twin> twins_;
+};
+
+SKALD_LAW("conversations on ranks go as in one process, whatever is done to them", small) {
+  for (const size_t ranks : {2u, 3u}) {
+    CAPTURE(ranks);
+    Twins twins(small, ranks);
+    std::minstd_rand random(static_cast<uint32_t>(ranks));
+    const auto pick = [&](uint32_t low, uint32_t high) {
+      return low + static_cast<uint32_t>(random()) % (high - low + 1);
+    };
+    for (size_t round = 0; round < 25; ++round) {
+      if (twins.count() < 2) twins.Begin();
+      const size_t one = pick(0, static_cast<uint32_t>(twins.count()) - 1);
+      const uint32_t size = twins.size(one);
+      if (twins.count() < 4 && pick(0, 2) == 0) twins.Fork(one);
+      if (pick(0, 3) == 0) twins.Truncate(one, size - pick(0, std::min(size, 4u)));
+      if (size > 60 && pick(0, 4) == 0) twins.Erase(one, 5, pick(6, 50));
+      std::vector<std::pair<size_t, std::vector<int32_t>>> runs;
+      for (size_t i = 0; i < twins.count(); ++i) {
+        const uint32_t tokens = pick(0, 2) == 0 ? pick(1, 40) : 1;
+        if (pick(0, 3) != 0 && twins.size(i) + tokens <= kRuntime.max_tokens) {
+          runs.emplace_back(i, RandomTokens(small, random(), tokens));
+        }
+      }
+      if (!runs.empty()) twins.Step(runs, {.pass_tokens = pick(1, 40)});
+      if (twins.count() > 2 && pick(0, 4) == 0) twins.End(one);
+    }
+  }
+}
+
+TEST_CASE("what ranks cannot do is refused, and they go on") {
+  const SmallModel& small = SmallModels()[0];
+  LedRanks ranks(small, 2, 5, kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = *CreateKVCache(ranks.pool()), foreign = NewCache(small, kRuntime);
+  const std::vector<int32_t> tokens = {1, 2, 3}, odd = {1, -7};
+  const auto forward = [&](KVCache& to, std::span<const int32_t> run, const ForwardOptions& options = {}) {
+    return ranks.model().Forward(to, run, workspace, options);
+  };
+  CheckError(forward(foreign, tokens), ErrorCode::kInvalidArgument, "pool()");
+  CheckError(forward(cache, odd), ErrorCode::kInvalidArgument, "-7");
+  CheckError(forward(cache, tokens, {.observer = [](const ResidualStream&) {}}), ErrorCode::kUnsupported, "observers");
+  CHECK(cache.size() == 0);
+  CHECK(forward(cache, tokens));
+  CHECK(cache.size() == 3);
+}
+
+TEST_CASE("a rank with other weights, another model or another share is named") {
+  const SmallModel &small = SmallModels()[0], &other = SmallModels()[1];
+  const auto meet = [&](const SmallModel& of_follower, uint64_t seed, size_t dealt_to) {
+    auto ends = CreateThreadRanks(2, std::chrono::seconds(20));
+    Result<void> followed;
+    std::thread follower([&] {
+      const CommunicatorRef end(ends[1]);
+      const RandomModel model(of_follower, *RandomWeights(of_follower.spec, seed, DType::kBF16, 1, {1, dealt_to}));
+      Workspace workspace = *CreateWorkspace({.threads = 1});
+      followed = FollowRanks(model.any(), end, workspace);
+    });
+    const CommunicatorRef end(ends[0]);
+    const RandomModel model(small, *RandomWeights(small.spec, 5, DType::kBF16, 1, end.share()));
+    const auto led = RankedModel::Create(model.any(), end, kRuntime);
+    follower.join();
+    REQUIRE_FALSE(led);
+    REQUIRE_FALSE(followed);
+    CHECK(led.error().message == followed.error().message);
+    return led.error().message;
+  };
+  CHECK(meet(small, 6, 2).find("rank 1 has other weights") == 0);
+  CHECK(meet(other, 5, 2).find("rank 1 has another model") == 0);
+  CHECK(meet(small, 5, 3).find("rank 1 has") == 0);
+}
+
+}  // namespace ranked_model_test
+}  // namespace skald::testing
