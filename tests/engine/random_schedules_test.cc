@@ -21,6 +21,7 @@
 #include "skald/engine/speculation/draft_model.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/store/backends/memory_store.h"
+#include "tests/distributed/led_ranks.h"
 #include "tests/engine/alone.h"
 #include "tests/engine/troubles.h"
 #include "tests/support/check_error.h"
@@ -39,14 +40,20 @@ struct Watched {
   std::vector<uint64_t> logits_digests;
 };
 
+// Of the weights.
+constexpr uint64_t kSeed = 3;
+
 class RandomSchedule {
  public:
-  RandomSchedule(uint32_t seed, const RandomModel& model, const RandomModel& smaller, Workspace& workspace)
+  // On more than one rank those compute what `model`, of seed kSeed, would.
+  RandomSchedule(uint32_t seed, const RandomModel& model, const RandomModel& smaller, Workspace& workspace,
+                 size_t ranks = 1)
       : random_(seed),
+        seed_(seed),
+        ranks_(ranks),
         model_(model),
         smaller_(smaller),
         workspace_(workspace),
-        flaky_model_(model, seed, seed % 2 * 15),
         flaky_store_(store_, seed, seed % 3 * 10) {}
 
   void Run() {
@@ -88,7 +95,9 @@ class RandomSchedule {
     // From room for a little more than one conversation to room for many.
     const auto probe = NewLedgerPool(model_.small(), runtime);
     runtime.cache_bytes = MemoryModel::Of(*probe).BytesFor(Pick(120, 200)) * Pick(5, 30) / 5;
-    pool_ = NewPool(model_.small(), runtime);
+    if (ranks_ > 1) led_.emplace(model_.small(), ranks_, kSeed, runtime);
+    pool_ = led_ ? led_->pool() : NewPool(model_.small(), runtime);
+    flaky_model_.emplace(led_ ? ModelRef(led_->model()) : ModelRef(model_), model_.spec(), seed_, seed_ % 2 * 15);
     const auto capacity = CapacityOf(*pool_);
     REQUIRE(capacity);
     capacity_ = *capacity;
@@ -208,7 +217,7 @@ class RandomSchedule {
     }
     options.drafter = drafter_.get();
     options.max_drafts = Pick(1, 8);
-    auto engine = Engine::Create(flaky_model_, pool_, workspace_, options);
+    auto engine = Engine::Create(*flaky_model_, pool_, workspace_, options);
     REQUIRE_MESSAGE(engine, engine.error().message);
     engine_ = std::move(*engine);
   }
@@ -278,10 +287,13 @@ class RandomSchedule {
   }
 
   std::minstd_rand random_;
+  const uint32_t seed_;
+  const size_t ranks_;
   const RandomModel& model_;
   const RandomModel& smaller_;
   Workspace& workspace_;
-  FlakyModel flaky_model_;
+  std::optional<LedRanks> led_;
+  std::optional<FlakyModel> flaky_model_;
   Workspace draft_workspace_ = *CreateWorkspace({.threads = 1});
   bool has_swap_ = false;
   double now_ = 0.0;
@@ -301,7 +313,7 @@ class RandomSchedule {
 };
 
 SKALD_LAW("each request gets what it would get alone, however it is scheduled", small) {
-  const RandomModel model(small, 3), smaller(small, 4);
+  const RandomModel model(small, kSeed), smaller(small, 4);
   Workspace workspace = *CreateWorkspace({.threads = 1});
   const char* const wanted = std::getenv("SKALD_SCHEDULES");
   const char* const first = std::getenv("SKALD_FIRST_SCHEDULE");
@@ -323,6 +335,17 @@ SKALD_LAW("each request gets what it would get alone, however it is scheduled", 
   CHECK(all.cached_tokens > 0);
   CHECK(all.preemptions > 0);
   CHECK(all.swapped_in > 0);
+}
+
+SKALD_LAW("each request gets on ranks what it would get alone in one process", small) {
+  const RandomModel model(small, kSeed), smaller(small, 4);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const char* const wanted = std::getenv("SKALD_SCHEDULES");
+  const uint32_t count = wanted != nullptr ? static_cast<uint32_t>(std::atoi(wanted)) : 2;
+  for (uint32_t seed = 1; seed <= count; ++seed) {
+    CAPTURE(seed);
+    RandomSchedule(seed, model, smaller, workspace, 2 + seed % 2).Run();
+  }
 }
 
 }  // namespace random_schedules_test

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "skald/engine/form/drafter.h"
+#include "skald/engine/form/model_ref.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
 
@@ -44,17 +45,18 @@ class Prophet : public Drafter {
 // Fails now and then, before anything is computed, as for want of memory.
 class FlakyModel {
  public:
-  FlakyModel(const RandomModel& model, uint32_t seed, uint32_t one_of)
-      : model_(model), random_(seed), one_of_(one_of) {}
+  FlakyModel(ModelRef model, const ModelSpec& spec, uint32_t seed, uint32_t one_of)
+      : model_(model), spec_(spec), random_(seed), one_of_(one_of) {}
 
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
     if (one_of_ > 0 && random_() % one_of_ == 0) return Fail(ErrorCode::kResourceExhausted, "no memory");
     return model_.Forward(batch, workspace, options);
   }
-  const ModelSpec& spec() const { return model_.spec(); }
+  const ModelSpec& spec() const { return spec_; }
 
  private:
-  const RandomModel& model_;
+  const ModelRef model_;
+  const ModelSpec& spec_;
   mutable std::minstd_rand random_;
   uint32_t one_of_;
 };

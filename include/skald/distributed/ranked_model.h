@@ -10,8 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,6 +26,7 @@
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/distributed/handshake.h"
+#include "skald/distributed/rank_lead.h"
 #include "skald/distributed/rank_messages.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/any_model.h"
@@ -64,19 +63,22 @@ class RankedModel {
       std::vector<std::byte> settings = writer.bytes();
       if (auto told = ranks.Broadcast(settings); !told) return Failure(told.error());
       if (auto agreed = Agree(ranks, {}); !agreed) return Failure(agreed.error());
-      return RankedModel(model, ranks, *pool);
+      const auto lead = std::make_shared<internal::RankLead>(ranks, model.spec(), runtime);
+      (*pool)->SetPeers(lead);
+      return RankedModel(model, lead, *pool);
     });
   }
 
   RankedModel(RankedModel&&) noexcept = default;
   RankedModel& operator=(RankedModel&&) = delete;
-  // Lets the others go.
+  // Lets the others go. Caches may live on; nothing more can be computed, saved or loaded with them.
   ~RankedModel() {
-    if (turn_ != nullptr) Stop();
+    if (lead_ != nullptr) lead_->Stop();
   }
 
   const ModelSpec& spec() const { return model_->spec(); }
   const std::string& name() const { return model_->name(); }
+  // Snapshots of its caches are of their whole state, as one process would save it, and any number of ranks loads them.
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
   // As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of pool(). A failure, also of
@@ -85,7 +87,7 @@ class RankedModel {
   // would see one rank's stream alone).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
     return NoThrow("Forward", [&]() -> Result<Outputs> {
-      const std::lock_guard lock(*turn_);
+      const auto turn = lead_->Turn();
       if (options.observer) {
         return Fail(ErrorCode::kUnsupported, "observers are for models that one process computes, not for ranks");
       }
@@ -98,10 +100,9 @@ class RankedModel {
       for (const StepRequest& request : batch.requests()) {
         order.tokens.insert(order.tokens.end(), request.tokens.begin(), request.tokens.end());
       }
-      std::vector<std::byte> bytes = internal::BytesOf(order);
-      if (auto told = ranks_.Broadcast(bytes); !told) return Failure(told.error());
+      if (auto given = lead_->Give(internal::BytesOf(order)); !given) return Failure(given.error());
       ForwardOptions own = options;
-      own.ranks = &ranks_;
+      own.ranks = &lead_->ranks();
       auto outputs = model_->Execute(step->plan(), order.tokens, *pool_, workspace, own);
       if (outputs) step->Commit();
       return outputs;
@@ -117,91 +118,18 @@ class RankedModel {
   }
 
  private:
-  RankedModel(const AnyModel& model, const CommunicatorRef& ranks, std::shared_ptr<BlockPool> pool)
-      : model_(&model), ranks_(ranks), pool_(std::move(pool)), turn_(std::make_unique<std::mutex>()) {}
+  RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead, std::shared_ptr<BlockPool> pool)
+      : model_(&model), lead_(std::move(lead)), pool_(std::move(pool)) {}
 
   Result<void> CheckPools(const Step& step) const {
     if (step.pools().size() == 1 && step.pools().front() == pool_.get()) return {};
     return Fail(ErrorCode::kInvalidArgument, "a cache is not of the pool that the ranks have in common (pool())");
   }
 
-  void Stop() noexcept {
-    ByteWriter writer;
-    const auto told = NoThrow("RankedModel", [&]() -> Result<void> {
-      writer.Put(internal::RankOrder::kStop);
-      std::vector<std::byte> bytes = writer.bytes();
-      return ranks_.Broadcast(bytes);
-    });
-    static_cast<void>(told);  // those that are gone need not be told
-  }
-
   const AnyModel* model_;
-  CommunicatorRef ranks_;
+  std::shared_ptr<internal::RankLead> lead_;  // null where moved from
   std::shared_ptr<BlockPool> pool_;
-  std::unique_ptr<std::mutex> turn_;  // null where moved from
 };
-
-namespace internal {
-
-// One rank that follows rank 0.
-class Follower {
- public:
-  Follower(const AnyModel& model, const CommunicatorRef& ranks, std::shared_ptr<BlockPool> pool, Workspace& workspace)
-      : model_(model), ranks_(ranks), pool_(std::move(pool)), workspace_(workspace) {}
-
-  // Does what rank 0 says until that is to stop.
-  Result<void> Follow() {
-    for (;;) {
-      std::vector<std::byte> bytes;
-      if (auto told = ranks_.Broadcast(bytes); !told) return told;
-      ByteReader reader(bytes);
-      const auto order = reader.Get<RankOrder>();
-      if (order == RankOrder::kStop) return {};
-      if (order == RankOrder::kStep) {
-        if (auto computed = Compute(GetStepOrder(reader)); !computed) return computed;
-      }
-    }
-  }
-
- private:
-  // A step that rank 0 gets an error for as well is done with; it goes on or not.
-  Result<void> Compute(const StepOrder& order) {
-    const ForwardOptions options = {.pass_tokens = order.pass_tokens, .ranks = &ranks_};
-    const auto plan = StepPlanFromBytes(order.plan, *pool_);
-    if (!plan) return Agree(ranks_, Failure(plan.error()));
-    const auto outputs = model_.Execute(*plan, order.tokens, *pool_, workspace_, options);
-    static_cast<void>(outputs);
-    return {};
-  }
-
-  const AnyModel& model_;
-  const CommunicatorRef& ranks_;
-  const std::shared_ptr<BlockPool> pool_;
-  Workspace& workspace_;
-};
-
-}  // namespace internal
-
-// What every rank but 0 does: computes its part of rank 0's steps until the RankedModel there is gone. `model` has the
-// weights of this rank. Errors: those of RankedModel::Create, and a rank that is gone or does not answer.
-inline Result<void> FollowRanks(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace) {
-  return NoThrow("FollowRanks", [&]() -> Result<void> {
-    if (ranks.share().rank == 0) {
-      return Fail(ErrorCode::kInvalidArgument, "rank 0 follows no other; it has a RankedModel");
-    }
-    if (auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights())); !same) return same;
-    if (auto agreed = Agree(ranks, {}); !agreed) return agreed;  // rank 0's settings are possible
-    std::vector<std::byte> settings;
-    if (auto told = ranks.Broadcast(settings); !told) return told;
-    auto runtime = ByteReader(settings).Get<RuntimeConfig>();
-    runtime.cache_bytes = kUnlimited;
-    const auto pool = CreateBlockPool(model.layout(), runtime);
-    Result<void> own;
-    if (!pool) own = Failure(pool.error());
-    if (auto agreed = Agree(ranks, own); !agreed) return agreed;
-    return internal::Follower(model, ranks, *pool, workspace).Follow();
-  });
-}
 
 }  // namespace skald
 

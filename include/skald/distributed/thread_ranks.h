@@ -8,14 +8,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
+#include "hwy/cache_control.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 
@@ -46,7 +49,11 @@ class ThreadRank {
   Result<void> Wait() { return Meet(/*has_patience=*/false); }
 
   // Makes every call of every rank fail from now on: what a process does by ending.
-  void Leave() noexcept { group_->is_broken.store(true, std::memory_order_release); }
+  void Leave() noexcept {
+    const std::lock_guard lock(group_->mutex);
+    group_->is_broken.store(true, std::memory_order_release);
+    group_->changed.notify_all();
+  }
 
  private:
   friend std::vector<ThreadRank> CreateThreadRanks(size_t ranks, std::chrono::milliseconds patience);
@@ -59,6 +66,8 @@ class ThreadRank {
     std::atomic<size_t> arrived{0};
     std::atomic<size_t> meetings{0};
     std::atomic<bool> is_broken{false};
+    std::mutex mutex;  // of `changed`, by which those hear of it who have looked in vain for long
+    std::condition_variable changed;
   };
 
   ThreadRank(std::shared_ptr<Group> group, const RankShare& share) : group_(std::move(group)), share_(share) {}
@@ -66,21 +75,30 @@ class ThreadRank {
   // Returns when all ranks have come; with patience, that ends some time.
   Result<void> Meet(bool has_patience = true) {
     Group& group = *group_;
-    if (group.is_broken.load(std::memory_order_acquire)) return FailGone("a rank has left");
     const size_t meeting = group.meetings.load(std::memory_order_acquire);
     if (group.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == share_.ranks) {
       group.arrived.store(0, std::memory_order_relaxed);
+      const std::lock_guard lock(group.mutex);
       group.meetings.store(meeting + 1, std::memory_order_release);
+      group.changed.notify_all();
     }
-    const auto deadline = std::chrono::steady_clock::now() + group.patience;
-    for (size_t i = 0; group.meetings.load(std::memory_order_acquire) == meeting; ++i) {
-      if (group.is_broken.load(std::memory_order_acquire)) return FailGone("a rank has left");
-      if (i % kLooks == kLooks - 1) std::this_thread::yield();
-      if (i % (64 * kLooks) != 0 || !has_patience || std::chrono::steady_clock::now() < deadline) continue;
-      Leave();
-      return FailGone("a rank did not answer within " + std::to_string(group.patience.count()) + " ms");
+    const auto is_over = [&] {
+      return group.is_broken.load(std::memory_order_acquire) ||
+             group.meetings.load(std::memory_order_acquire) != meeting;
+    };
+    for (size_t i = 0; i < kLooks && !is_over(); ++i) hwy::Pause();
+    if (!is_over()) {
+      std::unique_lock lock(group.mutex);
+      if (!has_patience) {
+        group.changed.wait(lock, is_over);
+      } else if (!group.changed.wait_for(lock, group.patience, is_over)) {
+        lock.unlock();
+        Leave();
+        return FailGone("a rank did not answer within " + std::to_string(group.patience.count()) + " ms");
+      }
     }
-    return {};
+    if (group.meetings.load(std::memory_order_acquire) != meeting) return {};
+    return FailGone("a rank has left");
   }
 
   Failure FailGone(const std::string& why) const {
@@ -88,8 +106,8 @@ class ThreadRank {
                 "rank " + std::to_string(share_.rank) + " of " + std::to_string(share_.ranks) + ": " + why);
   }
 
-  // At what others have done, before the processor is lent to them.
-  static constexpr size_t kLooks = 256;
+  // At whether the others have come, before the processor is given away: some microseconds.
+  static constexpr size_t kLooks = 400;
 
   std::shared_ptr<Group> group_;
   RankShare share_;

@@ -224,7 +224,14 @@ constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {
   CacheLayout layout(Fingerprint(spec), share);
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
-      if (const auto state = layer.OfRank(share).State()) layout.AddLayer(*state);
+      if (const auto state = layer.State()) layout.AddLayer(*state);
+    }
+  }
+  if (share.ranks == 1) return layout;
+  size_t stateful = 0;  // parts come in once all are there, so that groups are the same on all ranks
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      if (layer.State()) layout.SetPart(layout.layers()[stateful++].group, *layer.OfRank(share).State());
     }
   }
   return layout;
@@ -245,6 +252,25 @@ inline std::vector<std::optional<LayerSlot>> SlotsOf(const ModelSpec& spec, cons
     }
   }
   return slots;
+}
+
+// Returns why ranks cannot divide the model, in a sentence, or null.
+inline const char* WhyNotForRanks(const ModelSpec& spec, const RankShare& share) {
+  const CacheLayout layout = LayoutOf(spec, share);
+  const auto slots = SlotsOf(spec, layout);
+  auto slot = slots.begin();
+  for (const Block& block : spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      const std::optional<LayerSlot>& at = *slot++;
+      if (!at) continue;
+      const LayerSpec part = layer.OfRank(share);
+      const CacheGroup reads = part.State() ? *part.State() : part.StateOfOther()->state;
+      const CacheGroup& keeps = layout.groups()[at->group];
+      if (reads.kv_heads == keeps.kv_heads && reads.state_floats == keeps.state_floats) continue;
+      return "Layers that keep or read the same state are dealt to ranks in different ways.";
+    }
+  }
+  return nullptr;
 }
 
 // Returns the factor on embeddings.

@@ -47,8 +47,9 @@ namespace skald {
 namespace internal {
 
 // Refuses what a Config of these sizes would not compile with, in the same words.
-inline Result<void> CheckSpec(const ModelSpec& spec) {
+inline Result<void> CheckSpec(const ModelSpec& spec, const RankShare& share = {}) {
   if (const char* const why = WhyImpossible(spec)) return Fail(ErrorCode::kInvalidArgument, why);
+  if (const char* const why = WhyNotForRanks(spec, share)) return Fail(ErrorCode::kUnsupported, why);
   return {};
 }
 
@@ -158,7 +159,7 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
                                         std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>()) {
   return NoThrow(checkpoint.path().native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
-    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
+    if (auto possible = internal::CheckSpec(spec, options.share); !possible) return Failure(possible.error());
     ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     if (auto loaded = internal::FillFrom(checkpoint, ParametersOf(weights), options, packers); !loaded) {
@@ -190,7 +191,7 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
                                         std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>()) {
   return NoThrow(path.native(), [&]() -> Result<ModelWeights> {
     if (auto valid = internal::CheckLoadOptions(options, packers); !valid) return Failure(valid.error());
-    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
+    if (auto possible = internal::CheckSpec(spec, options.share); !possible) return Failure(possible.error());
     ModelWeights weights(spec, options.share);
     weights.dtype = options.dtype;
     const ParameterList list = ParametersOf(weights);
@@ -228,7 +229,7 @@ Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const LoadOp
 inline Result<ModelWeights> RandomWeights(const ModelSpec& spec, uint64_t seed, DType dtype = DType::kBF16,
                                           unsigned threads = 1, const RankShare& share = {}) {
   return NoThrow("RandomWeights", [&]() -> Result<ModelWeights> {
-    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
+    if (auto possible = internal::CheckSpec(spec, share); !possible) return Failure(possible.error());
     return internal::MakeRandom(spec, seed, dtype, threads, share);
   });
 }

@@ -32,6 +32,8 @@
 
 namespace skald {
 
+class BlockPeers;  // cache/block_peers.h
+
 // used_bytes + available_bytes == limit_bytes, always.
 struct PoolUsage {
   uint64_t limit_bytes;
@@ -66,6 +68,11 @@ class BlockPool {
   uint64_t max_blocks(size_t group) const {
     return std::min<uint64_t>(runtime_.cache_bytes / geometry(group).block_bytes(), kMaxBlocks);
   }
+
+  // Who has the rest of the state, where this is one rank's part of it (block_peers.h); else null. Set once, before any
+  // cache is made.
+  const std::shared_ptr<BlockPeers>& peers() const { return peers_; }
+  void SetPeers(std::shared_ptr<BlockPeers> peers) { peers_ = std::move(peers); }
 
   PoolUsage usage() const {
     const std::lock_guard lock(mutex_);
@@ -204,6 +211,7 @@ class BlockPool {
   BlockLedger ledger_;    // guarded by mutex_
   BlockStorage storage_;  // guarded by mutex_
   const std::shared_ptr<Reclaimers> reclaimers_;
+  std::shared_ptr<BlockPeers> peers_;
 };
 
 }  // namespace skald

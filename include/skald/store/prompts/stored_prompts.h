@@ -156,7 +156,9 @@ class StoredPrompts {
       const SavedTable* source;
       const uint32_t reused = FindResumePoint(manifest, pool->layout(), limit, source);
       if (reused <= better_than) return std::nullopt;
-      auto cache = SnapshotLoader(pool, internal::FetchFrom(store_)).LoadPrefix(manifest, *source, reused);
+      auto cache = internal::LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
+        return SnapshotLoader(whole, internal::FetchFrom(store_)).LoadPrefix(manifest, *source, reused);
+      });
       if (!cache) return Failure(cache.error());
       PromptPrefix prefix{std::move(*cache), matched, {}};
       if (reused == tokens.size()) prefix.logits = manifest.notes.logits;

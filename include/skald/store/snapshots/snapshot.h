@@ -35,6 +35,7 @@
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot_loader.h"
 #include "skald/store/snapshots/snapshot_writer.h"
+#include "skald/store/snapshots/whole_state.h"
 
 namespace skald {
 
@@ -61,13 +62,17 @@ inline Result<Manifest> OpenManifest(const ChunkKey& key, std::span<const std::b
   if (chunk->header.format.kind != ChunkKind::kManifest) {
     return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + " is not a snapshot's manifest");
   }
-  return DecodeManifest(chunk->content, *kind, pool.layout(), pool.runtime().max_tokens);
+  const auto layout = WholeLayout(pool);
+  if (!layout) return Failure(layout.error());
+  return DecodeManifest(chunk->content, *kind, *layout, pool.runtime().max_tokens);
 }
 
 template <class Fetch>
 Result<Snapshot> BuildSnapshot(Manifest manifest, std::shared_ptr<BlockPool> pool, Fetch fetch,
                                std::optional<ExecutorRef> executor = {}) {
-  auto cache = SnapshotLoader<Fetch>(std::move(pool), std::move(fetch), executor).Load(manifest);
+  auto cache = LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
+    return SnapshotLoader<Fetch>(whole, std::move(fetch), executor).Load(manifest);
+  });
   if (!cache) return Failure(cache.error());
   return Snapshot{std::move(*cache), std::move(manifest.notes)};
 }

@@ -29,6 +29,7 @@
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot_plan.h"
+#include "skald/store/snapshots/whole_state.h"
 
 namespace skald {
 
@@ -53,7 +54,9 @@ inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& iden
   }
   auto digests = IdentityDigests::Of(identity);
   if (!digests) return Failure(digests.error());
-  return StateKind{*digests, pool.fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
+  const auto layout = WholeLayout(pool);
+  if (!layout) return Failure(layout.error());
+  return StateKind{*digests, layout->Fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
 }
 
 // State goes by the name of the adapter that it was computed with.
@@ -178,11 +181,14 @@ class ChunkEmitter {
 template <class Target>
 Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Target& target) {
-  const auto contents = cache.Contents();
-  if (!contents) return Failure(contents.error());
+  if (!cache.is_valid()) return Failure(cache.Contents().error());
   if (auto same = CheckAdapter(cache, identity); !same) return Failure(same.error());
   const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
   if (!kind) return Failure(kind.error());
+  const auto whole = WholeState(cache);
+  if (!whole) return Failure(whole.error());
+  const auto contents = whole->Contents();
+  if (!contents) return Failure(contents.error());
   const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);
   if (!plan) return Failure(plan.error());
   const std::vector<std::byte> manifest = EncodeManifest(plan->manifest());

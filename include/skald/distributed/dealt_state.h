@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// DealtState: how the bytes of blocks are dealt to ranks. Keys and values are by kv heads; what every rank has all of is
+// copied.
+
+#ifndef SKALD_DISTRIBUTED_DEALT_STATE_H_
+#define SKALD_DISTRIBUTED_DEALT_STATE_H_
+
+#include <cstddef>
+#include <cstring>
+#include <vector>
+
+#include "skald/base/ranks/rank_share.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/layers/model_spec.h"
+
+namespace skald::internal {
+
+class DealtState {
+ public:
+  DealtState(const ModelSpec& spec, size_t ranks, const RuntimeConfig& runtime) : whole_(LayoutOf(spec)) {
+    wholes_ = GeometriesOf(whole_, runtime);
+    for (size_t r = 0; r < ranks; ++r) parts_.push_back(GeometriesOf(LayoutOf(spec, {r, ranks}), runtime));
+  }
+
+  const CacheLayout& whole() const { return whole_; }
+  size_t ranks() const { return parts_.size(); }
+  size_t num_groups() const { return wholes_.size(); }
+  size_t whole_bytes(size_t group) const { return wholes_[group].block_bytes(); }
+  size_t part_bytes(size_t group, size_t rank) const { return parts_[rank][group].block_bytes(); }
+
+  // Whether ranks have different parts of a group's blocks; else each has all of them.
+  bool is_dealt(size_t group) const { return part_bytes(group, 0) != whole_bytes(group); }
+
+  // Puts a rank's part of a block where it belongs in the whole one,
+  void Join(size_t group, size_t rank, const std::byte* part, std::byte* whole) const {
+    ForEachRun(group, rank, [&](size_t in_part, size_t in_whole, size_t bytes) {
+      std::memcpy(whole + in_whole, part + in_part, bytes);
+    });
+  }
+  // or takes it from there.
+  void Cut(size_t group, size_t rank, const std::byte* whole, std::byte* part) const {
+    ForEachRun(group, rank, [&](size_t in_part, size_t in_whole, size_t bytes) {
+      std::memcpy(part + in_part, whole + in_whole, bytes);
+    });
+  }
+
+ private:
+  static std::vector<BlockGeometry> GeometriesOf(const CacheLayout& layout, const RuntimeConfig& runtime) {
+    std::vector<BlockGeometry> geometries;
+    for (const CacheGroup& group : layout.groups()) {
+      geometries.push_back(BlockGeometry::Of(group, runtime.block_tokens, runtime.kv_type));
+    }
+    return geometries;
+  }
+
+  // Calls run(offset in the part, offset in the whole, bytes).
+  template <class Run>
+  void ForEachRun(size_t group, size_t rank, Run run) const {
+    const BlockGeometry &part = parts_[rank][group], &whole = wholes_[group];
+    if (!is_dealt(group)) return run(0, 0, whole.block_bytes());
+    const size_t first = Deal(whole.kv_heads, {rank, ranks()}).begin;
+    // Heads lie one behind the other in each of a layer's arrays.
+    const auto heads = [&](size_t in_part, size_t in_whole, size_t bytes, size_t whole_bytes) {
+      if (bytes > 0) run(in_part, in_whole + first * (whole_bytes / whole.kv_heads), bytes);
+    };
+    for (size_t layer = 0; layer < whole.layers; ++layer) {
+      heads(part.KeyOffset(layer), whole.KeyOffset(layer), part.key_bytes, whole.key_bytes);
+      heads(part.KeyScaleOffset(layer), whole.KeyScaleOffset(layer), part.key_scale_bytes, whole.key_scale_bytes);
+      heads(part.ValueOffset(layer), whole.ValueOffset(layer), part.value_bytes, whole.value_bytes);
+      heads(part.ValueScaleOffset(layer), whole.ValueScaleOffset(layer), part.value_scale_bytes,
+            whole.value_scale_bytes);
+    }
+  }
+
+  CacheLayout whole_;
+  std::vector<BlockGeometry> wholes_;              // [groups]
+  std::vector<std::vector<BlockGeometry>> parts_;  // [ranks][groups]
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_DISTRIBUTED_DEALT_STATE_H_

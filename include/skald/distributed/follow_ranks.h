@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every rank but 0 does: what rank 0 says, on its own part of the weights and of the state.
+
+#ifndef SKALD_DISTRIBUTED_FOLLOW_RANKS_H_
+#define SKALD_DISTRIBUTED_FOLLOW_RANKS_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/byte_codec.h"
+#include "skald/base/ranks/agreement.h"
+#include "skald/base/ranks/communicator.h"
+#include "skald/base/result.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/create.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/steps/step_plan_bytes.h"
+#include "skald/distributed/dealt_state.h"
+#include "skald/distributed/handshake.h"
+#include "skald/distributed/rank_lead.h"
+#include "skald/distributed/rank_messages.h"
+#include "skald/model/any_model.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/workspace.h"
+
+namespace skald {
+
+namespace internal {
+
+class Follower {
+ public:
+  Follower(const AnyModel& model, const CommunicatorRef& ranks, std::shared_ptr<BlockPool> pool, Workspace& workspace)
+      : model_(model),
+        ranks_(ranks),
+        state_(model.spec(), ranks.share().ranks, pool->runtime()),
+        pool_(std::move(pool)),
+        workspace_(workspace) {}
+
+  // Does what rank 0 says until that is to stop.
+  Result<void> Follow() {
+    for (;;) {
+      std::vector<std::byte> bytes;
+      if (auto told = ranks_.Broadcast(bytes); !told) return told;
+      ByteReader reader(bytes);
+      const auto what = reader.Get<RankOrder>();
+      if (what == RankOrder::kStop) return {};
+      if (auto done = CarryOut(what, reader); !done) return done;
+    }
+  }
+
+ private:
+  // An error is one of the ranks' exchange; all else rank 0 hears of as well, and goes on or not.
+  Result<void> CarryOut(RankOrder what, ByteReader& reader) {
+    switch (what) {
+      case RankOrder::kStep:
+        return Compute(GetStepOrder(reader));
+      case RankOrder::kCollect: {
+        const BlocksOrder order = GetBlocksOrder(reader);
+        std::vector<std::byte> all;
+        std::vector<size_t> begins;
+        return ExchangeBlocks(ranks_, state_, order.group, order.blocks, *pool_, all, begins);
+      }
+      case RankOrder::kFill:
+        return Fill(GetBlocksOrder(reader));
+      case RankOrder::kStop:
+        break;
+    }
+    return Fail(ErrorCode::kDataLoss, "rank 0 says what no rank of this version knows");
+  }
+
+  Result<void> Compute(const StepOrder& order) {
+    const ForwardOptions options = {.pass_tokens = order.pass_tokens, .ranks = &ranks_};
+    const auto plan = StepPlanFromBytes(order.plan, *pool_);
+    if (!plan) {
+      static_cast<void>(Agree(ranks_, Failure(plan.error())));
+      return {};
+    }
+    const auto outputs = model_.Execute(*plan, order.tokens, *pool_, workspace_, options);
+    static_cast<void>(outputs);
+    return {};
+  }
+
+  Result<void> Fill(const BlocksOrder& order) {
+    std::vector<std::byte> bytes;
+    if (auto told = ranks_.Broadcast(bytes); !told) return told;
+    const size_t whole = state_.whole_bytes(order.group);
+    for (size_t i = 0; i < order.blocks.size(); ++i) {
+      state_.Cut(order.group, ranks_.share().rank, bytes.data() + i * whole,
+                 pool_->ResolveOne(order.group, order.blocks[i]));
+    }
+    return {};
+  }
+
+  const AnyModel& model_;
+  const CommunicatorRef& ranks_;
+  const DealtState state_;
+  const std::shared_ptr<BlockPool> pool_;
+  Workspace& workspace_;
+};
+
+}  // namespace internal
+
+// Meets rank 0, which makes a RankedModel, and computes this rank's part of its steps until that is gone. `model` has the
+// weights of this rank (LoadOptions::share). Errors: those of RankedModel::Create, and a rank that is gone or does not
+// answer.
+inline Result<void> FollowRanks(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace) {
+  return NoThrow("FollowRanks", [&]() -> Result<void> {
+    if (ranks.share().rank == 0) {
+      return Fail(ErrorCode::kInvalidArgument, "rank 0 follows no other; it has a RankedModel");
+    }
+    if (auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights())); !same) return same;
+    if (auto agreed = Agree(ranks, {}); !agreed) return agreed;  // rank 0's settings are possible
+    std::vector<std::byte> settings;
+    if (auto told = ranks.Broadcast(settings); !told) return told;
+    auto runtime = ByteReader(settings).Get<RuntimeConfig>();
+    runtime.cache_bytes = kUnlimited;
+    const auto pool = CreateBlockPool(model.layout(), runtime);
+    Result<void> own;
+    if (!pool) own = Failure(pool.error());
+    if (auto agreed = Agree(ranks, own); !agreed) return agreed;
+    return internal::Follower(model, ranks, *pool, workspace).Follow();
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_DISTRIBUTED_FOLLOW_RANKS_H_

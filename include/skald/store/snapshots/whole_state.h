@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Snapshots are of whole states: those of pools that hold one rank's part are gathered to be written, and dealt when they
+// come back. So any number of ranks takes up what any other has saved.
+
+#ifndef SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
+#define SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
+
+#include <memory>
+
+#include "skald/base/result.h"
+#include "skald/cache/block_peers.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/create.h"
+#include "skald/cache/form/layout.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/kv_cache.h"
+
+namespace skald::internal {
+
+// Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest nobody
+// is known to have.
+inline Result<CacheLayout> WholeLayout(const BlockPool& pool) {
+  if (pool.layout().share().ranks == 1) return pool.layout();
+  if (pool.peers() != nullptr) return pool.peers()->whole().ForTokens(pool.runtime().max_tokens);
+  return Fail(ErrorCode::kUnsupported, "the pool holds one rank's part of the state, which alone cannot be saved or loaded");
+}
+
+// Returns the same past with its whole state.
+inline Result<KVCache> WholeState(const KVCache& cache) {
+  return cache.is_valid() && cache.pool()->peers() != nullptr ? cache.pool()->peers()->Gather(cache) : cache.Fork();
+}
+
+// Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or dealt from it.
+template <class Load>
+Result<KVCache> LoadWhole(const std::shared_ptr<BlockPool>& pool, Load load) {
+  if (pool->peers() == nullptr) return load(pool);
+  RuntimeConfig runtime = pool->runtime();
+  runtime.cache_bytes = kUnlimited;
+  const auto room = CreateBlockPool(pool->peers()->whole(), runtime);
+  if (!room) return Failure(room.error());
+  const auto whole = load(*room);
+  if (!whole) return Failure(whole.error());
+  return pool->peers()->Scatter(*whole, pool);
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
