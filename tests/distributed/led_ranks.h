@@ -39,18 +39,22 @@ class LedRanks {
     }
     const CommunicatorRef end(ends_[0]);
     own_.emplace(small, *RandomWeights(small.spec, seed, type, 1, end.share()));
-    auto model = RankedModel::Create(own_->any(), end, runtime);
+    auto model = RankedModel::Create(own_->any(), end);
     REQUIRE_MESSAGE(model, model.error().message);
     model_.emplace(std::move(*model));
+    const auto pool = model_->CreatePool(runtime);
+    REQUIRE_MESSAGE(pool, pool.error().message);
+    pool_ = *pool;
   }
   ~LedRanks() {
+    pool_.reset();
     model_.reset();
     for (std::thread& follower : followers_) follower.join();
     for (const Result<void>& result : results_) CHECK_MESSAGE(result, result.error().message);
   }
 
   const RankedModel& model() const { return *model_; }
-  const std::shared_ptr<BlockPool>& pool() const { return model_->pool(); }
+  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
  private:
   std::vector<ThreadRank> ends_;
@@ -58,6 +62,7 @@ class LedRanks {
   std::vector<std::thread> followers_;
   std::optional<RandomModel> own_;
   std::optional<RankedModel> model_;
+  std::shared_ptr<BlockPool> pool_;
 };
 
 }  // namespace skald::testing

@@ -109,7 +109,7 @@ TEST_CASE("what ranks cannot do is refused, and they go on") {
   const auto forward = [&](KVCache& to, std::span<const int32_t> run, const ForwardOptions& options = {}) {
     return ranks.model().Forward(to, run, workspace, options);
   };
-  CheckError(forward(foreign, tokens), ErrorCode::kInvalidArgument, "pool()");
+  CheckError(forward(foreign, tokens), ErrorCode::kInvalidArgument, "CreatePool");
   CheckError(forward(cache, odd), ErrorCode::kInvalidArgument, "-7");
   CheckError(forward(cache, tokens, {.observer = [](const ResidualStream&) {}}), ErrorCode::kUnsupported, "observers");
   CHECK(cache.size() == 0);
@@ -130,7 +130,7 @@ TEST_CASE("a rank with other weights, another model or another share is named") 
     });
     const CommunicatorRef end(ends[0]);
     const RandomModel model(small, *RandomWeights(small.spec, 5, DType::kBF16, 1, end.share()));
-    const auto led = RankedModel::Create(model.any(), end, kRuntime);
+    const auto led = RankedModel::Create(model.any(), end);
     follower.join();
     REQUIRE_FALSE(led);
     REQUIRE_FALSE(followed);

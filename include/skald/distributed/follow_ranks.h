@@ -6,6 +6,8 @@
 #define SKALD_DISTRIBUTED_FOLLOW_RANKS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,8 +23,8 @@
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/distributed/dealt_state.h"
 #include "skald/distributed/handshake.h"
-#include "skald/distributed/rank_lead.h"
 #include "skald/distributed/rank_messages.h"
+#include "skald/distributed/rank_pool.h"
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/workspace.h"
@@ -33,12 +35,8 @@ namespace internal {
 
 class Follower {
  public:
-  Follower(const AnyModel& model, const CommunicatorRef& ranks, std::shared_ptr<BlockPool> pool, Workspace& workspace)
-      : model_(model),
-        ranks_(ranks),
-        state_(model.spec(), ranks.share().ranks, pool->runtime()),
-        pool_(std::move(pool)),
-        workspace_(workspace) {}
+  Follower(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace)
+      : model_(model), ranks_(ranks), workspace_(workspace) {}
 
   // Does what rank 0 says until that is to stop.
   Result<void> Follow() {
@@ -53,17 +51,23 @@ class Follower {
   }
 
  private:
+  struct Pool {
+    std::shared_ptr<BlockPool> blocks;
+    DealtState state;
+  };
+
   // An error is one of the ranks' exchange; all else rank 0 hears of as well, and goes on or not.
   Result<void> CarryOut(RankOrder what, ByteReader& reader) {
     switch (what) {
+      case RankOrder::kPool:
+        return MakePool(GetPoolOrder(reader));
+      case RankOrder::kDrop:
+        pools_.erase(reader.Get<uint64_t>());
+        return {};
       case RankOrder::kStep:
         return Compute(GetStepOrder(reader));
-      case RankOrder::kCollect: {
-        const BlocksOrder order = GetBlocksOrder(reader);
-        std::vector<std::byte> all;
-        std::vector<size_t> begins;
-        return ExchangeBlocks(ranks_, state_, order.group, order.blocks, *pool_, all, begins);
-      }
+      case RankOrder::kCollect:
+        return Collect(GetBlocksOrder(reader));
       case RankOrder::kFill:
         return Fill(GetBlocksOrder(reader));
       case RankOrder::kStop:
@@ -72,57 +76,69 @@ class Follower {
     return Fail(ErrorCode::kDataLoss, "rank 0 says what no rank of this version knows");
   }
 
+  // Without a limit of its own: rank 0's decides what both have.
+  Result<void> MakePool(PoolOrder order) {
+    order.runtime.cache_bytes = kUnlimited;
+    const auto made = NoThrow("a pool", [&]() -> Result<void> {
+      auto pool = CreateBlockPool(model_.layout(), order.runtime);
+      if (!pool) return Failure(pool.error());
+      pools_.emplace(order.pool, Pool{*pool, DealtState(model_.spec(), ranks_.share().ranks, order.runtime)});
+      return {};
+    });
+    auto agreed = Agree(ranks_, made);
+    return made ? agreed : Result<void>();
+  }
+
   Result<void> Compute(const StepOrder& order) {
+    BlockPool& pool = *pools_.at(order.pool).blocks;
     const ForwardOptions options = {.pass_tokens = order.pass_tokens, .ranks = &ranks_};
-    const auto plan = StepPlanFromBytes(order.plan, *pool_);
+    const auto plan = StepPlanFromBytes(order.plan, pool);
     if (!plan) {
       static_cast<void>(Agree(ranks_, Failure(plan.error())));
       return {};
     }
-    const auto outputs = model_.Execute(*plan, order.tokens, *pool_, workspace_, options);
+    const auto outputs = model_.Execute(*plan, order.tokens, pool, workspace_, options);
     static_cast<void>(outputs);
     return {};
   }
 
+  Result<void> Collect(const BlocksOrder& order) {
+    const Pool& pool = pools_.at(order.pool);
+    std::vector<std::byte> all;
+    std::vector<size_t> begins;
+    return ExchangeBlocks(ranks_, pool.state, order.group, order.blocks, *pool.blocks, all, begins);
+  }
+
   Result<void> Fill(const BlocksOrder& order) {
+    const Pool& pool = pools_.at(order.pool);
     std::vector<std::byte> bytes;
     if (auto told = ranks_.Broadcast(bytes); !told) return told;
-    const size_t whole = state_.whole_bytes(order.group);
+    const size_t whole = pool.state.whole_bytes(order.group);
     for (size_t i = 0; i < order.blocks.size(); ++i) {
-      state_.Cut(order.group, ranks_.share().rank, bytes.data() + i * whole,
-                 pool_->ResolveOne(order.group, order.blocks[i]));
+      pool.state.Cut(order.group, ranks_.share().rank, bytes.data() + i * whole,
+                     pool.blocks->ResolveOne(order.group, order.blocks[i]));
     }
     return {};
   }
 
   const AnyModel& model_;
   const CommunicatorRef& ranks_;
-  const DealtState state_;
-  const std::shared_ptr<BlockPool> pool_;
   Workspace& workspace_;
+  std::map<uint64_t, Pool> pools_;
 };
 
 }  // namespace internal
 
-// Meets rank 0, which makes a RankedModel, and computes this rank's part of its steps until that is gone. `model` has the
-// weights of this rank (LoadOptions::share). Errors: those of RankedModel::Create, and a rank that is gone or does not
-// answer.
+// Meets rank 0, which makes a RankedModel, and computes this rank's part of its steps until that is gone. `model` has
+// the weights of this rank (LoadOptions::share). Errors: those of RankedModel::Create, and a rank that is gone or does
+// not answer.
 inline Result<void> FollowRanks(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace) {
   return NoThrow("FollowRanks", [&]() -> Result<void> {
     if (ranks.share().rank == 0) {
       return Fail(ErrorCode::kInvalidArgument, "rank 0 follows no other; it has a RankedModel");
     }
     if (auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights())); !same) return same;
-    if (auto agreed = Agree(ranks, {}); !agreed) return agreed;  // rank 0's settings are possible
-    std::vector<std::byte> settings;
-    if (auto told = ranks.Broadcast(settings); !told) return told;
-    auto runtime = ByteReader(settings).Get<RuntimeConfig>();
-    runtime.cache_bytes = kUnlimited;
-    const auto pool = CreateBlockPool(model.layout(), runtime);
-    Result<void> own;
-    if (!pool) own = Failure(pool.error());
-    if (auto agreed = Agree(ranks, own); !agreed) return agreed;
-    return internal::Follower(model, ranks, *pool, workspace).Follow();
+    return internal::Follower(model, ranks, workspace).Follow();
   });
 }
 

@@ -1,68 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RankLead: rank 0's orders to the others, one at a time; and what becomes of the state that ranks have parts of when it
-// is to be written down or comes back (BlockPeers).
+// RankLead: rank 0's orders to the others, one at a time.
 
 #ifndef SKALD_DISTRIBUTED_RANK_LEAD_H_
 #define SKALD_DISTRIBUTED_RANK_LEAD_H_
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <map>
-#include <memory>
+#include <cstdint>
 #include <mutex>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/byte_codec.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
-#include "skald/cache/block_peers.h"
-#include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/blocks/block_table.h"
-#include "skald/cache/blocks/table_lease.h"
-#include "skald/cache/create.h"
-#include "skald/cache/form/layout.h"
-#include "skald/cache/form/runtime_config.h"
-#include "skald/cache/kv_cache.h"
-#include "skald/distributed/dealt_state.h"
 #include "skald/distributed/rank_messages.h"
-#include "skald/layers/model_spec.h"
 
 namespace skald::internal {
 
-// Bytes of whole blocks that are exchanged at once, about.
-inline constexpr size_t kBlocksTogetherBytes = size_t{32} << 20;
-
-// Exchanges the parts of blocks [begin, end) of an order: `all` has room for those of each rank, one behind the other.
-// The same call on every rank.
-inline Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const DealtState& state, uint32_t group,
-                                   std::span<const BlockId> blocks, BlockPool& pool, std::vector<std::byte>& all,
-                                   std::vector<size_t>& begins) {
-  begins.assign(1, 0);
-  for (size_t r = 0; r < state.ranks(); ++r) {
-    begins.push_back(begins.back() + blocks.size() * state.part_bytes(group, r));
-  }
-  all.resize(begins.back());
-  const size_t rank = ranks.share().rank, bytes = state.part_bytes(group, rank);
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    std::memcpy(all.data() + begins[rank] + i * bytes, pool.ResolveOne(group, blocks[i]), bytes);
-  }
-  return ranks.AllGather(all, begins);
-}
-
-class RankLead final : public BlockPeers {
+// Safe for concurrent calls.
+class RankLead {
  public:
-  RankLead(const CommunicatorRef& ranks, const ModelSpec& spec, const RuntimeConfig& runtime)
-      : ranks_(ranks), state_(spec, ranks.share().ranks, runtime) {}
+  explicit RankLead(const CommunicatorRef& ranks) : ranks_(ranks) {}
 
   const CommunicatorRef& ranks() const { return ranks_; }
-  const CacheLayout& whole() const override { return state_.whole(); }
 
-  // Orders take turns: hold this from before one is given until it is carried out.
+  // Held from before an order is given until it is carried out.
   std::unique_lock<std::mutex> Turn() { return std::unique_lock(turn_); }
 
   // Tells the others what to do; with Turn() held.
@@ -71,127 +34,19 @@ class RankLead final : public BlockPeers {
     return ranks_.Broadcast(order);
   }
 
-  // Lets the others go; whether they hear of it is not our concern any more.
-  void Stop() noexcept {
+  // Tells them what need not be carried out: who does not hear of it is gone. The last one is kStop.
+  void Leave(RankOrder what, uint64_t pool = 0) noexcept {
     const auto told = NoThrow("RankLead", [&]() -> Result<void> {
       const auto turn = Turn();
-      ByteWriter writer;
-      writer.Put(RankOrder::kStop);
-      auto given = Give(writer.bytes());
-      is_over_ = true;
+      auto given = Give(BytesOf(what, pool));
+      is_over_ |= what == RankOrder::kStop;
       return given;
     });
     static_cast<void>(told);
   }
 
-  Result<KVCache> Gather(const KVCache& part) override {
-    return NoThrow("gathering a cache from ranks", [&]() -> Result<KVCache> {
-      RuntimeConfig runtime = part.pool()->runtime();
-      runtime.cache_bytes = kUnlimited;
-      const auto pool = CreateBlockPool(whole(), runtime);
-      if (!pool) return Failure(pool.error());
-      return Rebuild(part, *pool, [&](uint32_t group, const Blocks& blocks) { return Join(group, blocks, part, **pool); });
-    });
-  }
-
-  Result<KVCache> Scatter(const KVCache& whole, const std::shared_ptr<BlockPool>& pool) override {
-    return NoThrow("dealing a cache to ranks", [&]() -> Result<KVCache> {
-      return Rebuild(whole, pool, [&](uint32_t group, const Blocks& blocks) { return Cut(group, blocks, whole, *pool); });
-    });
-  }
-
  private:
-  // Blocks of one pool, and those of another that stand for them.
-  using Blocks = std::map<BlockId, BlockId>;
-
-  // Returns `cache` in blocks of another pool, which `fill(group, blocks)` writes.
-  template <class Fill>
-  static Result<KVCache> Rebuild(const KVCache& cache, const std::shared_ptr<BlockPool>& pool, Fill fill) {
-    auto contents = cache.Contents();
-    if (!contents) return Failure(contents.error());
-    TableLease fresh(pool);
-    std::vector<Blocks> blocks(pool->layout().groups().size());
-    Result<void> taken;
-    const auto take = [&](size_t group, BlockId id) {
-      if (!taken || blocks[group].contains(id)) return;
-      const auto block = fresh.Take(group, BlockContent::kUnspecified);
-      block ? void(blocks[group][id] = *block) : void(taken = Failure(block.error()));
-    };
-    cache.ForEachTable([&](const BlockTable& table) { table.ForEachBlock(take); });
-    if (!taken) return Failure(taken.error());
-    for (uint32_t g = 0; g < blocks.size(); ++g) {
-      if (blocks[g].empty()) continue;
-      if (auto filled = fill(g, blocks[g]); !filled) return Failure(filled.error());
-    }
-    const auto move = [&](const TableLease& lease) {
-      BlockTable table = lease.table();
-      for (size_t g = 0; g < table.groups.size(); ++g) {
-        for (BlockId& id : table.groups[g].blocks) id = blocks[g].at(id);
-      }
-      return fresh.Share(std::move(table));
-    };
-    CacheContents moved = {move(contents->lease), std::move(contents->tokens), {}, contents->exact_tokens,
-                           contents->adapter};
-    for (const TableLease& point : contents->checkpoints) moved.checkpoints.push_back(move(point));
-    return KVCache(std::move(moved));
-  }
-
-  Result<void> Join(uint32_t group, const Blocks& blocks, const KVCache& part, BlockPool& pool) {
-    if (!state_.is_dealt(group)) {
-      for (const auto& [from, to] : blocks) {
-        std::memcpy(pool.ResolveOne(group, to), part.pool()->ResolveOne(group, from), state_.whole_bytes(group));
-      }
-      return {};
-    }
-    return ForRuns(group, blocks, [&](const BlocksOrder& order, std::span<const BlockId> targets) -> Result<void> {
-      if (auto given = Give(BytesOf(RankOrder::kCollect, order)); !given) return given;
-      std::vector<std::byte> all;
-      std::vector<size_t> begins;
-      auto met = ExchangeBlocks(ranks_, state_, group, order.blocks, *part.pool(), all, begins);
-      if (!met) return met;
-      for (size_t r = 0; r < state_.ranks(); ++r) {
-        for (size_t i = 0; i < targets.size(); ++i) {
-          const std::byte* const from = all.data() + begins[r] + i * state_.part_bytes(group, r);
-          state_.Join(group, r, from, pool.ResolveOne(group, targets[i]));
-        }
-      }
-      return {};
-    });
-  }
-
-  Result<void> Cut(uint32_t group, const Blocks& blocks, const KVCache& whole, BlockPool& pool) {
-    return ForRuns(group, blocks, [&](const BlocksOrder& sources, std::span<const BlockId> targets) -> Result<void> {
-      const BlocksOrder order = {group, {targets.begin(), targets.end()}};
-      if (auto given = Give(BytesOf(RankOrder::kFill, order)); !given) return given;
-      std::vector<std::byte> bytes;
-      for (size_t i = 0; i < targets.size(); ++i) {
-        const std::byte* const from = whole.pool()->ResolveOne(group, sources.blocks[i]);
-        bytes.insert(bytes.end(), from, from + state_.whole_bytes(group));
-        state_.Cut(group, 0, from, pool.ResolveOne(group, targets[i]));
-      }
-      return ranks_.Broadcast(bytes);
-    });
-  }
-
-  // Calls exchange(order of some source blocks, the blocks that stand for them) until all blocks have been.
-  template <class Exchange>
-  Result<void> ForRuns(uint32_t group, const Blocks& blocks, Exchange exchange) {
-    const size_t most = std::max<size_t>(1, kBlocksTogetherBytes / state_.whole_bytes(group));
-    const auto turn = Turn();
-    for (auto next = blocks.begin(); next != blocks.end();) {
-      BlocksOrder order = {group, {}};
-      std::vector<BlockId> targets;
-      for (; next != blocks.end() && targets.size() < most; ++next) {
-        order.blocks.push_back(next->first);
-        targets.push_back(next->second);
-      }
-      if (auto done = exchange(order, targets); !done) return done;
-    }
-    return {};
-  }
-
   const CommunicatorRef ranks_;
-  const DealtState state_;
   std::mutex turn_;
   bool is_over_ = false;  // guarded by turn_
 };

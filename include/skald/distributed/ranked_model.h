@@ -28,6 +28,7 @@
 #include "skald/distributed/handshake.h"
 #include "skald/distributed/rank_lead.h"
 #include "skald/distributed/rank_messages.h"
+#include "skald/distributed/rank_pool.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
@@ -40,32 +41,17 @@ namespace skald {
 class RankedModel {
  public:
   // Meets the other ranks, which call FollowRanks. `model` has the weights of rank 0 (LoadOptions::share) and outlives
-  // this, as `ranks` does. Caches are made from pool(), which holds rank 0's part of each; `runtime` is that of every
-  // rank's pool, and cache_bytes the limit of this one: the others follow it, with blocks about as large.
-  // Errors: kInvalidArgument (a rank other than 0; ranks that have another model or other weights; `runtime`), and a
-  // rank that does not answer.
-  static Result<RankedModel> Create(const AnyModel& model, const CommunicatorRef& ranks,
-                                    const RuntimeConfig& runtime = {}) {
+  // this, as `ranks` does. Errors: kInvalidArgument (a rank other than 0; ranks that have another model or other
+  // weights), and a rank that does not answer.
+  static Result<RankedModel> Create(const AnyModel& model, const CommunicatorRef& ranks) {
     return NoThrow("RankedModel", [&]() -> Result<RankedModel> {
       if (ranks.share().rank != 0) {
         return Fail(ErrorCode::kInvalidArgument,
                     "rank " + std::to_string(ranks.share().rank) + " leads no others; it calls FollowRanks");
       }
-      if (auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights())); !same) {
-        return Failure(same.error());
-      }
-      const auto pool = CreateBlockPool(model.layout(), runtime);
-      Result<void> own;
-      if (!pool) own = Failure(pool.error());
-      if (auto agreed = Agree(ranks, own); !agreed) return Failure(agreed.error());
-      ByteWriter writer;
-      writer.Put(runtime);
-      std::vector<std::byte> settings = writer.bytes();
-      if (auto told = ranks.Broadcast(settings); !told) return Failure(told.error());
-      if (auto agreed = Agree(ranks, {}); !agreed) return Failure(agreed.error());
-      const auto lead = std::make_shared<internal::RankLead>(ranks, model.spec(), runtime);
-      (*pool)->SetPeers(lead);
-      return RankedModel(model, lead, *pool);
+      const auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights()));
+      if (!same) return Failure(same.error());
+      return RankedModel(model, std::make_shared<internal::RankLead>(ranks));
     });
   }
 
@@ -73,18 +59,33 @@ class RankedModel {
   RankedModel& operator=(RankedModel&&) = delete;
   // Lets the others go. Caches may live on; nothing more can be computed, saved or loaded with them.
   ~RankedModel() {
-    if (lead_ != nullptr) lead_->Stop();
+    if (lead_ != nullptr) lead_->Leave(internal::RankOrder::kStop);
   }
 
   const ModelSpec& spec() const { return model_->spec(); }
   const std::string& name() const { return model_->name(); }
-  // Snapshots of its caches are of their whole state, as one process would save it, and any number of ranks loads them.
-  const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
-  // As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of pool(). A failure, also of
-  // another rank, leaves every cache as it was; after that of an exchange no further call succeeds, and the caches'
-  // tokens are what is left. Further errors: kInvalidArgument (a cache of another pool), kUnsupported (an observer: it
-  // would see one rank's stream alone).
+  // Returns storage for conversations, which all ranks have: here rank 0's part of it, within runtime.cache_bytes; the
+  // others' are about as large. Snapshots of its caches are of their whole state, as one process saves it, and any
+  // number of ranks loads them. Errors: those of CreateBlockPool, on any rank.
+  Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime = {}) const {
+    return NoThrow("RankedModel::CreatePool", [&]() -> Result<std::shared_ptr<BlockPool>> {
+      auto pool = CreateBlockPool(model_->layout(), runtime);
+      if (!pool) return pool;
+      const auto turn = lead_->Turn();
+      const uint64_t number = (*next_pool_)++;
+      if (auto given = lead_->Give(BytesOf(internal::PoolOrder{number, runtime})); !given)
+        return Failure(given.error());
+      if (auto agreed = Agree(lead_->ranks(), {}); !agreed) return Failure(agreed.error());
+      (*pool)->SetPeers(std::make_shared<internal::RankPool>(lead_, number, spec(), runtime));
+      return pool;
+    });
+  }
+
+  // As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
+  // failure, also of another rank, leaves every cache as it was; after that of an exchange no further call succeeds,
+  // and the caches' tokens are what is left. Further errors: kInvalidArgument (a cache of another pool, or caches of
+  // several), kUnsupported (an observer: it would see one rank's stream alone).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
     return NoThrow("Forward", [&]() -> Result<Outputs> {
       const auto turn = lead_->Turn();
@@ -93,17 +94,21 @@ class RankedModel {
       }
       auto step = Step::Begin(batch, options.pass_tokens);
       if (!step) return Failure(step.error());
-      if (auto ours = CheckPools(*step); !ours) return Failure(ours.error());
+      BlockPool& pool = *step->pools().front();
+      const auto* const peers = step->pools().size() == 1 ? PeersOf(pool) : nullptr;
+      if (peers == nullptr) {
+        return Fail(ErrorCode::kInvalidArgument, "the caches are not all of one pool that the ranks have (CreatePool)");
+      }
       const auto plan = StepPlanToBytes(step->plan());
       if (!plan) return Failure(plan.error());
-      internal::StepOrder order = {options.pass_tokens, *plan, {}};
+      internal::StepOrder order = {peers->number(), options.pass_tokens, *plan, {}};
       for (const StepRequest& request : batch.requests()) {
         order.tokens.insert(order.tokens.end(), request.tokens.begin(), request.tokens.end());
       }
       if (auto given = lead_->Give(internal::BytesOf(order)); !given) return Failure(given.error());
       ForwardOptions own = options;
       own.ranks = &lead_->ranks();
-      auto outputs = model_->Execute(step->plan(), order.tokens, *pool_, workspace, own);
+      auto outputs = model_->Execute(step->plan(), order.tokens, pool, workspace, own);
       if (outputs) step->Commit();
       return outputs;
     });
@@ -118,17 +123,18 @@ class RankedModel {
   }
 
  private:
-  RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead, std::shared_ptr<BlockPool> pool)
-      : model_(&model), lead_(std::move(lead)), pool_(std::move(pool)) {}
+  RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead)
+      : model_(&model), lead_(std::move(lead)), next_pool_(std::make_unique<uint64_t>(0)) {}
 
-  Result<void> CheckPools(const Step& step) const {
-    if (step.pools().size() == 1 && step.pools().front() == pool_.get()) return {};
-    return Fail(ErrorCode::kInvalidArgument, "a cache is not of the pool that the ranks have in common (pool())");
+  // Of a pool that these ranks have; else null.
+  const internal::RankPool* PeersOf(const BlockPool& pool) const {
+    const auto* const peers = dynamic_cast<const internal::RankPool*>(pool.peers().get());
+    return peers != nullptr && peers->lead() == lead_.get() ? peers : nullptr;
   }
 
   const AnyModel* model_;
   std::shared_ptr<internal::RankLead> lead_;  // null where moved from
-  std::shared_ptr<BlockPool> pool_;
+  std::unique_ptr<uint64_t> next_pool_;       // guarded by a turn
 };
 
 }  // namespace skald
