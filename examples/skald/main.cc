@@ -4,7 +4,10 @@
 //
 //   build/release/examples/skald/skald --help
 
+#include <chrono>
 #include <iostream>
+#include <string>
+#include <thread>
 #include <variant>
 
 #include "bench/bench.h"
@@ -17,6 +20,8 @@
 #include "commands/serve.h"
 #include "commands/store.h"
 #include "commands/tokenize.h"
+#include "ranks/follow.h"
+#include "ranks/rank_job.h"
 #include "skald/base/no_throw.h"
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"
@@ -25,6 +30,7 @@ namespace skald::program {
 namespace {
 
 Result<int> RunCommand(const Options& options) {
+  if (options.ranks != nullptr && options.ranks->share().rank != 0) return FollowRankZero(options);
   switch (options.command) {
     case Command::kGenerate:
       return RunGenerate(options);
@@ -49,9 +55,23 @@ Result<int> RunCommand(const Options& options) {
 }
 
 Result<int> RunProgram(int argc, char** argv) {
-  const auto parsed = ParseOptions(argc, argv);
+  auto parsed = ParseOptions(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
-  return RunCommand(std::get<Options>(parsed));
+  Options& options = std::get<Options>(parsed);
+  if (!options.use_ranks) return RunCommand(options);
+  auto job = RankJob::Start(options.rank_patience);
+  if (!job) return Failure(job.error());
+  options.ranks = *job;
+  Result<int> exit_code = RunCommand(options);
+  if (exit_code && *exit_code == 0) return exit_code;
+  // What all ranks know rank 0 tells, and then it ends them all.
+  const RankShare share = (*job)->share();
+  if (share.rank != 0) std::this_thread::sleep_for(std::chrono::seconds(2));
+  if (!exit_code)
+    Report((share.rank == 0 ? "" : "rank " + std::to_string(share.rank) + ": ") + exit_code.error().message);
+  std::cout.flush();
+  (*job)->Abort(exit_code.value_or(kExitError));
+  return exit_code;
 }
 
 int Run(int argc, char** argv) {

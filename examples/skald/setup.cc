@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "conversation/saved_state.h"
+#include "ranks/rank_job.h"
+#include "skald/base/ranks/agreement.h"
 #include "terminal/messages.h"
 
 namespace skald::program {
@@ -24,11 +26,21 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
   return text.str();
 }
 
+// Once all ranks have loaded their weights, whatever became of it.
+Result<void> ComputeOnRanks(const CommunicatorRef& ranks, const Result<std::unique_ptr<LanguageModel>>& model) {
+  Result<void> loaded;
+  if (!model) loaded = Failure(model.error());
+  if (auto came = ranks.Wait(); !came) return came;
+  if (auto all_loaded = Agree(ranks, loaded); !all_loaded) return all_loaded;
+  return (*model)->ComputeOn(ranks);
+}
+
 }  // namespace
 
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar) {
   return {.dtype = options.weight_type.value_or(info.weight_type),
           .threads = options.workspace.threads,
+          .share = options.ranks ? options.ranks->share() : RankShare(),
           .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
           .cache_folder = options.packed_cache,
           .cache_bytes = options.packed_cache_bytes,
@@ -38,6 +50,9 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
   const ProgressBar bar("loading " + std::string(info.name), options.show_progress);
   auto model = LoadLanguageModel(info, options.model, LoadOptionsOf(options, info, bar));
+  if (options.ranks != nullptr) {
+    if (auto led = ComputeOnRanks(options.ranks->ranks(), model); !led) return Failure(led.error());
+  }
   if (!model || !options.adapter) return model;
   if (auto used = (*model)->UseAdapter(*options.adapter); !used) return Failure(used.error());
   return model;

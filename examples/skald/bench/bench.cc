@@ -17,6 +17,7 @@
 #include "benchmarks/machine_limits.h"
 #include "commands/simd.h"
 #include "conversation/language_model.h"
+#include "ranks/rank_job.h"
 #include "setup.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
@@ -33,8 +34,12 @@ struct BenchModel {
 // With the weights as `weight_type`; unset, as the options of all commands say.
 Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
   if (!options.bench.shape.empty()) {
-    auto model = RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16));
+    const RankShare share = options.ranks ? options.ranks->share() : RankShare();
+    auto model = RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16), share);
     if (!model) return Failure(model.error());
+    if (options.ranks != nullptr) {
+      if (auto led = (*model)->ComputeOn(options.ranks->ranks()); !led) return Failure(led.error());
+    }
     return BenchModel{options.bench.shape, std::move(*model)};
   }
   Options one = options;
@@ -88,7 +93,8 @@ std::vector<BenchCase> CasesOf(const BenchOptions& options, uint32_t threads) {
 
 class Bench {
  public:
-  explicit Bench(const BenchOptions& options) : options_(options) {}
+  // `ranks` may be null, and must outlive this.
+  Bench(const BenchOptions& options, RankJob* ranks) : options_(options), ranks_(ranks) {}
 
   // Measures all cases of a model on the SIMD target in use.
   Result<void> Run(const BenchModel& model) {
@@ -96,9 +102,11 @@ class Bench {
     for (const uint32_t threads : options_.threads) {
       const MachineLimits& limits = LimitsOf(setting.simd, threads);
       for (const BenchCase& bench_case : CasesOf(options_, threads)) {
-        const auto measured = Measure(*model.model, bench_case, limits, options_.repetitions);
+        MeasuredRanks* const ranks = ranks_ != nullptr ? &ranks_->measured() : nullptr;
+        const auto measured = Measure(*model.model, bench_case, limits, options_.repetitions, ranks);
         if (!measured) return Failure(measured.error());
         report_.Add(setting, bench_case, *measured);
+        if (ranks_ != nullptr) report_.AddTraffic(ranks_->share().ranks, bench_case, *measured);
       }
     }
     return {};
@@ -106,6 +114,7 @@ class Bench {
 
   Result<void> Finish() const {
     report_.PrintLimits();
+    report_.PrintTraffic();
     return options_.json.empty() ? Result<void>() : report_.WriteJson(options_.json);
   }
 
@@ -121,11 +130,28 @@ class Bench {
   }
 
   const BenchOptions& options_;
+  RankJob* const ranks_;
   BenchReport report_;
   std::map<std::pair<std::string, uint32_t>, MachineLimits> limits_;
 };
 
+// Types of weights, each of which is measured.
+std::vector<std::optional<DType>> TypesOf(const Options& options) {
+  std::vector<std::optional<DType>> types(options.bench.weight_types.begin(), options.bench.weight_types.end());
+  if (types.empty()) types.push_back(options.weight_type);
+  return types;
+}
+
 }  // namespace
+
+Result<void> ForEachBenchModel(const Options& options, const std::function<Result<void>(const LanguageModel&)>& run) {
+  for (const auto type : TypesOf(options)) {
+    const auto model = LoadModel(options, type);
+    if (!model) return Failure(model.error());
+    if (auto done = run(*model->model); !done) return done;
+  }
+  return {};
+}
 
 Result<int> RunBench(const Options& options) {
   std::vector<std::string> targets = options.bench.simd;
@@ -134,11 +160,8 @@ Result<int> RunBench(const Options& options) {
   for (const std::string& target : targets) {
     if (auto there = UseSimdTarget(target); !there) return Failure(there.error());
   }
-  std::vector<std::optional<DType>> types(options.bench.weight_types.begin(), options.bench.weight_types.end());
-  if (types.empty()) types.push_back(options.weight_type);
-
   std::optional<Bench> bench;
-  for (const auto type : types) {
+  for (const auto type : TypesOf(options)) {
     const auto model = LoadModel(options, type);
     if (!model) return Failure(model.error());
     if (!options.bench.users.empty()) {
@@ -146,7 +169,7 @@ Result<int> RunBench(const Options& options) {
       if (auto served = Serve(options.bench, *model); !served) return Failure(served.error());
       continue;
     }
-    if (!bench) bench.emplace(options.bench);
+    if (!bench) bench.emplace(options.bench, options.ranks.get());
     for (const std::string& target : targets) {
       (void)UseSimdTarget(target);
       if (auto measured = bench->Run(*model); !measured) return Failure(measured.error());

@@ -137,16 +137,26 @@ double Measurement::Spread() const {
 }
 
 Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
-                            size_t repetitions) {
+                            size_t repetitions, MeasuredRanks* ranks) {
   auto runner = CaseRunner::Create(model, bench_case);
   if (!runner) return Failure(runner.error());
   if (auto warm = runner->Run(); !warm) return Failure(warm.error());
   const double tokens = double{1} * bench_case.tokens * bench_case.sequences;
   Measurement measurement;
+  if (ranks != nullptr) ranks->Reset();
+  Seconds all{0};
   for (size_t i = 0; i < repetitions; ++i) {
     const auto time = runner->Run();
     if (!time) return Failure(time.error());
+    all += *time;
     measurement.rates.push_back(tokens / time->count());
+  }
+  if (ranks != nullptr) {
+    const RankTraffic& traffic = ranks->traffic();
+    const double computed = tokens * static_cast<double>(repetitions);
+    measurement.exchanges_per_token = static_cast<double>(traffic.exchanges) / computed;
+    measurement.sent_per_token = static_cast<double>(traffic.bytes) / computed;
+    measurement.waiting = Seconds(traffic.waited) / all;
   }
   const ModelCost cost = model.Cost();
   const double bytes = BytesToRead(cost, bench_case, *runner);

@@ -15,6 +15,7 @@
 #include "conversation/language_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
+#include "skald/distributed/measured_ranks.h"
 
 namespace skald::program {
 
@@ -31,15 +32,17 @@ struct Measurement {
   std::vector<double> rates;   // tokens per second of all sequences together, one for each repetition
   double limit = 0;            // the same at the machine's limits
   double bytes_per_token = 0;  // read for that
+  // Of this rank, where there are several: exchanges, bytes that it sends, and the share of the time that it waits.
+  double exchanges_per_token = 0, sent_per_token = 0, waiting = 0;
 
   double Median() const;
   double Spread() const;  // the largest difference from the median, relative to it
 };
 
 // Runs the case once to warm up, then `repetitions` times. Errors: those of creating caches
-// and of Forward.
+// and of Forward. `ranks` are those that the model is computed on, or null.
 Result<Measurement> Measure(const LanguageModel& model, const BenchCase& bench_case, const MachineLimits& limits,
-                            size_t repetitions);
+                            size_t repetitions, MeasuredRanks* ranks);
 
 }  // namespace skald::program
 

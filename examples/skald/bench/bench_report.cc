@@ -55,6 +55,7 @@ BenchReport::BenchReport() {
            {"cpu", CpuName()},
            {"cores", std::thread::hardware_concurrency()},
            {"limits", nlohmann::ordered_json::array()},
+           {"traffic", nlohmann::ordered_json::array()},
            {"rows", nlohmann::ordered_json::array()}};
   std::cout << "| model | weights | SIMD | threads | test | tokens/s | spread | of the limit |\n"
                "|---|---|---|---|---|---|---|---|\n";
@@ -99,6 +100,25 @@ void BenchReport::PrintLimits() const {
     PrintRow("| %s | %u | %.1f | %.0f | %.0f | %.0f |\n", row["simd"].get<std::string>().c_str(),
              row["threads"].get<uint32_t>(), giga("read_bytes_per_second"), giga("f32_flops"), giga("bf16_flops"),
              giga("int8_ops"));
+  }
+}
+
+void BenchReport::AddTraffic(size_t ranks, const BenchCase& bench_case, const Measurement& measurement) {
+  json_["traffic"].push_back({{"ranks", ranks},
+                              {"test", NameOf(bench_case)},
+                              {"exchanges_per_token", measurement.exchanges_per_token},
+                              {"sent_bytes_per_token", measurement.sent_per_token},
+                              {"waiting", measurement.waiting}});
+}
+
+void BenchReport::PrintTraffic() const {
+  if (json_["traffic"].empty()) return;
+  std::cout << "\n| ranks | test | exchanges a token | KB that rank 0 sends a token | of the time in exchanges |\n"
+               "|---|---|---|---|---|\n";
+  for (const auto& row : json_["traffic"]) {
+    PrintRow("| %zu | %s | %.2f | %.1f | %.0f %% |\n", row["ranks"].get<size_t>(),
+             row["test"].get<std::string>().c_str(), row["exchanges_per_token"].get<double>(),
+             row["sent_bytes_per_token"].get<double>() / 1e3, 100.0 * row["waiting"].get<double>());
   }
 }
 

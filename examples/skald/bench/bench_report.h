@@ -33,8 +33,14 @@ class BenchReport {
   // Prints a row.
   void Add(const BenchSetting& setting, const BenchCase& bench_case, const Measurement& measurement);
 
+  // Notes what ranks exchanged meanwhile.
+  void AddTraffic(size_t ranks, const BenchCase& bench_case, const Measurement& measurement);
+
   // Prints the table of limits.
   void PrintLimits() const;
+
+  // Prints the table of what ranks exchanged, if there were any.
+  void PrintTraffic() const;
 
   // Writes everything. Error: the file cannot be written.
   Result<void> WriteJson(const std::filesystem::path& path) const;

@@ -110,7 +110,7 @@ Result<ServeMeasurement> MeasureServing(const LanguageModel& model, const ServeC
   EngineOptions options;
   options.max_running = serve_case.users + 1;
   options.step_seconds = serve_case.step_seconds;
-  const auto engine = Engine::Create(model.model(), std::move(*pool), *workspace, options);
+  const auto engine = Engine::Create(model, std::move(*pool), *workspace, options);
   if (!engine) return Failure(engine.error());
   return Serving(**engine, serve_case).Run();
 }

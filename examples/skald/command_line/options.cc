@@ -80,6 +80,25 @@ void AddAdapterOption(CLI::App& command, Options& options) {
       ->group("Model");
 }
 
+void AddRanks(CLI::App& command, Options& options, const char* group) {
+  command
+      .add_flag(
+          "--ranks", options.use_ranks,
+          "Compute with all processes that mpirun started, each with\na part of the weights and of the cache: the "
+          "same bits")
+      ->group(group);
+  command
+      .add_option_function<double>(
+          "--rank-timeout",
+          [&options](double seconds) {
+            options.rank_patience = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1e3));
+          },
+          "Seconds after which a rank that does not answer is given up\n(default: 30)")
+      ->check(Within(1, 86400))
+      ->type_name("SECONDS")
+      ->group(group);
+}
+
 void AddLoadOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
   command.add_option("-t,--threads", options.workspace.threads, "Threads that compute; they never change a result")
@@ -271,6 +290,7 @@ void AddBenchOptions(CLI::App& command, Options& options) {
   add_list("-d,--depth", bench.depths, 0, kMaxTokens, "Tokens that are there before");
   add_list("-b,--batch", bench.sequences, 1, 4096, "Conversations that are written together");
   add_list("-t,--threads", bench.threads, 1, kMaxThreads, "Threads that compute");
+  AddRanks(command, options, "Options");
   command
       .add_option_function<std::vector<std::string>>(
           "--dtype",
@@ -347,6 +367,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   for (CLI::App* command : {&generate, &chat}) {
     AddSamplingOptions(*command, options);
     AddLoadOptions(*command, options);
+    AddRanks(*command, options, "Running");
     AddRuntimeOptions(*command, "none", options);
   }
   CLI::App& models = *app.add_subcommand("models", "List the models that it can run");
@@ -375,6 +396,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   AddModelOptions(serve, "what the model suggests", options);
   AddServeOptions(serve, options);
   AddLoadOptions(serve, options);
+  AddRanks(serve, options, "Running");
   AddRuntimeOptions(serve, "a quarter of the machine's memory", options);
   serve.footer(kServeFooter);
 

@@ -5,10 +5,12 @@
 #ifndef SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_
 #define SKALD_EXAMPLES_SKALD_COMMAND_LINE_OPTIONS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +29,8 @@ inline constexpr int kExitUsage = 2;
 
 // More text than any model's context takes: prompts, lines of a chat.
 inline constexpr size_t kMaxPromptBytes = size_t{64} << 20;
+
+class RankJob;
 
 enum class Command { kGenerate, kChat, kModels, kInspect, kTokenize, kPack, kBench, kStore, kServe };
 
@@ -101,6 +105,9 @@ struct Options {
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
   RuntimeConfig runtime;                // but for max_tokens
   WorkspaceOptions workspace;
+  bool use_ranks = false;  // all processes of an MPI job compute together
+  std::chrono::milliseconds rank_patience = std::chrono::seconds(30);
+  std::shared_ptr<RankJob> ranks;  // set once the options are read, if they are used
 
   std::filesystem::path packed_cache;            // folder with weights packed by earlier runs; empty: none
   uint64_t packed_cache_bytes = 20'000'000'000;  // that it may take

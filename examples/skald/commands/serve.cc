@@ -157,7 +157,7 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
       .name = name,
       .created = serve::UnixNow(),
       .owner = std::const_pointer_cast<LanguageModel>(model),
-      .model = model->model(),
+      .model = *model,
       .pool = *std::move(pool),
       .identity = *std::move(identity),
       .tokenizer = *std::move(tokenizer),

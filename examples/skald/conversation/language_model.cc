@@ -53,7 +53,16 @@ Result<void> Attach(const ModelInfo& info, PackedOrigin& origin) {
 
 }  // namespace
 
+Result<void> LanguageModel::ComputeOn(const CommunicatorRef& ranks) {
+  if (ranks.share().rank != 0) return {};
+  auto ranked = RankedModel::Create(model_, ranks);
+  if (!ranked) return Failure(ranked.error());
+  ranked_.emplace(std::move(*ranked));
+  return {};
+}
+
 Result<std::shared_ptr<BlockPool>> LanguageModel::CreatePool(const RuntimeConfig& runtime) const {
+  if (ranked_) return ranked_->CreatePool(runtime);
   return CreateBlockPool(LayoutOf(model_.spec()), runtime);
 }
 
@@ -75,10 +84,15 @@ Result<void> LanguageModel::UseAdapter(const std::filesystem::path& path) {
 
 Result<std::span<const float>> LanguageModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                       Workspace& workspace) const {
-  return model_.Forward(cache, tokens, workspace, options());
+  auto outputs = Forward(Batch().Add(cache, tokens), workspace);
+  if (!outputs) return Failure(std::move(outputs.error()));
+  return (*outputs)[0];
 }
 Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace) const {
-  return model_.Forward(batch, workspace, options());
+  return Forward(batch, workspace, options());
+}
+Result<Outputs> LanguageModel::Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
+  return ranked_ ? ranked_->Forward(batch, workspace, options) : model_.Forward(batch, workspace, options);
 }
 
 ModelCost LanguageModel::Cost() const { return CostOf(model_.weights()); }
@@ -92,14 +106,15 @@ Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, 
   });
 }
 
-Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type) {
+Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type,
+                                                           const RankShare& share) {
   const auto spec = FindModelByName(name);
   if (!spec) return Failure(spec.error());
   if (!IsWeightType(weight_type)) {
     return Fail(ErrorCode::kUnsupported, std::string(NameOf(weight_type)) + " is no type of weights in memory");
   }
   return NoThrow(name, [&]() -> Result<std::unique_ptr<LanguageModel>> {
-    auto weights = RandomWeights(*spec, 1, weight_type, std::thread::hardware_concurrency());
+    auto weights = RandomWeights(*spec, 1, weight_type, std::thread::hardware_concurrency(), share);
     if (!weights) return Failure(weights.error());
     return std::make_unique<LanguageModel>(
         AnyModel(std::string(name), std::move(*weights), StandardLayers::Functions()));

@@ -9,16 +9,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "model_files/identify_model.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/distributed/ranked_model.h"
 #include "skald/layers/model_cost.h"
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
@@ -37,6 +40,10 @@ class LanguageModel {
   // skald::store.
   Result<void> UseAdapter(const std::filesystem::path& path);
 
+  // From now on all ranks compute, where the weights are rank 0's; other ranks have nothing to call this for. Errors:
+  // see RankedModel::Create.
+  Result<void> ComputeOn(const CommunicatorRef& ranks);
+
   // Memory for conversations; see CreateBlockPool.
   Result<std::shared_ptr<BlockPool>> CreatePool(const RuntimeConfig& runtime) const;
   // An empty conversation; see CreateKVCache.
@@ -44,15 +51,19 @@ class LanguageModel {
   // See AnyModel::Forward.
   Result<std::span<const float>> Forward(KVCache& cache, std::span<const int32_t> tokens, Workspace& workspace) const;
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace) const;
+  // The same with options of the caller's, as an engine computes.
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
+  const ModelSpec& spec() const { return model_.spec(); }
 
   ModelCost Cost() const;
-  // Without the adapter.
+  // Without the adapter, and of this rank alone.
   const AnyModel& model() const { return model_; }
 
  private:
   ForwardOptions options() const { return {.adapters = {&adapter_}}; }
 
   AnyModel model_;
+  std::optional<RankedModel> ranked_;
   Adapter adapter_;  // with a digest of zeros: none
 };
 
@@ -62,7 +73,8 @@ Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, 
 
 // Makes a model of the known Config of that name with random weights. Errors: there is none, or the type is none of
 // weights in memory.
-Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type);
+Result<std::unique_ptr<LanguageModel>> RandomLanguageModel(std::string_view name, DType weight_type,
+                                                           const RankShare& share = {});
 
 // Loads the weights as LoadLanguageModel does and writes them to the packed file `output`, with the small files
 // that go with them. Errors: those of LoadWeights and WritePackedFile.

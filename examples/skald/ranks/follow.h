@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the processes of a job do that are not its rank 0: compute their part, and print nothing.
+
+#ifndef SKALD_EXAMPLES_SKALD_RANKS_FOLLOW_H_
+#define SKALD_EXAMPLES_SKALD_RANKS_FOLLOW_H_
+
+#include "command_line/options.h"
+#include "skald/base/result.h"
+
+namespace skald::program {
+
+// Returns the exit code once rank 0 is done.
+Result<int> FollowRankZero(const Options& options);
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_RANKS_FOLLOW_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RankJob: the processes that mpirun started, as the ranks of one model.
+
+#ifndef SKALD_EXAMPLES_SKALD_RANKS_RANK_JOB_H_
+#define SKALD_EXAMPLES_SKALD_RANKS_RANK_JOB_H_
+
+#include <chrono>
+#include <memory>
+
+#include "skald/base/ranks/communicator.h"
+#include "skald/base/result.h"
+#include "skald/distributed/measured_ranks.h"
+
+namespace skald::program {
+
+class RankJob {
+ public:
+  // Joins the job. A rank that does not answer within `patience` is given up. Errors: kUnsupported in a program without
+  // MPI, kInvalidArgument where there is one process alone.
+  static Result<std::shared_ptr<RankJob>> Start(std::chrono::milliseconds patience);
+  RankJob(const RankJob&) = delete;
+  RankJob& operator=(const RankJob&) = delete;
+  // Leaves it, together with all others.
+  ~RankJob();
+
+  // Ends all processes of the job: for a rank that failed, since the others would wait for it.
+  void Abort(int exit_code);
+
+  const CommunicatorRef& ranks() const;
+  RankShare share() const { return ranks().share(); }
+  // What this rank has sent and waited for.
+  MeasuredRanks& measured();
+
+ private:
+  struct Ends;
+  explicit RankJob(std::unique_ptr<Ends> ends);
+
+  std::unique_ptr<Ends> ends_;
+};
+
+}  // namespace skald::program
+
+#endif  // SKALD_EXAMPLES_SKALD_RANKS_RANK_JOB_H_
