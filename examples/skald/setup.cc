@@ -28,10 +28,8 @@ std::string Rate(size_t count, std::chrono::duration<double> time) {
 
 // Once all ranks have loaded their weights, whatever became of it.
 Result<void> ComputeOnRanks(const CommunicatorRef& ranks, const Result<std::unique_ptr<LanguageModel>>& model) {
-  Result<void> loaded;
-  if (!model) loaded = Failure(model.error());
   if (auto came = ranks.Wait(); !came) return came;
-  if (auto all_loaded = Agree(ranks, loaded); !all_loaded) return all_loaded;
+  if (auto all_loaded = Agree(ranks, model); !all_loaded) return all_loaded;
   return (*model)->ComputeOn(ranks);
 }
 

@@ -7,6 +7,7 @@
 //                          of these
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
 //   skald/engine/          many requests on one model, which needs what skald/store/ does
+//   skald/distributed/     several processes for one model; mpi_ranks.h needs an MPI
 //   skald/model/load_adapter.h
 //                          adapters (LoRA) from files, which need libcrypto
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DealtState: how the bytes of blocks are dealt to ranks. Keys and values are by kv heads; what every rank has all of is
-// copied.
+// DealtState: how the bytes of blocks are dealt to ranks. Keys and values are by kv heads; what every rank has all of
+// is copied.
 
 #ifndef SKALD_DISTRIBUTED_DEALT_STATE_H_
 #define SKALD_DISTRIBUTED_DEALT_STATE_H_

@@ -94,7 +94,7 @@ class Follower {
     const ForwardOptions options = {.pass_tokens = order.pass_tokens, .ranks = &ranks_};
     const auto plan = StepPlanFromBytes(order.plan, pool);
     if (!plan) {
-      static_cast<void>(Agree(ranks_, Failure(plan.error())));
+      static_cast<void>(Agree(ranks_, plan));
       return {};
     }
     const auto outputs = model_.Execute(*plan, order.tokens, pool, workspace_, options);

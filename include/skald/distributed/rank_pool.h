@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -95,14 +96,14 @@ class RankPool final : public BlockPeers {
     if (!contents) return Failure(contents.error());
     TableLease fresh(pool);
     std::vector<Blocks> blocks(pool->layout().groups().size());
-    Result<void> taken;
+    std::optional<Error> full;
     const auto take = [&](size_t group, BlockId id) {
-      if (!taken || blocks[group].contains(id)) return;
+      if (full || blocks[group].contains(id)) return;
       const auto block = fresh.Take(group, BlockContent::kUnspecified);
-      block ? void(blocks[group][id] = *block) : void(taken = Failure(block.error()));
+      block ? void(blocks[group][id] = *block) : void(full = block.error());
     };
     cache.ForEachTable([&](const BlockTable& table) { table.ForEachBlock(take); });
-    if (!taken) return Failure(taken.error());
+    if (full) return Failure(std::move(*full));
     for (uint32_t g = 0; g < blocks.size(); ++g) {
       if (blocks[g].empty()) continue;
       if (auto filled = fill(g, blocks[g]); !filled) return Failure(filled.error());

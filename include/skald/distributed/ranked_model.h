@@ -76,7 +76,7 @@ class RankedModel {
       const uint64_t number = (*next_pool_)++;
       if (auto given = lead_->Give(BytesOf(internal::PoolOrder{number, runtime})); !given)
         return Failure(given.error());
-      if (auto agreed = Agree(lead_->ranks(), {}); !agreed) return Failure(agreed.error());
+      if (auto agreed = Agree(lead_->ranks()); !agreed) return Failure(agreed.error());
       (*pool)->SetPeers(std::make_shared<internal::RankPool>(lead_, number, spec(), runtime));
       return pool;
     });

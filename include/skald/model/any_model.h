@@ -241,10 +241,11 @@ class AnyModel {
 
   // Computes where nothing is in the way: here, and with all ranks of a model that is divided.
   Result<void> Run(const Result<std::unique_ptr<ForwardPass>>& pass, const CommunicatorRef* ranks) const {
-    Result<void> is_ready;
-    if (!pass) is_ready = Failure(pass.error());
-    if (weights_.share.ranks > 1) is_ready = Agree(*ranks, is_ready);
-    return is_ready ? (*pass)->Run() : is_ready;
+    if (weights_.share.ranks > 1) {
+      if (auto agreed = Agree(*ranks, pass); !agreed) return agreed;
+    }
+    if (!pass) return Failure(pass.error());
+    return (*pass)->Run();
   }
 
   static Result<void> CheckPasses(const StepPlan& plan, uint32_t pass_tokens) {

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,8 @@ namespace skald {
 
 // Returns success where every rank calls it with that; else this rank's own error, or the first that another rank has,
 // with its number. All ranks must call it.
-inline Result<void> Agree(const CommunicatorRef& ranks, const Result<void>& own) {
+template <class T>
+Result<void> Agree(const CommunicatorRef& ranks, const Result<T>& own) {
   // Of each rank: the code of its error, one more than it is, or 0; and what there is room for of its sentence.
   constexpr size_t kSentence = 252;
   struct Word {
@@ -36,13 +39,16 @@ inline Result<void> Agree(const CommunicatorRef& ranks, const Result<void>& own)
     std::memcpy(words[rank].sentence, sentence.data(), std::min(sentence.size(), kSentence - 1));
   }
   const auto met = ranks.AllGather(std::as_writable_bytes(std::span(words)), begins);
-  if (!own) return own;
+  if (!own) return Failure(own.error());
   if (!met) return met;
   const auto first = std::ranges::find_if(words, [](const Word& word) { return word.code != 0; });
   if (first == words.end()) return {};
   return Fail(static_cast<ErrorCode>(first->code - 1),
               "rank " + std::to_string(first - words.begin()) + ": " + first->sentence);
 }
+
+// Of a rank that has nothing in its way.
+inline Result<void> Agree(const CommunicatorRef& ranks) { return Agree(ranks, Result<void>()); }
 
 }  // namespace skald
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshots are of whole states: those of pools that hold one rank's part are gathered to be written, and dealt when they
-// come back. So any number of ranks takes up what any other has saved.
+// Snapshots are of whole states: those of pools that hold one rank's part are gathered to be written, and dealt when
+// they come back. So any number of ranks takes up what any other has saved.
 
 #ifndef SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
 #define SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
@@ -18,12 +18,13 @@
 
 namespace skald::internal {
 
-// Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest nobody
-// is known to have.
+// Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest
+// nobody is known to have.
 inline Result<CacheLayout> WholeLayout(const BlockPool& pool) {
   if (pool.layout().share().ranks == 1) return pool.layout();
   if (pool.peers() != nullptr) return pool.peers()->whole().ForTokens(pool.runtime().max_tokens);
-  return Fail(ErrorCode::kUnsupported, "the pool holds one rank's part of the state, which alone cannot be saved or loaded");
+  return Fail(ErrorCode::kUnsupported,
+              "the pool holds one rank's part of the state, which alone cannot be saved or loaded");
 }
 
 // Returns the same past with its whole state.

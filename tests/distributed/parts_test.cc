@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each rank has of weights and state.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/base/ranks/rank_share.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/model_weights.h"
+#include "skald/model/load.h"
+#include "tests/support/check_error.h"
+#include "tests/support/small_models.h"
+
+namespace skald::testing {
+namespace parts_test {
+
+TEST_CASE("items are dealt one after the other, to the first ranks more than to the last") {
+  for (size_t count = 0; count < 30; ++count) {
+    for (size_t ranks = 1; ranks < 9; ++ranks) {
+      size_t end = 0;
+      for (size_t rank = 0; rank < ranks; ++rank) {
+        const DealtRange range = Deal(count, {rank, ranks});
+        CHECK(range.begin == end);
+        CHECK(range.size() >= count / ranks);
+        CHECK(range.size() <= Deal(count, {0, ranks}).size());
+        end = range.end;
+      }
+      CHECK(end == count);
+    }
+  }
+}
+
+SKALD_LAW("each row of a divided matrix is on one rank, and ranks have about as many", small) {
+  const ModelWeights whole = *RandomWeights(small.spec, 5);
+  size_t whole_rows = 0, whole_small = 0;
+  const auto is_dealt = [](const Matrix& matrix) { return matrix.division != nullptr; };
+  for (const size_t ranks : {2u, 3u, 4u}) {
+    size_t all = 0, kept = 0, most_bytes = 0;
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const ModelWeights part = *RandomWeights(small.spec, 5, DType::kBF16, 1, {rank, ranks});
+      size_t dealt_rows = 0, bytes = 0;
+      const ParameterList list = ParametersOf(part);
+      for (const Parameter& parameter : list.parameters()) {
+        const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+        if (matrix == nullptr) continue;
+        bytes += matrix->target->data.size();
+        if (is_dealt(*matrix->target)) {
+          dealt_rows += matrix->target->rows;
+        } else if (rank == 0) {
+          kept += matrix->target->rows;
+        }
+      }
+      all += dealt_rows;
+      most_bytes = std::max(most_bytes, bytes);
+    }
+    const ParameterList list = ParametersOf(whole);
+    whole_rows = whole_small = 0;
+    for (const Parameter& parameter : list.parameters()) {
+      const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+      if (matrix == nullptr) continue;
+      whole_rows += matrix->rows();
+      if (matrix->dtype) whole_small += matrix->rows();
+    }
+    CHECK(kept == whole_small);
+    CHECK(all + kept == whole_rows);
+    CHECK(most_bytes < MemoryBytes(whole));
+  }
+}
+
+SKALD_LAW("kv heads are dealt where every rank gets one; groups of state are the same on all ranks", small) {
+  const CacheLayout whole = LayoutOf(small.spec);
+  for (const size_t ranks : {2u, 3u}) {
+    std::vector<uint32_t> heads(whole.groups().size());
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const CacheLayout part = LayoutOf(small.spec, {rank, ranks});
+      REQUIRE(part.groups().size() == whole.groups().size());
+      CHECK(part.model() == whole.model());
+      CHECK(part.Fingerprint() != whole.Fingerprint());
+      CHECK(std::ranges::equal(part.layers(), whole.layers()));
+      for (size_t g = 0; g < heads.size(); ++g) heads[g] += part.groups()[g].kv_heads;
+    }
+    for (size_t g = 0; g < heads.size(); ++g) {
+      const uint32_t all = whole.groups()[g].kv_heads;
+      CHECK((heads[g] == all || heads[g] == all * ranks));
+      if (all < ranks) CHECK(heads[g] == all * ranks);
+    }
+  }
+}
+
+TEST_CASE("a share that cannot be is refused") {
+  LoadOptions options;
+  options.share = {2, 2};
+  CheckError(LoadWeights("nowhere", SmallModels()[0].spec, "a model", options), ErrorCode::kInvalidArgument,
+             "LoadOptions::share");
+}
+
+}  // namespace parts_test
+}  // namespace skald::testing

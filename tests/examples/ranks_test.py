@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The skald program as several processes of an MPI job: the same text, and what becomes of ranks that go wrong.
+
+usage: ranks_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from skald_program import DEMO, NO_END, PROGRAM, TIMEOUT, skald
+
+MPIRUN = shutil.which("mpirun")
+# Open MPI: more ranks than processors, and containers where everybody is root. Other implementations do not mind.
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+SMALL = ("-t", "1", "--max-tokens", "24", "--seed", "3")
+
+
+def job(count, *arguments):
+    return [MPIRUN, "-n", str(count), PROGRAM, *map(str, arguments)]
+
+
+def run(command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=ENVIRONMENT,
+                          stdin=subprocess.DEVNULL)
+
+
+def can_run():
+    return MPIRUN is not None and "without MPI" not in skald("generate", "--ranks", "--prompt", "x").stderr
+
+
+def rank_of(pid):
+    try:
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    for variable in variables:
+        match = re.fullmatch(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)", variable)
+        if match:
+            return int(match[1])
+    return None
+
+
+class Writing:
+    """A job of two ranks that writes without an end, once the first words have come."""
+
+    def __init__(self, test):
+        self.process = subprocess.Popen(
+            job(2, "generate", "--ranks", "--rank-timeout", "1", "-t", "1", "--prompt", "In", "--max-tokens", "1000000",
+                "--max-context", "1000000", "--logit-bias", NO_END),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
+        test.addCleanup(self.process.communicate)
+        test.addCleanup(self.process.kill)
+        self.process.stdout.read(40)
+
+    def pid_of_rank(self, rank):
+        for folder in pathlib.Path("/proc").iterdir():
+            if not folder.name.isdigit() or rank_of(folder.name) != rank:
+                continue
+            if os.path.realpath(folder / "exe") == str(PROGRAM) and self.is_ours(folder.name):
+                return int(folder.name)
+        raise AssertionError(f"rank {rank} does not run")
+
+    def is_ours(self, pid):
+        while pid not in ("0", "1"):
+            if int(pid) == self.process.pid:
+                return True
+            status = pathlib.Path(f"/proc/{pid}/status").read_text()
+            pid = re.search(r"^PPid:\s+(\d+)", status, re.MULTILINE)[1]
+        return False
+
+    def end(self):
+        """What was written to stderr. Fails where the job does not end by itself."""
+        self.process.stdout.close()
+        self.process.stdout = None
+        return self.process.communicate(timeout=30)[1].decode()
+
+
+@unittest.skipUnless(can_run(), "SKIPPED: there is no mpirun, or the program was built without MPI")
+class RanksTest(unittest.TestCase):
+    def test_text_is_that_of_one_process(self):
+        expected = skald("generate", "--prompt", "In the beginning", *SMALL).stdout
+        for count in (2, 3):
+            found = run(job(count, "generate", "--ranks", "--prompt", "In the beginning", *SMALL))
+            self.assertEqual(found.returncode, 0, found.stderr)
+            self.assertEqual(found.stdout, expected)
+
+    def test_prompts_go_from_ranks_to_one_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            arguments = ("--prompt", "In the beginning God created the heaven and the earth", "--prompt-cache", folder)
+            first = run(job(2, "generate", "--ranks", *arguments, *SMALL))
+            self.assertEqual(first.returncode, 0, first.stderr)
+            second = skald("generate", *arguments, *SMALL)
+            self.assertEqual(second.stdout, first.stdout)
+            self.assertRegex(second.stderr, r"\d+ known before")
+
+    def test_bench_counts_what_is_sent(self):
+        found = run(job(2, "bench", "--ranks", "-p", "16", "-n", "4", "-t", "1", "-r", "1"))
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertRegex(found.stdout, r"\| 2 \| tg4 \| \d+\.\d+ \| \d+\.\d \| \d+ % \|")
+
+    def test_what_cannot_be_started_says_why(self):
+        alone = skald("generate", "--ranks", "--prompt", "x")
+        self.assertNotEqual(alone.returncode, 0)
+        self.assertIn("there is one process alone", alone.stderr)
+        missing = run(job(2, "generate", "--ranks", "--model", "/nonexistent", "--prompt", "x"))
+        self.assertNotEqual(missing.returncode, 0)
+        self.assertIn("/nonexistent: no such folder or file", missing.stderr)
+
+    def test_weights_that_are_damaged_on_one_rank_are_told_of_by_rank_0(self):
+        with tempfile.TemporaryDirectory() as folder:
+            damaged = pathlib.Path(folder) / "model"
+            shutil.copytree(DEMO, damaged)
+            weights = damaged / "model.safetensors"
+            weights.write_bytes(weights.read_bytes()[:-1000])
+            one = [str(PROGRAM), "generate", "--ranks", "--prompt", "x", "--model"]
+            found = run([MPIRUN, "-n", "1", *one, str(DEMO), ":", "-n", "1", *one, str(damaged)])
+            self.assertNotEqual(found.returncode, 0)
+            self.assertRegex(found.stderr, r"skald: rank 1: .*model\.safetensors")
+
+    def test_a_rank_that_is_killed_ends_the_job(self):
+        writing = Writing(self)
+        os.kill(writing.pid_of_rank(1), signal.SIGKILL)
+        writing.end()
+        self.assertNotEqual(writing.process.returncode, 0)
+
+    def test_a_rank_that_hangs_ends_the_job_with_an_error(self):
+        writing = Writing(self)
+        pid = writing.pid_of_rank(1)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            self.assertRegex(writing.end(), r"rank 0 of 2: .*did not answer within 1000 ms")
+        finally:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.assertNotEqual(writing.process.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
