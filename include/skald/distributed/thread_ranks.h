@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "hwy/cache_control.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/pause.h"
 
 namespace skald {
 
@@ -86,7 +86,7 @@ class ThreadRank {
       return group.is_broken.load(std::memory_order_acquire) ||
              group.meetings.load(std::memory_order_acquire) != meeting;
     };
-    for (size_t i = 0; i < kLooks && !is_over(); ++i) hwy::Pause();
+    for (size_t i = 0; i < kLooks && !is_over(); ++i) Pause();
     if (!is_over()) {
       std::unique_lock lock(group.mutex);
       if (!has_patience) {

@@ -22,10 +22,10 @@
 #endif
 
 #include "hwy/base.h"
-#include "hwy/cache_control.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
+#include "skald/base/threads/pause.h"
 
 namespace skald {
 
@@ -147,7 +147,7 @@ class ThreadPool {
   static void SpinThenWait(std::atomic<uint32_t>& value, Condition is_met) {
     for (int i = 0; i < kSpins; ++i) {
       if (is_met(value.load())) return;
-      hwy::Pause();
+      Pause();
     }
     for (int i = 0; i < kYields; ++i) {
       if (is_met(value.load())) return;
