@@ -6,6 +6,13 @@
 #ifndef SKALD_DISTRIBUTED_MPI_RANKS_H_
 #define SKALD_DISTRIBUTED_MPI_RANKS_H_
 
+// The bindings for C++ were taken out of MPI in version 3; some implementations still have them in their header.
+#ifndef OMPI_SKIP_MPICXX
+#define OMPI_SKIP_MPICXX
+#endif
+#ifndef MPICH_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX
+#endif
 #include <mpi.h>
 
 #include <chrono>
