@@ -3,13 +3,16 @@
 """Whatever a client sends, the server answers with an error of the right form and goes on: robustness_test.py PROGRAM."""
 
 import json
+import os
+import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-from running_server import RunningServer
+from running_server import RunningServer, adapters, temporary_folder
 
 PROGRAM = sys.argv[1]
 POSTS = ["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/embeddings", "/v1/messages",
@@ -177,6 +180,25 @@ class Keys(unittest.TestCase):
                 again = keyed.post("/v1/chat/completions", CHAT, bob)[1]
                 self.assertEqual(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
                 self.assertEqual(keyed.get("/health")[0], 200)
+
+
+class Adapters(unittest.TestCase):
+    def test_what_cannot_be_served(self):
+        with temporary_folder() as folder:
+            adapters(folder, ["one"])
+            one, copy = os.path.join(folder, "one"), os.path.join(folder, "copy")
+            shutil.copytree(one, copy)
+            for status, words, names in [(2, "expected NAME=PATH", [one]), (2, "expected NAME=PATH", ["=" + one]),
+                                         (1, "--adapter none: ", ["none=" + one + "-not"]),
+                                         (1, "'demo' is the name of another model", ["demo=" + one]),
+                                         (1, "'default' is the name of another model", ["default=" + one]),
+                                         (1, "'a' is the name of another model", ["a=" + one, "a=" + copy]),
+                                         (1, "'a' and 'b' are the same", ["a=" + one, "b=" + copy])]:
+                arguments = [word for name in names for word in ("--adapter", name)]
+                done = subprocess.run([PROGRAM, "serve", "--port", "0", "--model-name", "demo", *arguments],
+                                      stderr=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertIn(words, done.stderr)
 
 
 if __name__ == "__main__":
