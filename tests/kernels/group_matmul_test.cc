@@ -125,13 +125,26 @@ std::vector<WeightGroup> RandomGroups(std::mt19937& random, size_t k) {
   return groups;
 }
 
+// Writes the code of term i of one output, where there are zeros.
+template <size_t kTerms, size_t kBits>
+void SetPlaneCode(unsigned code, size_t lane, size_t i, CodePlanes<kTerms, kBits>& planes) {
+  using Planes = CodePlanes<kTerms, kBits>;
+  const size_t row = i / 4, shift = row / Planes::kLowRows * Planes::kLowBits;
+  uint8_t& low = planes.low[row % Planes::kLowRows][lane][i % 4];
+  low = static_cast<uint8_t>(low | (code & ((1u << Planes::kLowBits) - 1)) << shift);
+  if constexpr (Planes::kHighBits > 0) {
+    uint8_t& high = planes.high[0][lane][i % 4];
+    high = static_cast<uint8_t>(high | code >> Planes::kLowBits << row * Planes::kHighBits);
+  }
+}
+
 template <class T>
 void SetCode(T& pack, size_t g, size_t lane, size_t i, int value) {
   if constexpr (T::kCodeBits == 8) {
     pack.codes[g][i / 4][lane][i % 4] = static_cast<int8_t>(value);
   } else {
     const size_t k = g * T::kGroup + i;
-    skald::SetCode(CodeNear<T>(value), lane, k % kPlaneTerms<T>, pack.codes[k / kPlaneTerms<T>]);
+    SetPlaneCode(CodeNear<T>(value), lane, k % kPlaneTerms<T>, pack.codes[k / kPlaneTerms<T>]);
   }
 }
 

@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "skald/base/numbers/numeric.h"
@@ -213,17 +214,23 @@ unsigned CodeAt(const CodePlanes<kTerms, kBits>& planes, size_t lane, size_t i) 
   return code;
 }
 
-// Writes it, where there are zeros.
+// Writes the codes of all terms of one output, four at a time: those of a row are the bytes of a word.
 template <size_t kTerms, size_t kBits>
-void SetCode(unsigned code, size_t lane, size_t i, CodePlanes<kTerms, kBits>& planes) {
+void SetCodes(const uint8_t* codes, size_t lane, CodePlanes<kTerms, kBits>& planes) {
   using Planes = CodePlanes<kTerms, kBits>;
-  const size_t row = i / 4, shift = row / Planes::kLowRows * Planes::kLowBits;
-  uint8_t& low = planes.low[row % Planes::kLowRows][lane][i % 4];
-  low = static_cast<uint8_t>(low | (code & ((1u << Planes::kLowBits) - 1)) << shift);
-  if constexpr (Planes::kHighBits > 0) {
-    uint8_t& high = planes.high[0][lane][i % 4];
-    high = static_cast<uint8_t>(high | code >> Planes::kLowBits << row * Planes::kHighBits);
+  constexpr uint32_t kEachByte = 0x01010101, kLowMask = ((1u << Planes::kLowBits) - 1) * kEachByte;
+  uint32_t low[Planes::kLowRows] = {}, high = 0;
+  for (size_t row = 0; row < Planes::kRows; ++row) {
+    uint32_t word;
+    std::memcpy(&word, codes + row * 4, sizeof(word));
+    low[row % Planes::kLowRows] |= (word & kLowMask) << row / Planes::kLowRows * Planes::kLowBits;
+    if constexpr (Planes::kHighBits > 0) {
+      constexpr uint32_t kHighMask = ((1u << Planes::kHighBits) - 1) * kEachByte;
+      high |= (word >> Planes::kLowBits & kHighMask) << row * Planes::kHighBits;
+    }
   }
+  for (size_t row = 0; row < Planes::kLowRows; ++row) std::memcpy(planes.low[row][lane], &low[row], sizeof(low[row]));
+  if constexpr (Planes::kHighBits > 0) std::memcpy(planes.high[0][lane], &high, sizeof(high));
 }
 
 // The terms that T's codes are together for.

@@ -157,11 +157,12 @@ template <class T>
 void StoreGroup(const WeightGroup<T>& group, size_t index, size_t lane, T& pack) {
   StoreScale(group.scale, pack.scales[index][lane]);
   if constexpr (HasOffsets<T>) StoreScale(group.offset, pack.offsets[index][lane]);
-  for (size_t i = 0; i < T::kGroup; ++i) {
-    if constexpr (T::kCodeBits == 8)
-      pack.codes[index][i / 4][lane][i % 4] = group.codes[i];
-    else
-      SetCode(CodeOf<T>(group.codes[i]), lane, i, pack.codes[index]);
+  if constexpr (T::kCodeBits == 8) {
+    for (size_t i = 0; i < T::kGroup; i += 4) std::memcpy(pack.codes[index][i / 4][lane], group.codes + i, 4);
+  } else {
+    uint8_t codes[T::kGroup];
+    for (size_t i = 0; i < T::kGroup; ++i) codes[i] = static_cast<uint8_t>(CodeOf<T>(group.codes[i]));
+    SetCodes(codes, lane, pack.codes[index]);
   }
 }
 
@@ -212,9 +213,12 @@ inline void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack) {
 template <NestedScales T>
 void StoreBlock(const CodeBlock& block, size_t lane, T& pack) {
   StoreScales(block, lane, pack);
+  uint8_t codes[CodeBlock::kWeights];
   for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
-    const unsigned code = ListsValues<T> ? CodeOf<T>(block.codes[i] - block.zero) : block.codes[i];
-    SetCode(code, lane, i % kPlaneTerms<T>, pack.codes[i / kPlaneTerms<T>]);
+    codes[i] = ListsValues<T> ? static_cast<uint8_t>(CodeOf<T>(block.codes[i] - block.zero)) : block.codes[i];
+  }
+  for (size_t i = 0; i < CodeBlock::kWeights; i += kPlaneTerms<T>) {
+    SetCodes(codes + i, lane, pack.codes[i / kPlaneTerms<T>]);
   }
 }
 

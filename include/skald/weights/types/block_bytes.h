@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hwy/base.h"
 #include "skald/base/numbers/numeric.h"
 
 namespace skald::internal {
@@ -27,6 +28,15 @@ inline uint32_t WordAt(const std::byte* source) {
   uint32_t word;
   std::memcpy(&word, source, sizeof(word));
   return word;
+}
+
+// Adds the bits of `mask` of kCount bytes, shifted right before that and left by `place` behind it, to codes.
+template <size_t kCount>
+void AddBits(const std::byte* HWY_RESTRICT source, unsigned shift, unsigned mask, unsigned place,
+             uint8_t* HWY_RESTRICT codes) {
+  for (size_t i = 0; i < kCount; ++i) {
+    codes[i] = static_cast<uint8_t>(codes[i] | (ByteAt(source, i) >> shift & mask) << place);
+  }
 }
 
 }  // namespace skald::internal

@@ -34,9 +34,13 @@ inline void DecodeQ8_0(const std::byte* block, CodeGroup* groups) {
 // Fills in 32 codes of 4 bits in 16 bytes, low halves first, with their fifth bits in `fifth`, the lowest for the
 // first.
 inline void DecodeNibbles(const std::byte* nibbles, uint32_t fifth, int zero, CodeGroup* groups) {
-  for (size_t i = 0; i < 32; ++i) {
-    const unsigned code = (ByteAt(nibbles, i % 16) >> (i / 16 * 4) & 15) | (fifth >> i & 1) << 4;
-    groups[i / kCodeGroup].codes[i % kCodeGroup] = static_cast<int8_t>(static_cast<int>(code) - zero);
+  for (size_t g = 0; g < 2; ++g) {
+    uint8_t codes[kCodeGroup] = {};
+    AddBits<kCodeGroup>(nibbles, static_cast<unsigned>(4 * g), 15, 0, codes);
+    for (size_t i = 0; i < kCodeGroup; ++i) {
+      const unsigned code = codes[i] | (fifth >> (g * kCodeGroup + i) & 1) << 4;
+      groups[g].codes[i] = static_cast<int8_t>(static_cast<int>(code) - zero);
+    }
   }
 }
 
@@ -106,10 +110,10 @@ inline void DecodeQ3K(const std::byte* source, CodeBlock& block) {
     const unsigned high = ByteAt(source + 104, g % 4) >> (g / 4 * 2) & 3;
     block.scales[g] = static_cast<int8_t>(static_cast<int>(low | high << 4) - 32), block.minima[g] = 0;
   }
-  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
-    const unsigned low = ByteAt(source + 32, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
-    const unsigned third = ByteAt(source, i % 32) >> (i / 32) & 1;
-    block.codes[i] = static_cast<uint8_t>(low | third << 2);
+  std::memset(block.codes, 0, sizeof(block.codes));
+  for (unsigned part = 0; part < 8; ++part) {
+    AddBits<32>(source + 32 + part / 4 * 32, part % 4 * 2, 3, 0, block.codes + part * 32);
+    AddBits<32>(source, part, 1, 2, block.codes + part * 32);
   }
 }
 
@@ -121,8 +125,9 @@ inline void DecodeQ2K(const std::byte* source, CodeBlock& block) {
     block.scales[g] = static_cast<int8_t>(ByteAt(source, g) & 15);
     block.minima[g] = static_cast<uint8_t>(ByteAt(source, g) >> 4);
   }
-  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
-    block.codes[i] = static_cast<uint8_t>(ByteAt(source + 16, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3);
+  std::memset(block.codes, 0, sizeof(block.codes));
+  for (unsigned part = 0; part < 8; ++part) {
+    AddBits<32>(source + 16 + part / 4 * 32, part % 4 * 2, 3, 0, block.codes + part * 32);
   }
 }
 
@@ -148,18 +153,19 @@ inline void DecodeSixBitScales(const std::byte* source, CodeBlock& block) {
 // Q4_K: scales; 256 weights of 4 bits, each 64 of them in 32 bytes, low halves first.
 inline void DecodeQ4K(const std::byte* source, CodeBlock& block) {
   DecodeSixBitScales(source, block);
-  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
-    block.codes[i] = static_cast<uint8_t>(ByteAt(source + 16, i / 64 * 32 + i % 32) >> (i % 64 / 32 * 4) & 15);
+  std::memset(block.codes, 0, sizeof(block.codes));
+  for (unsigned part = 0; part < 8; ++part) {
+    AddBits<32>(source + 16 + part / 2 * 32, part % 2 * 4, 15, 0, block.codes + part * 32);
   }
 }
 
 // Q5_K: scales; 32 bytes with the fifth bits, those of 32 weights at each bit; the rest as in Q4_K.
 inline void DecodeQ5K(const std::byte* source, CodeBlock& block) {
   DecodeSixBitScales(source, block);
-  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
-    const unsigned low = ByteAt(source + 48, i / 64 * 32 + i % 32) >> (i % 64 / 32 * 4) & 15;
-    const unsigned fifth = ByteAt(source + 16, i % 32) >> (i / 32) & 1;
-    block.codes[i] = static_cast<uint8_t>(low | fifth << 4);
+  std::memset(block.codes, 0, sizeof(block.codes));
+  for (unsigned part = 0; part < 8; ++part) {
+    AddBits<32>(source + 48 + part / 2 * 32, part % 2 * 4, 15, 0, block.codes + part * 32);
+    AddBits<32>(source + 16, part, 1, 4, block.codes + part * 32);
   }
 }
 
@@ -172,10 +178,10 @@ inline void DecodeQ6K(const std::byte* source, CodeBlock& block) {
     block.scales[g] = std::to_integer<int8_t>(source[192 + g]);
     block.minima[g] = 0;
   }
-  for (size_t i = 0; i < CodeBlock::kWeights; ++i) {
-    const unsigned low = ByteAt(source, i / 128 * 64 + i % 64) >> (i % 128 / 64 * 4) & 15;
-    const unsigned high = ByteAt(source + 128, i / 128 * 32 + i % 32) >> (i % 128 / 32 * 2) & 3;
-    block.codes[i] = static_cast<uint8_t>(low | high << 4);
+  std::memset(block.codes, 0, sizeof(block.codes));
+  for (unsigned part = 0; part < 8; ++part) {
+    AddBits<32>(source + part / 4 * 64 + part % 2 * 32, part % 4 / 2 * 4, 15, 0, block.codes + part * 32);
+    AddBits<32>(source + 128 + part / 4 * 32, part % 4 * 2, 3, 4, block.codes + part * 32);
   }
 }
 
