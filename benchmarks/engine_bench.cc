@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -82,6 +83,16 @@ Task Editing() {
   return task;
 }
 
+// A text of its own that quotes six tokens of the prompt now and then.
+Task Quoting() {
+  Task task{Prose(kPromptTokens, 7, 30000.0), Prose(kAnswerTokens, 8, 30000.0)};
+  for (size_t at = 20; at + 6 <= kAnswerTokens; at += 30) {
+    std::copy_n(task.prompt.begin() + static_cast<std::ptrdiff_t>(at), 6,
+                task.answer.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return task;
+}
+
 // A text that has nothing of the prompt but the words.
 Task Writing() { return {Prose(kPromptTokens, 3, 30000.0), Prose(kAnswerTokens, 4, 30000.0)}; }
 
@@ -108,7 +119,8 @@ double SecondsToWrite(Engine& engine, const Task& task, uint32_t max_drafts) {
   (void)engine.Submit(request).value();
   Usage usage;
   while (engine.has_work()) {
-    for (const Event& event : engine.Step().value().events) usage = event.usage;
+    const StepReport report = engine.Step().value();
+    for (const Event& event : report.events) usage = event.usage;
   }
   return *usage.finished - *usage.first_token;
 }
@@ -134,6 +146,7 @@ void Lookup(benchmark::State& state, Task (*make_task)()) {
   state.counters["gain"] = plain / guessed;
 }
 BENCHMARK_CAPTURE(Lookup, editing, Editing)->Iterations(3)->Unit(benchmark::kSecond)->UseRealTime();
+BENCHMARK_CAPTURE(Lookup, quoting, Quoting)->Iterations(3)->Unit(benchmark::kSecond)->UseRealTime();
 BENCHMARK_CAPTURE(Lookup, writing, Writing)->Iterations(3)->Unit(benchmark::kSecond)->UseRealTime();
 BENCHMARK_CAPTURE(Lookup, misleading, Misleading)->Iterations(3)->Unit(benchmark::kSecond)->UseRealTime();
 
@@ -141,7 +154,8 @@ BENCHMARK_CAPTURE(Lookup, misleading, Misleading)->Iterations(3)->Unit(benchmark
 double SecondsToNews(Engine& engine, RequestId request) {
   const double begin = SteadySeconds();
   for (bool told = false; !told && engine.has_work();) {
-    for (const Event& event : engine.Step().value().events) told |= event.request == request && !event.tokens.empty();
+    const StepReport report = engine.Step().value();
+    for (const Event& event : report.events) told |= event.request == request && !event.tokens.empty();
   }
   return SteadySeconds() - begin;
 }
