@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The skald program as several processes of an MPI job: the same text, and what becomes of ranks that go wrong.
 
-usage: ranks_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository
+usage: ranks_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the repository; SKALD_KILLS=100 kills so often
 """
 
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 from skald_program import DEMO, NO_END, PROGRAM, TIMEOUT, skald
@@ -126,10 +128,12 @@ class RanksTest(unittest.TestCase):
             self.assertRegex(found.stderr, r"skald: rank 1: .*model\.safetensors")
 
     def test_a_rank_that_is_killed_ends_the_job(self):
-        writing = Writing(self)
-        os.kill(writing.pid_of_rank(1), signal.SIGKILL)
-        writing.end()
-        self.assertNotEqual(writing.process.returncode, 0)
+        for number in range(int(os.environ.get("SKALD_KILLS", "2"))):
+            writing = Writing(self)
+            time.sleep(random.Random(number).random() * 0.3)
+            os.kill(writing.pid_of_rank(number % 2), signal.SIGKILL)
+            writing.end()
+            self.assertNotEqual(writing.process.returncode, 0)
 
     def test_a_rank_that_hangs_ends_the_job_with_an_error(self):
         writing = Writing(self)

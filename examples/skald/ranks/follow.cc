@@ -2,6 +2,7 @@
 
 #include "ranks/follow.h"
 
+#include <csignal>
 #include <memory>
 
 #include "bench/bench.h"
@@ -24,6 +25,9 @@ Result<void> Follow(const LanguageModel& model, const Options& options, const Wo
 }  // namespace
 
 Result<int> FollowRankZero(const Options& options) {
+  // Signals for the job reach all of its processes; what they mean rank 0 decides.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
   if (options.command == Command::kBench) {
     const auto follow = [&](const LanguageModel& model) {
       return Follow(model, options, {.threads = options.bench.threads.front()});
