@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks make sure of before they compute together: that all have parts of the same model and store the same way.
+// What ranks make sure of before they compute together: that all have parts of the same weights.
 
 #ifndef SKALD_DISTRIBUTED_HANDSHAKE_H_
 #define SKALD_DISTRIBUTED_HANDSHAKE_H_
@@ -15,13 +15,12 @@
 #include <vector>
 
 #include "skald/base/numbers/fingerprint.h"
-#include "skald/base/ranks/agreement.h"
 #include "skald/base/ranks/communicator.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/version.h"
-#include "skald/cache/form/runtime_config.h"
 #include "skald/layers/model_weights.h"
-#include "skald/weights/dealt_parameters.h"
+#include "skald/weights/parameters.h"
 
 namespace skald::internal {
 

@@ -17,6 +17,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/byte_codec.h"
+#include "skald/base/ranks/agreement.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
