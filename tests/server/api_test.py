@@ -243,6 +243,14 @@ class OtherApis(unittest.TestCase):
         ids = server.post("/tokenize", {"content": "And it came to pass"})[1]["tokens"]
         self.assertEqual(server.post("/detokenize", {"tokens": ids})[1]["content"], "And it came to pass")
 
+    def test_files_of_the_page(self):
+        for path, kind in (("/", "text/html"), ("/app.js", "text/javascript"), ("/talk/api.js", "text/javascript"),
+                           ("/style.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+            status, headers, body = server.request("GET", path)
+            self.assertEqual((status, headers["Content-Type"]), (200, kind + "; charset=utf-8"))
+            body.decode()
+        self.assertEqual(server.request("GET", "/api.js")[0], 404)
+
     def test_information(self):
         self.assertEqual(server.get("/health")[1], {"status": "ok", "model": "demo"})
         self.assertEqual(server.get("/v1/models")[1]["data"][0]["id"], "demo")

@@ -3,8 +3,7 @@
 # cmake -DOUTPUT=page_bytes.h -DFILES="a;b" -P embed.cmake: writes the files as an array of C++.
 set(entries "")
 set(text "// Made by embed.cmake.\n#include \"serve/page/page_files.h\"\n\nnamespace skald::serve {\n\n")
-set(types html "text/html; charset=utf-8" css "text/css; charset=utf-8" js "text/javascript; charset=utf-8"
-  svg "image/svg+xml")
+set(types html text/html css text/css js text/javascript svg image/svg+xml)
 set(number 0)
 foreach(file IN LISTS FILES)
   file(RELATIVE_PATH name ${CMAKE_CURRENT_LIST_DIR} ${file})
@@ -20,7 +19,8 @@ foreach(file IN LISTS FILES)
   if(name STREQUAL "index.html")
     set(path "/")
   endif()
-  string(APPEND entries "    {\"${path}\", \"${type}\", {kFile${number}, sizeof(kFile${number})}},\n")
+  string(APPEND entries
+    "    {\"${path}\", \"${type}; charset=utf-8\", {kFile${number}, sizeof(kFile${number})}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
 string(APPEND text "\nconstexpr PageFile kPageFiles[] = {\n${entries}};\n\n}  // namespace skald::serve\n")
