@@ -67,6 +67,8 @@ export const kAnyServer = {
     await person.page.keyboard.type('Other');
     await person.photograph('editing');
     await person.press('Send as a new branch');
+    // The branch that was shown has as many messages, all answered.
+    await person.until(() => document.querySelectorAll('.message .text')[2]?.textContent === 'Other');
     await person.until(() => document.querySelectorAll('.message').length === 4);
     await person.answered();
     assert.equal((await person.messages())[2], 'Other');
