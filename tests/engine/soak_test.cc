@@ -156,7 +156,9 @@ TEST_CASE("64 users for a long time: no more than the limit, no growth, every an
   }
   CHECK(users.answers() > 0);
   CHECK(users.stats().preemptions > 0);
-  if (seconds >= 600.0) CHECK(halves[1] <= halves[0] + halves[0] / 50);
+  // The allocator's own steps are a few hundred KiB; a few hundred bytes lost with each answer would be more.
+  constexpr uint64_t kSteps = uint64_t{1} << 20;
+  if (seconds >= 600.0) CHECK(halves[1] <= halves[0] + kSteps);
   users.Leave();
 }
 
