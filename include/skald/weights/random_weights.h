@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <variant>
 #include <vector>
@@ -51,7 +52,7 @@ void FillPanel(uint64_t seed, size_t panel, std::span<const size_t> numbers, std
   PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
 }
 
-// Each worker fills a contiguous share of the panels.
+// The rows of these numbers; each worker fills a contiguous share of the panels.
 template <class T>
 void FillMatrix(uint64_t seed, std::span<const size_t> numbers, const ExecutorRef& executor, Matrix& matrix) {
   const size_t workers = executor.num_workers(), panels = matrix.NumPanels(), size = kLanes * matrix.cols;
@@ -63,6 +64,14 @@ void FillMatrix(uint64_t seed, std::span<const size_t> numbers, const ExecutorRe
     }
   };
   executor.Run(workers, fill);
+}
+
+// A whole matrix.
+template <class T>
+void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
+  std::vector<size_t> numbers(matrix.rows);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  FillMatrix<T>(seed, numbers, executor, matrix);
 }
 
 // Makes each parameter from a seed of its own, in the order of the list.
