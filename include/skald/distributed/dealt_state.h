@@ -26,7 +26,6 @@ class DealtState {
 
   const CacheLayout& whole() const { return whole_; }
   size_t ranks() const { return parts_.size(); }
-  size_t num_groups() const { return wholes_.size(); }
   size_t whole_bytes(size_t group) const { return wholes_[group].block_bytes(); }
   size_t part_bytes(size_t group, size_t rank) const { return parts_[rank][group].block_bytes(); }
 

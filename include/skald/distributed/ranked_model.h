@@ -84,22 +84,24 @@ class RankedModel {
   }
 
   // As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
-  // failure, also of another rank, leaves every cache as it was; after that of an exchange no further call succeeds,
-  // and the caches' tokens are what is left. Further errors: kInvalidArgument (a cache of another pool, or caches of
-  // several), kUnsupported (an observer: it would see one rank's stream alone).
+  // failure, also of another rank, leaves every cache as it was, but for resume points that gave way to the batch's
+  // tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. Further
+  // errors: kInvalidArgument (a cache of another pool, or caches of several), kUnsupported (an observer: it would see
+  // one rank's stream alone).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
     return NoThrow("Forward", [&]() -> Result<Outputs> {
       const auto turn = lead_->Turn();
       if (options.observer) {
         return Fail(ErrorCode::kUnsupported, "observers are for models that one process computes, not for ranks");
       }
-      auto step = Step::Begin(batch, options.pass_tokens);
+      auto step = Step::Plan(batch, options.pass_tokens);
       if (!step) return Failure(step.error());
       BlockPool& pool = *step->pools().front();
       const auto* const peers = step->pools().size() == 1 ? PeersOf(pool) : nullptr;
       if (peers == nullptr) {
         return Fail(ErrorCode::kInvalidArgument, "the caches are not all of one pool that the ranks have (CreatePool)");
       }
+      if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
       const auto plan = StepPlanToBytes(step->plan());
       if (!plan) return Failure(plan.error());
       internal::StepOrder order = {peers->number(), options.pass_tokens, *plan, {}};

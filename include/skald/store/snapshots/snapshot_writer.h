@@ -185,9 +185,7 @@ Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, co
   if (auto same = CheckAdapter(cache, identity); !same) return Failure(same.error());
   const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
   if (!kind) return Failure(kind.error());
-  const auto whole = WholeState(cache);
-  if (!whole) return Failure(whole.error());
-  const auto contents = whole->Contents();
+  const auto contents = WholeContents(cache);
   if (!contents) return Failure(contents.error());
   const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);
   if (!plan) return Failure(plan.error());
