@@ -5,14 +5,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <random>
+#include <span>
 #include <variant>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/thread_pool.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/random_weights.h"
+#include "skald/weights/types/matrix.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 
@@ -31,6 +38,82 @@ TEST_CASE("items are dealt one after the other, to the first ranks more than to 
         end = range.end;
       }
       CHECK(end == count);
+    }
+  }
+}
+
+// Sections as some vector may have, from a seed.
+std::vector<DealtSection> SomeSections(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<DealtSection> sections(1 + random() % 5);
+  for (DealtSection& section : sections) {
+    section.units = random() % 7;
+    section.size = std::max<size_t>(section.units, 1) * (1 + random() % 3);
+  }
+  return sections;
+}
+
+TEST_CASE("each element of sections is on one rank where they are dealt, else on all") {
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    const std::vector<DealtSection> sections = SomeSections(seed);
+    std::vector<size_t> expected;
+    for (const size_t ranks : {1u, 2u, 3u, 5u}) {
+      expected.clear();
+      for (const auto& [size, units] : sections)
+        expected.resize(expected.size() + size, AreDealt(units, ranks) ? 1 : ranks);
+      std::vector<size_t> found(expected.size());
+      for (size_t rank = 0; rank < ranks; ++rank) {
+        size_t size = 0;
+        for (const auto& [begin, end] : DealEach(sections, {rank, ranks})) {
+          for (size_t i = begin; i < end; ++i, ++size) ++found[i];
+        }
+        CHECK(size == DealtSize(sections, {rank, ranks}));
+      }
+      CHECK(found == expected);
+    }
+  }
+}
+
+// A vector of some sections, and two parts of a block-diagonal matrix.
+struct DealtWeights {
+  std::vector<float> vector;
+  std::vector<Matrix> blocks;
+
+  DealtWeights(uint32_t seed, const RankShare& share) {
+    const std::vector<DealtSection> sections = SomeSections(seed);
+    size_t size = 0;
+    for (const DealtSection& section : sections) size += section.size;
+    ParameterList list;
+    list.SetShare(share);
+    list.AddVector(vector, {{"vector", size}});
+    list.DealVector(sections);
+    list.AddBlocks(blocks, 5, 3, {{"one", 2}, {"other", 2}}, 5);
+    ThreadPool pool(1);
+    FillWithRandom(list, seed, DType::kF32, ExecutorRef(pool));
+  }
+};
+
+TEST_CASE("parts of vectors and of block-diagonal matrices are those of the whole ones") {
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    const DealtWeights whole(seed, {});
+    REQUIRE(whole.blocks.size() == 10);
+    for (const size_t ranks : {2u, 3u, 6u}) {
+      for (size_t rank = 0; rank < ranks; ++rank) {
+        const RankShare share = {rank, ranks};
+        const DealtWeights part(seed, share);
+        std::vector<float> expected;
+        for (const auto& [begin, end] : DealEach(SomeSections(seed), share)) {
+          for (size_t i = begin; i < end; ++i) expected.push_back(whole.vector[i]);
+        }
+        CHECK(part.vector == expected);
+        const DealtRange here = ranks <= 5 ? Deal(5, share) : DealtRange{0, 5};
+        REQUIRE(part.blocks.size() == 2 * here.size());
+        for (size_t i = 0; i < part.blocks.size(); ++i) {
+          const size_t number = i / here.size() * 5 + here.begin + i % here.size();
+          const std::span<const std::byte> found = part.blocks[i].data, wanted = whole.blocks[number].data;
+          CHECK(std::ranges::equal(found, wanted));
+        }
+      }
     }
   }
 }

@@ -199,7 +199,7 @@ class AnyModel {
       if (!parameter.layer) continue;
       if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_.matrices.push_back(one->target);
       if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
-        tables_.block_matrices.emplace_back(blocks->targets, blocks->count * blocks->cols);
+        tables_.block_matrices.emplace_back(blocks->targets, blocks->here.size() * blocks->cols);
       }
     }
     tables_.numbers = MatrixNumbers(tables_.matrices);

@@ -38,11 +38,12 @@ inline std::vector<size_t> SharesOf(size_t count, size_t units, size_t ranks) {
   return begins;
 }
 
-// Appends a rank's part of a section of `rows` that begins at row `first`.
-inline void DealSection(size_t first, size_t rows, size_t units, const RankShare& share,
-                        std::vector<DealtRange>& ranges) {
-  const auto [begin, end] = Deal(units, share);
-  ranges.push_back({first + begin * (rows / units), first + end * (rows / units)});
+// How the rows of a matrix are dealt.
+inline std::vector<DealtSection> SectionsOf(const MatrixParameter& matrix) {
+  std::vector<DealtSection> sections = matrix.dealing.sections;
+  if (!sections.empty()) return sections;
+  for (const Part& part : matrix.parts) sections.push_back({part.rows, matrix.dealing.output_units});
+  return sections;
 }
 
 inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share) {
@@ -54,14 +55,8 @@ inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share)
   if (AreDealt(dealing.input_units, share.ranks)) {
     division.input_begins = SharesOf(matrix.cols, dealing.input_units, share.ranks);
   }
-  if (AreDealt(dealing.output_units, share.ranks)) {
-    std::vector<size_t> sections = dealing.sections;
-    if (sections.empty()) std::ranges::transform(matrix.parts, std::back_inserter(sections), &Part::rows);
-    size_t first = 0;
-    for (const size_t section : sections) {
-      DealSection(first, section, dealing.output_units, share, here.ranges);
-      first += section;
-    }
+  if (const auto sections = SectionsOf(matrix); AreDealt(sections, share.ranks)) {
+    here.ranges = DealEach(sections, share);
   } else {
     const size_t panels = RoundUp(rows, kLanes) / kLanes;
     division.output_begins = SharesOf(panels * kLanes, panels, share.ranks);
@@ -72,18 +67,11 @@ inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share)
   return here;
 }
 
-// Takes from a whole vector what other ranks have.
+// Takes from a whole vector, already converted, what other ranks have.
 inline void KeepDealt(const VectorParameter& vector, const RankShare& share) {
-  if (!AreDealt(vector.units, share.ranks)) return;
-  std::vector<DealtRange> ranges;
-  size_t first = 0;
-  for (const ArrayPart& part : vector.parts) {
-    const size_t size = VectorParameter{nullptr, {part}, {}}.size();
-    DealSection(first, size, vector.units, share, ranges);
-    first += size;
-  }
+  if (!AreDealt(vector.sections, share.ranks)) return;
   std::vector<float> kept;
-  for (const auto& [begin, end] : ranges) {
+  for (const auto& [begin, end] : DealEach(vector.sections, share)) {
     kept.insert(kept.end(), vector.target->begin() + static_cast<ptrdiff_t>(begin),
                 vector.target->begin() + static_cast<ptrdiff_t>(end));
   }

@@ -78,7 +78,7 @@ class LoadPlan {
 
  private:
   struct MatrixStep {
-    Matrix* target;
+    Matrix* target;  // null for what other ranks have
     size_t cols;
     std::vector<TensorRows> parts;
     std::vector<size_t> head_dims;  // of each part; see Part
@@ -106,14 +106,14 @@ class LoadPlan {
     matrices_.push_back(std::move(step));
   }
 
-  // Every rank has all blocks.
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer) {
-    Matrix* target = parameter.targets->data();
+    Matrix* next = parameter.targets->data();
     for (const Part& part : parameter.parts) {
       for (size_t i = 0; i < parameter.count; ++i) {
         Part block = part;
         block.expert = {i, parameter.count};
-        AddRows(MatrixParameter{target++, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
+        Matrix* const target = parameter.here.Contains(i) ? next++ : nullptr;
+        AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
       }
     }
   }
@@ -190,6 +190,7 @@ class LoadPlan {
 
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
                   const std::function<void(const LoadProgress&)>& progress) {
+    if (step.target == nullptr) return Report(*step.parts[0].view, step.parts[0].view->bytes.size(), progress);
     std::vector<PackSource> whole;
     std::vector<std::vector<std::byte>> moved(step.parts.size());  // what cannot be used as it lies
     for (size_t i = 0; i < step.parts.size(); ++i) {

@@ -66,9 +66,9 @@ using Conversion = std::function<void(std::vector<float>&)>;
 // How a matrix is dealt to ranks by what a layer has: heads, say, or columns of a feed-forward layer. Where there are
 // fewer of those than ranks, or none are named, all rows are dealt alike and every rank is given all outputs.
 struct Dealing {
-  size_t output_units = 0;            // that the rows of each section are: those of a rank's units stay with it
-  size_t input_units = 0;             // that the columns are: each rank has the inputs of its own units
-  std::vector<size_t> sections = {};  // rows of each, one after the other; empty: the parts are the sections
+  size_t output_units = 0;                  // that the rows of each part are: those of a rank's units stay with it
+  size_t input_units = 0;                   // that the columns are: each rank has the inputs of its own units
+  std::vector<DealtSection> sections = {};  // of the rows, where these are not the parts
 };
 
 // The matrices [rows, cols] of `parts`, stacked.
@@ -89,9 +89,10 @@ struct MatrixParameter {
 // The matrices of `parts`, one after the other: each part is a tensor [count, rows, cols], `count` matrices [rows,
 // cols] or, transposed, [count, cols, rows].
 struct BlocksParameter {
-  std::vector<Matrix>* targets;
+  std::vector<Matrix>* targets;  // of each part, one after the other, those that are `here`
   size_t count, cols;
   std::vector<Part> parts;
+  DealtRange here;  // numbers of the blocks that this rank has
 };
 
 // The elements of `parts`, row-major, joined and then converted.
@@ -100,8 +101,8 @@ struct VectorParameter {
   std::vector<ArrayPart> parts;
   RandomRange random;
   Conversion convert = {};
-  bool may_be_converted = false;  // some files store what it is converted to
-  size_t units = 0;               // that the elements of each part are dealt to ranks by; 0: every rank has all
+  bool may_be_converted = false;            // some files store what it is converted to
+  std::vector<DealtSection> sections = {};  // of the elements once they are converted; none: every rank has all
 
   size_t size() const {
     size_t sum = 0;
@@ -151,10 +152,13 @@ class ParameterList {
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing) {
     Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(dealing)});
   }
-  // Makes room for as many matrices; they are multiplied together, by Operations::BlockMatMul.
-  void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts) {
-    targets.resize(parts.size() * count);
-    Add(BlocksParameter{&targets, count, cols, std::move(parts)});
+  // Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. The blocks
+  // of each part are dealt to ranks in `units`; 0: every rank has all.
+  void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts, size_t units = 0) {
+    const DealtSection blocks[] = {{count, units}};
+    const DealtRange here = DealEach(blocks, share_).front();
+    targets.resize(parts.size() * here.size());
+    Add(BlocksParameter{&targets, count, cols, std::move(parts), here});
   }
   void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {}) {
     Add(VectorParameter{&target, std::move(parts), random, std::move(convert)});
@@ -162,11 +166,17 @@ class ParameterList {
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {}) {
     AddArray(target, ArraysOf(parts), random);
   }
-  // One that goes with the outputs of a matrix, dealt to ranks by the same units.
+  // One that goes with the outputs of a matrix, each part dealt to ranks by the same units.
   void AddDealtVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
                       RandomRange random = {}) {
     AddVector(target, parts, random);
-    std::get<VectorParameter>(parameters_.back().value).units = units;
+    std::vector<DealtSection> sections;
+    for (const Part& part : parts) sections.push_back({part.rows, units});
+    DealVector(std::move(sections));
+  }
+  // Says how the vector that was added last is dealt to ranks.
+  void DealVector(std::vector<DealtSection> sections) {
+    std::get<VectorParameter>(parameters_.back().value).sections = std::move(sections);
   }
   void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset) {
     AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
@@ -221,7 +231,7 @@ void ForEachArray(const ParameterList& list, OnMatrix on_matrix, OnVector on_vec
       on_matrix(*matrix->target, matrix->rows(), matrix->cols);
     } else if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
       for (size_t i = 0; i < blocks->targets->size(); ++i) {
-        on_matrix((*blocks->targets)[i], blocks->parts[i / blocks->count].rows, blocks->cols);
+        on_matrix((*blocks->targets)[i], blocks->parts[i / blocks->here.size()].rows, blocks->cols);
       }
     } else {
       const auto& vector = std::get<VectorParameter>(parameter.value);

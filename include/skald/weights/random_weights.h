@@ -88,7 +88,13 @@ class RandomParameters {
   void operator()(const BlocksParameter& parameter) {
     Matrix* target = parameter.targets->data();
     for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) *target++ = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
+      for (size_t i = 0; i < parameter.count; ++i) {
+        if (parameter.here.Contains(i)) {
+          *target++ = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
+        } else {
+          ++seed_;
+        }
+      }
     }
   }
   void operator()(const VectorParameter& parameter) {

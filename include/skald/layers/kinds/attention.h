@@ -141,7 +141,7 @@ struct Attention {
     if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
     if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
     if (output_gate) AddGatedParts(head, 0, projections);
-    list.AddMatrix(weights.qkv, model_dim, std::move(projections), {.output_units = units(), .sections = Sections()});
+    list.AddMatrix(weights.qkv, model_dim, std::move(projections), {.sections = Sections()});
     if (qkv_bias) {
       list.AddDealtVector(weights.qkv_bias,
                           {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}},
@@ -206,11 +206,11 @@ struct Attention {
   constexpr size_t units() const { return projection_norm ? 0 : static_cast<size_t>(kv_heads); }
 
   // Queries, keys, values and gates, as their rows lie in weights.qkv.
-  std::vector<size_t> Sections() const {
-    std::vector<size_t> sections = {query_dim()};
-    if (!shares()) sections.push_back(kv_dim());
-    if (!shares() && !keys_as_values) sections.push_back(kv_dim());
-    if (output_gate) sections.push_back(query_dim());
+  std::vector<DealtSection> Sections() const {
+    std::vector<DealtSection> sections = {{query_dim(), units()}};
+    if (!shares()) sections.push_back({kv_dim(), units()});
+    if (!shares() && !keys_as_values) sections.push_back({kv_dim(), units()});
+    if (output_gate) sections.push_back({query_dim(), units()});
     return sections;
   }
 
