@@ -127,6 +127,19 @@ class RanksTest(unittest.TestCase):
             self.assertNotEqual(found.returncode, 0)
             self.assertRegex(found.stderr, r"skald: rank 1: .*model\.safetensors")
 
+    def test_packed_files_are_loaded_in_parts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            packed, damaged = pathlib.Path(folder) / "demo.packed", pathlib.Path(folder) / "damaged.packed"
+            self.assertEqual(skald("pack", DEMO, packed).returncode, 0)
+            expected = skald("generate", "--prompt", "In the beginning", *SMALL).stdout
+            found = run(job(3, "generate", "--ranks", "--model", packed, "--prompt", "In the beginning", *SMALL))
+            self.assertEqual(found.stdout, expected, found.stderr)
+            damaged.write_bytes(packed.read_bytes()[:-1000])
+            one = [str(PROGRAM), "generate", "--ranks", "--prompt", "x", "--model"]
+            found = run([MPIRUN, "-n", "1", *one, str(packed), ":", "-n", "1", *one, str(damaged)])
+            self.assertNotEqual(found.returncode, 0)
+            self.assertRegex(found.stderr, r"skald: rank 1: .*damaged\.packed: cut short: it has \d+ bytes, expected")
+
     def test_a_rank_that_is_killed_ends_the_job(self):
         for number in range(int(os.environ.get("SKALD_KILLS", "2"))):
             writing = Writing(self)

@@ -129,19 +129,13 @@ inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& 
 
 inline Result<void> FillFromPacked(const std::filesystem::path& path, const ParameterList& list, uint64_t model,
                                    const LoadOptions& options) {
-  if (options.share.ranks > 1) {
-    return Fail(ErrorCode::kUnsupported,
-                Concat({path.string(),
-                        ": a packed file has whole matrices, of which ranks cannot load their parts; give "
-                        "them the checkpoint that it was packed from"}));
-  }
   const auto file = PackedFile::Open(path, UseOfPacked(options));
   if (!file) return Failure(file.error());
   if ((*file)->table().dtype != options.dtype) {
     return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype),
                                                      ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
   }
-  if (auto mapped = MapParameters(*file, list, model); !mapped) return mapped;
+  if (auto mapped = MapParameters(*file, list, model, options); !mapped) return mapped;
   return CheckPackedWeights(**file, options);
 }
 
@@ -201,7 +195,7 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
       return internal::FillFrom(*checkpoint, list, options, packers);
     };
     const auto loaded = PackedFile::Recognises(path) ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
-                        : options.cache_folder.empty() || options.share.ranks > 1
+                        : options.cache_folder.empty()
                             ? load()
                             : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);
     if (!loaded) return Failure(loaded.error());

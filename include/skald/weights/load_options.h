@@ -40,7 +40,8 @@ struct LoadOptions {
   DType dtype = DType::kBF16;
   unsigned threads = 1;  // that pack or check; 1 to kMaxThreads
   // The rank whose part of the weights is loaded; no more is read, but for tensors whose rows must be put in another
-  // order first. Parts of packed files cannot be loaded, and cache_folder is not used for parts.
+  // order first, and where packed_check wants a packed file to be compared with its checksums, which are of whole
+  // matrices. What cache_folder has is used, and nothing is written there.
   RankShare share = {};
   // Called from the loading thread every few dozen megabytes, in steps that end at bytes_done ==
   // bytes_total.
@@ -57,7 +58,8 @@ struct LoadOptions {
   PackedCheck packed_check = PackedCheck::kOnce;
   // Whether packed files are mapped. A file that is mapped must stay as it is: where it is cut short the system ends
   // the process (SIGBUS), and where it is overwritten the weights change. Otherwise it is read into memory that belongs
-  // to this process alone, which takes longer and shares nothing with other processes.
+  // to this process alone, which takes longer and shares nothing with other processes; by a rank, which reads its part
+  // alone, from a mapping that it gives up then.
   bool map = true;
 };
 

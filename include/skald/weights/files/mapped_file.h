@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -37,7 +38,8 @@ class MappedFile {
   enum class Use {
     kReadOnce,  // from front to back
     kKeep,      // again and again, soon all of it
-    kCopy,      // the same, but read into memory: what happens to the file later does not matter
+    kParts,     // again and again, those that WillRead names
+    kCopy,      // all of it, but read into memory: what happens to the file later does not matter
   };
 
   // Maps the regular file at `path`; never waits for whoever writes to a pipe. Errors name the path and the system's
@@ -63,6 +65,14 @@ class MappedFile {
   }
 
   std::span<const std::byte> bytes() const { return {static_cast<const std::byte*>(data_), size_}; }
+
+  // Has the system fetch these of the bytes. Only advice: what it answers changes nothing but speed.
+  void WillRead(std::span<const std::byte> part) const {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t before = reinterpret_cast<uintptr_t>(part.data()) % page;
+    void* const begin = const_cast<std::byte*>(part.data() - before);  // NOLINT: nothing is written
+    (void)::posix_madvise(begin, before + part.size(), POSIX_MADV_WILLNEED);
+  }
 
   // What the system said of the file when it was opened.
   const struct stat& status() const { return status_; }
@@ -101,8 +111,8 @@ class MappedFile {
       if (auto read = FdStream(file.get(), path.string()).Read(bytes); !read) return Failure(std::move(read.error()));
       return map;
     }
-    // Only advice: what it answers changes nothing but speed.
-    (void)::posix_madvise(data, map.size_, use == Use::kKeep ? POSIX_MADV_WILLNEED : POSIX_MADV_SEQUENTIAL);
+    if (use == Use::kKeep) map.WillRead(map.bytes());
+    if (use == Use::kReadOnce) (void)::posix_madvise(data, map.size_, POSIX_MADV_SEQUENTIAL);
     return map;
   }
 

@@ -60,9 +60,15 @@ struct CachedCheckpoint {
 
 namespace internal {
 
-// How LoadOptions want packed files to be opened.
+// How LoadOptions want packed files to be opened. A rank that does not keep the file mapped copies its part from there.
 inline MappedFile::Use UseOfPacked(const LoadOptions& options) {
+  if (options.share.ranks > 1) return MappedFile::Use::kParts;
   return options.map ? MappedFile::Use::kKeep : MappedFile::Use::kCopy;
+}
+
+inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
+                                  uint64_t model, const LoadOptions& options) {
+  return skald::MapParameters(file, list, model, /*in_place=*/options.map || options.share.ranks == 1);
 }
 
 // Fills what `list` refers to from the packed file at `path`. Errors: kFailedPrecondition for a file that others can
@@ -79,7 +85,7 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
     return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
   }
   if (auto whole = CheckPackedWeights(**file, options); !whole) return whole;
-  if (auto mapped = MapParameters(*file, list, model); !mapped) return mapped;
+  if (auto mapped = MapParameters(*file, list, model, options); !mapped) return mapped;
   NoteUse(path);
   return {};
 }
@@ -113,8 +119,9 @@ inline Result<void> WriteCached(const std::filesystem::path& path, const Paramet
 // Fills what `list` refers to with the weights of a checkpoint, mapped from the packed file that
 // LoadOptions::cache_folder has of it. Where there is none, or one of another model or version, damaged, planted by
 // somebody else, or from before the checkpoint changed, calls `load`, which fills it, and writes it. Where that fails
-// the weights stay in memory, and LoadOptions::on_warning learns why. Safe for concurrent calls, also of several
-// processes. Errors: those of `load`, and a checkpoint whose files cannot be read.
+// the weights stay in memory, and LoadOptions::on_warning learns why. A rank, which has no whole weights, takes its
+// part of what one process has written, and writes nothing. Safe for concurrent calls, also of several processes.
+// Errors: those of `load`, and a checkpoint whose files cannot be read.
 inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const ParameterList& list,
                                      const LoadOptions& options, const std::function<Result<void>()>& load) {
   return NoThrow(checkpoint.path.native(), [&]() -> Result<void> {
@@ -127,6 +134,7 @@ inline Result<void> LoadThroughCache(const CachedCheckpoint& checkpoint, const P
     };
     if (read()) return {};
     if (auto loaded = load(); !loaded) return loaded;
+    if (options.share.ranks > 1) return {};
     const PackedOrigin origin = {checkpoint.name, checkpoint.model, options.dtype, *source};
     Result<void> kept = cached ? internal::CheckUnchanged(checkpoint.path, *source) : Failure(cached.error());
     if (kept) kept = internal::WriteCached(*cached, list, origin, options.cache_bytes);

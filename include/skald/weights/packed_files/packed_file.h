@@ -16,18 +16,23 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/xxh64.h"
 #include "skald/base/printable.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/thread_pool.h"
+#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/files/mapped_file.h"
 #include "skald/weights/packed_files/packed_format.h"
+#include "skald/weights/packing/copy_rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/types/matrix.h"
 
@@ -71,6 +76,9 @@ class PackedFile {
   std::span<const std::byte> BytesOf(const PackedRange& range) const {
     return map_.bytes().subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.bytes));
   }
+
+  // Tells the system that these of the file's bytes are wanted soon.
+  void WillRead(std::span<const std::byte> bytes) const { map_.WillRead(bytes); }
 
   // The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
   Result<std::string_view> Attachment(std::string_view name) const {
@@ -131,62 +139,87 @@ class PackedFile {
 
 namespace internal {
 
-// Takes the parameters of a file one after the other.
+// Goes through the parameters of a file and those of a list, which it calls with one after the other.
 class ParameterMapper {
  public:
-  explicit ParameterMapper(std::shared_ptr<const PackedFile> file) : file_(std::move(file)) {}
+  // Matrices that can lie in the file do so if `in_place`; else they are copied.
+  ParameterMapper(std::shared_ptr<const PackedFile> file, const RankShare& share, bool in_place)
+      : file_(std::move(file)), share_(share), in_place_(in_place) {}
 
-  // Whether the next parameter has this shape, and as many bytes as that takes.
-  bool Fits(size_t rows, size_t cols) const {
-    const auto& parameters = file_->table().parameters;
-    if (next_ == parameters.size()) return false;
-    const PackedParameter& found = parameters[next_];
+  // Takes what the next parameter of the file has for one that Fits.
+  void operator()(const MatrixParameter& parameter) {
+    const DealtRows here = RowsHere(parameter, share_);
+    *parameter.target = TakeRows(parameter.rows(), here.ranges);
+    parameter.target->division = here.division;
+  }
+  void operator()(const BlocksParameter& parameter) {
+    for (size_t i = 0; i < parameter.targets->size(); ++i) {
+      const size_t rows = parameter.parts[i / parameter.count].rows;
+      const DealtRange all = {0, rows};
+      (*parameter.targets)[i] = TakeRows(rows, {&all, 1});
+    }
+  }
+  void operator()(const VectorParameter& parameter) {
+    const PackedParameter& found = Next();
+    parameter.target->resize(parameter.size());
+    if (found.rows > 0) std::memcpy(parameter.target->data(), file_->BytesOf(found.range).data(), found.range.bytes);
+    KeepDealt(parameter, share_);
+  }
+
+  // Whether the file's parameters are those that `list` wants, as long as those are.
+  bool Fits(const ParameterList& list) {
+    next_ = 0;
+    bool fits = true;
+    const auto look = [&](size_t rows, size_t cols) { fits = fits && NextFits(rows, cols); };
+    ForEachArray(
+        list, [&](const Matrix&, size_t rows, size_t cols) { look(rows, cols); },
+        [&](const std::vector<float>&, size_t size) { look(size, 0); });
+    return std::exchange(next_, 0) == file_->table().parameters.size() && fits;
+  }
+
+ private:
+  const PackedParameter& Next() { return file_->table().parameters[next_++]; }
+
+  bool NextFits(size_t rows, size_t cols) {
+    if (next_ == file_->table().parameters.size()) return false;
+    const PackedParameter& found = Next();
     if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
     if (cols == 0) return found.range.bytes == rows * sizeof(float);
     const auto dtype = static_cast<DType>(found.dtype);
     const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
     return is_type && found.range.bytes == Matrix::BytesOf(rows, cols, dtype);
   }
-  void Skip() { ++next_; }
-  bool Finished() const { return next_ == file_->table().parameters.size(); }
 
-  // Only what Fits.
-  void Take(Matrix& matrix, size_t rows, size_t cols) {
-    const PackedParameter& found = file_->table().parameters[next_++];
-    matrix = Matrix(rows, cols, static_cast<DType>(found.dtype), MatrixBytes(file_->BytesOf(found.range), file_));
-  }
-  void Take(std::vector<float>& vector, size_t size) {
-    const PackedParameter& found = file_->table().parameters[next_++];
-    vector.resize(size);
-    if (size > 0) std::memcpy(vector.data(), file_->BytesOf(found.range).data(), size * sizeof(float));
+  // Rows of the next matrix, of so many. Those of whole panels that follow each other stay where they are.
+  Matrix TakeRows(size_t rows, std::span<const DealtRange> ranges) {
+    const PackedParameter& found = Next();
+    const auto dtype = static_cast<DType>(found.dtype);
+    const std::span<const std::byte> whole = file_->BytesOf(found.range);
+    const bool ends_panel = ranges.back().end % kLanes == 0 || ranges.back().end == rows;
+    if (!in_place_ || ranges.size() != 1 || ranges.front().begin % kLanes != 0 || !ends_panel) {
+      return CopyRows(whole.data(), dtype, found.cols, ranges);
+    }
+    const size_t begin = Matrix::BytesOf(ranges.front().begin, found.cols, dtype);
+    const auto part = whole.subspan(begin, Matrix::BytesOf(ranges.front().size(), found.cols, dtype));
+    file_->WillRead(part);
+    return Matrix(ranges.front().size(), found.cols, dtype, MatrixBytes(part, file_));
   }
 
- private:
   std::shared_ptr<const PackedFile> file_;
+  const RankShare share_;
+  const bool in_place_;
   size_t next_ = 0;
 };
 
-// Whether the parameters of `file` are those that `list` wants.
-inline bool HasParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list) {
-  ParameterMapper mapper(file);
-  bool fits = true;
-  const auto look = [&](size_t rows, size_t cols) {
-    fits = fits && mapper.Fits(rows, cols);
-    if (fits) mapper.Skip();
-  };
-  ForEachArray(
-      list, [&](const Matrix&, size_t rows, size_t cols) { look(rows, cols); },
-      [&](const std::vector<float>&, size_t size) { look(size, 0); });
-  return fits && mapper.Finished();
-}
-
 }  // namespace internal
 
-// Fills what `list` refers to from `file`: matrices lie in its mapping and keep it alive. Errors, after which nothing
-// has changed: kInvalidArgument where it was packed for another model than the one with the fingerprint `model`,
-// kDataLoss where it contradicts itself.
+// Fills what `list` refers to from `file`, or the list's share of it. Matrices lie in its mapping and keep it alive;
+// those of a rank that are not whole panels one behind the other are copied, and so are all unless `in_place`. Errors,
+// after which nothing has changed: kInvalidArgument where it was packed for another model than the one with the
+// fingerprint `model`, kDataLoss where it contradicts itself. Those of memory that is not there: then the list may be
+// filled in part.
 inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
-                                  uint64_t model) {
+                                  uint64_t model, bool in_place = true) {
   return NoThrow(file->path().native(), [&]() -> Result<void> {
     const PackedTable& table = file->table();
     if (table.model != model) {
@@ -194,14 +227,12 @@ inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file,
                   Concat({file->path().string(), ": packed for the model ", Printable(table.name),
                           ", expected one that computes as the model it is loaded for"}));
     }
-    if (!internal::HasParameters(file, list)) {
+    internal::ParameterMapper mapper(file, list.share(), in_place);
+    if (!mapper.Fits(list)) {
       return Fail(ErrorCode::kDataLoss, Concat({file->path().string(), ": its parameters are not those of the model ",
                                                 Printable(table.name)}));
     }
-    internal::ParameterMapper mapper(file);
-    ForEachArray(
-        list, [&](Matrix& matrix, size_t rows, size_t cols) { mapper.Take(matrix, rows, cols); },
-        [&](std::vector<float>& vector, size_t size) { mapper.Take(vector, size); });
+    for (const Parameter& parameter : list.parameters()) std::visit(mapper, parameter.value);
     return {};
   });
 }
