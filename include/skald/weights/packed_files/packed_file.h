@@ -153,10 +153,12 @@ class ParameterMapper {
     parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
-    for (size_t i = 0; i < parameter.targets->size(); ++i) {
-      const size_t rows = parameter.parts[i / parameter.count].rows;
-      const DealtRange all = {0, rows};
-      (*parameter.targets)[i] = TakeRows(rows, {&all, 1});
+    Matrix* target = parameter.targets->data();
+    for (const Part& part : parameter.parts) {
+      const DealtRange all = {0, part.rows};
+      for (size_t i = 0; i < parameter.count; ++i) {
+        parameter.here.Contains(i) ? void(*target++ = TakeRows(part.rows, {&all, 1})) : void(Next());
+      }
     }
   }
   void operator()(const VectorParameter& parameter) {
@@ -166,15 +168,14 @@ class ParameterMapper {
     KeepDealt(parameter, share_);
   }
 
-  // Whether the file's parameters are those that `list` wants, as long as those are.
+  // Whether the file's parameters are those of the whole model that `list` is of, as long as those are.
   bool Fits(const ParameterList& list) {
     next_ = 0;
-    bool fits = true;
-    const auto look = [&](size_t rows, size_t cols) { fits = fits && NextFits(rows, cols); };
-    ForEachArray(
-        list, [&](const Matrix&, size_t rows, size_t cols) { look(rows, cols); },
-        [&](const std::vector<float>&, size_t size) { look(size, 0); });
-    return std::exchange(next_, 0) == file_->table().parameters.size() && fits;
+    const auto fits = [&](const Parameter& parameter) {
+      return std::visit([&](const auto& value) { return NextFits(value); }, parameter.value);
+    };
+    const bool all_fit = std::ranges::all_of(list.parameters(), fits);
+    return std::exchange(next_, 0) == file_->table().parameters.size() && all_fit;
   }
 
  private:
@@ -189,6 +190,16 @@ class ParameterMapper {
     const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
     return is_type && found.range.bytes == Matrix::BytesOf(rows, cols, dtype);
   }
+
+  bool NextFits(const MatrixParameter& parameter) { return NextFits(parameter.rows(), parameter.cols); }
+  bool NextFits(const BlocksParameter& parameter) {
+    bool fits = true;
+    for (const Part& part : parameter.parts) {
+      for (size_t i = 0; i < parameter.count; ++i) fits = fits && NextFits(part.rows, parameter.cols);
+    }
+    return fits;
+  }
+  bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
 
   // Rows of the next matrix, of so many. Those of whole panels that follow each other stay where they are.
   Matrix TakeRows(size_t rows, std::span<const DealtRange> ranges) {
