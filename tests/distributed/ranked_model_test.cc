@@ -15,6 +15,7 @@
 #include "tests/distributed/led_ranks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
+#include "tests/support/targets.h"
 
 namespace skald::testing {
 namespace ranked_model_test {
@@ -115,6 +116,30 @@ TEST_CASE("what ranks cannot do is refused, and they go on") {
   CHECK(cache.size() == 0);
   CHECK(forward(cache, tokens));
   CHECK(cache.size() == 3);
+}
+
+TEST_CASE("a rank that computes other bits, and so one whose SIMD target has no FMA, is named") {
+  for (const int64_t target : FmaTargets()) {
+    const ScopedTarget scoped(target);
+    CHECK(internal::ProbeArithmetic() == internal::FactsOf(RandomModel(SmallModels()[0], 5).weights()).arithmetic);
+  }
+  if (const int64_t without = HWY_TARGETS & hwy::SupportedTargets() & (HWY_SSE4 | HWY_SSSE3 | HWY_SSE2); without != 0) {
+    const uint64_t with = internal::ProbeArithmetic();
+    const ScopedTarget scoped(without & -without);
+    CHECK(internal::ProbeArithmetic() != with);
+  }
+  auto ends = CreateThreadRanks(2, std::chrono::seconds(20));
+  std::vector<Result<void>> met(2);
+  const auto meet = [&](size_t rank) {
+    const CommunicatorRef end(ends[rank]);
+    met[rank] = internal::CompareFacts(end, {.arithmetic = internal::ProbeArithmetic() + rank, .ranks = 2});
+  };
+  std::thread other(meet, 1);
+  meet(0);
+  other.join();
+  for (const Result<void>& result : met) {
+    CheckError(result, ErrorCode::kInvalidArgument, "rank 1 has another arithmetic (a processor without FMA");
+  }
 }
 
 TEST_CASE("a rank with other weights, another model or another share is named") {

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks make sure of before they compute together: that all have parts of the same weights.
+// What ranks make sure of before they compute together: that all have parts of the same weights, and compute the same
+// bits. How a step is computed besides, rank 0 tells the others (rank_messages.h): tokens, plan and tokens of a pass
+// with each step, the type of keys and values, the token limit and the size of blocks with each pool. Threads change no
+// bit.
+//
+// Of weights those are compared that all ranks have: vectors and matrices that are not divided. That the others' parts
+// are of one checkpoint, nobody can tell from them.
 
 #ifndef SKALD_DISTRIBUTED_HANDSHAKE_H_
 #define SKALD_DISTRIBUTED_HANDSHAKE_H_
@@ -15,10 +21,12 @@
 #include <vector>
 
 #include "skald/base/numbers/fingerprint.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/version.h"
+#include "skald/distributed/arithmetic_probe.h"
 #include "skald/layers/model_weights.h"
 #include "skald/weights/parameters.h"
 
@@ -27,6 +35,7 @@ namespace skald::internal {
 // What must be equal. Whole numbers, so that there are no gaps between them.
 struct RankFacts {
   uint64_t version = 0;
+  uint64_t arithmetic = 0;
   uint64_t model = 0;    // Fingerprint of its spec
   uint64_t weights = 0;  // of the parameters that every rank has all of, and of the types of the others
   uint64_t ranks = 0;
@@ -42,9 +51,11 @@ inline RankFacts FactsOf(const ModelWeights& weights) {
       for (const float value : *vector->target) print.Add(value);
     } else if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
       print.Add(static_cast<uint64_t>(matrix->target->dtype));
+      if (matrix->target->division == nullptr) print.Add(Xxh64(matrix->target->data));
     }
   }
   return {.version = (SKALD_VERSION_MAJOR * 1000u + SKALD_VERSION_MINOR) * 1000u + SKALD_VERSION_PATCH,
+          .arithmetic = ProbeArithmetic(),
           .model = Fingerprint(weights.spec),
           .weights = print.value(),
           .ranks = weights.share.ranks};
@@ -66,6 +77,9 @@ inline Result<void> CompareFacts(const CommunicatorRef& ranks, const RankFacts& 
                   "rank " + std::to_string(r) + " has " + std::string(what) + " than rank 0; start all ranks alike");
     };
     if (facts[r].version != facts[0].version) return differs("another version of Skald");
+    if (facts[r].arithmetic != facts[0].arithmetic) {
+      return differs("another arithmetic (a processor without FMA, or another C library)");
+    }
     if (facts[r].model != facts[0].model) return differs("another model");
     if (facts[r].weights != facts[0].weights) return differs("other weights");
     if (facts[r].ranks != count) return differs("weights for another number of ranks");
