@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/distributed/dealt_state.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
@@ -165,12 +168,58 @@ SKALD_LAW("kv heads are dealt where every rank gets one; groups of state are the
       CHECK(part.model() == whole.model());
       CHECK(part.Fingerprint() != whole.Fingerprint());
       CHECK(std::ranges::equal(part.layers(), whole.layers()));
-      for (size_t g = 0; g < heads.size(); ++g) heads[g] += part.groups()[g].kv_heads;
+      for (size_t g = 0; g < heads.size(); ++g) {
+        heads[g] += part.groups()[g].kv_heads;
+        CHECK(part.groups()[g].is_replayed() == whole.groups()[g].is_replayed());
+        CHECK(part.groups()[g].is_inputs() == whole.groups()[g].is_inputs());
+      }
     }
     for (size_t g = 0; g < heads.size(); ++g) {
       const uint32_t all = whole.groups()[g].kv_heads;
       CHECK((heads[g] == all || heads[g] == all * ranks));
       if (all < ranks) CHECK(heads[g] == all * ranks);
+    }
+  }
+}
+
+// Bytes that differ from one another.
+std::vector<std::byte> SomeBytes(size_t size, uint32_t seed) {
+  std::vector<std::byte> bytes(size);
+  std::mt19937 random(seed);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+SKALD_LAW("blocks of state are put together again from what ranks have of them", small) {
+  const RuntimeConfig runtime = {.block_tokens = 32};
+  for (const size_t ranks : {2u, 3u, 4u}) {
+    const internal::DealtState state(small.spec, ranks, runtime);
+    for (uint32_t g = 0; g < state.whole().groups().size(); ++g) {
+      const std::vector<std::byte> whole = SomeBytes(state.whole_bytes(g), g);
+      std::vector<std::byte> joined(whole.size());
+      size_t all = 0;
+      for (size_t rank = 0; rank < ranks; ++rank) {
+        std::vector<std::byte> part(state.part_bytes(g, rank));
+        state.Cut(g, rank, whole.data(), part.data());
+        state.Join(g, rank, part.data(), joined.data());
+        all += part.size();
+      }
+      CHECK((joined == whole));
+      CHECK(all >= whole.size());
+      CHECK(state.is_dealt(g) == (all < ranks * whole.size()));
+    }
+  }
+}
+
+TEST_CASE("two ranks have half of the state of recurrent layers each, about") {
+  // Names of small models, and how much one of two ranks has of what it keeps of a token or a state, at most.
+  const std::pair<const char*, double> kShares[] = {{"short-convolutions", 0.55}, {"delta-nets", 0.5}};
+  for (const auto& [name, share] : kShares) {
+    CAPTURE(name);
+    const internal::DealtState state(SmallModelNamed(name).spec, 2, {.block_tokens = 32});
+    for (uint32_t g = 0; g < state.whole().groups().size(); ++g) {
+      if (state.whole().groups()[g].is_attention()) continue;
+      CHECK(static_cast<double>(state.part_bytes(g, 0)) <= share * static_cast<double>(state.whole_bytes(g)));
     }
   }
 }

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DealtState: how the bytes of blocks are dealt to ranks. Keys and values are by kv heads; what every rank has all of
-// is copied.
+// DealtState: how the bytes of blocks are dealt to ranks. Keys and values are by kv heads, states and inputs of
+// recurrent layers by their sections; what every rank has all of is copied.
 
 #ifndef SKALD_DISTRIBUTED_DEALT_STATE_H_
 #define SKALD_DISTRIBUTED_DEALT_STATE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/layers/model_spec.h"
+#include "skald/layers/spec/layer_spec.h"
 
 namespace skald::internal {
 
@@ -22,6 +25,7 @@ class DealtState {
   DealtState(const ModelSpec& spec, size_t ranks, const RuntimeConfig& runtime) : whole_(LayoutOf(spec)) {
     wholes_ = GeometriesOf(whole_, runtime);
     for (size_t r = 0; r < ranks; ++r) parts_.push_back(GeometriesOf(LayoutOf(spec, {r, ranks}), runtime));
+    ListSections(spec);
   }
 
   const CacheLayout& whole() const { return whole_; }
@@ -54,11 +58,43 @@ class DealtState {
     return geometries;
   }
 
+  void ListSections(const ModelSpec& spec) {
+    sections_.resize(whole_.groups().size());
+    auto slot = whole_.layers().begin();
+    for (const Block& block : spec.blocks) {
+      for (const LayerSpec& layer : block.layers) {
+        if (!layer.State()) continue;
+        const uint32_t group = slot++->group;
+        StateSections sections = layer.DealState();
+        sections_[group].push_back(std::move(sections.state));
+        if (!whole_.groups()[group].is_replayed()) continue;
+        sections_[whole_.InputsOf(group)].push_back(std::move(sections.inputs));
+      }
+    }
+  }
+
   // Calls run(offset in the part, offset in the whole, bytes).
   template <class Run>
   void ForEachRun(size_t group, size_t rank, Run run) const {
+    if (!is_dealt(group)) return run(0, 0, whole_bytes(group));
+    whole_.groups()[group].is_attention() ? ForEachRunOfHeads(group, rank, run) : ForEachSection(group, rank, run);
+  }
+
+  template <class Run>
+  void ForEachSection(size_t group, size_t rank, Run run) const {
     const BlockGeometry &part = parts_[rank][group], &whole = wholes_[group];
-    if (!is_dealt(group)) return run(0, 0, whole.block_bytes());
+    for (size_t layer = 0; layer < whole.layers; ++layer) {
+      size_t in_part = part.StateOffset(layer);
+      for (const DealtRange& range : DealEach(sections_[group][layer], {rank, ranks()})) {
+        run(in_part, whole.StateOffset(layer) + range.begin * sizeof(float), range.size() * sizeof(float));
+        in_part += range.size() * sizeof(float);
+      }
+    }
+  }
+
+  template <class Run>
+  void ForEachRunOfHeads(size_t group, size_t rank, Run run) const {
+    const BlockGeometry &part = parts_[rank][group], &whole = wholes_[group];
     const size_t first = Deal(whole.kv_heads, {rank, ranks()}).begin;
     // Heads lie one behind the other in each of a layer's arrays.
     const auto heads = [&](size_t in_part, size_t in_whole, size_t bytes, size_t whole_bytes) {
@@ -76,6 +112,8 @@ class DealtState {
   CacheLayout whole_;
   std::vector<BlockGeometry> wholes_;              // [groups]
   std::vector<std::vector<BlockGeometry>> parts_;  // [ranks][groups]
+  // [groups][layers], of what is no attention's.
+  std::vector<std::vector<std::vector<DealtSection>>> sections_;
 };
 
 }  // namespace skald::internal

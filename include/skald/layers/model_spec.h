@@ -218,6 +218,17 @@ inline size_t CarriedDim(const ModelSpec& spec) {
   return static_cast<size_t>(widest);
 }
 
+// Returns what a rank keeps of the state of a layer that has some. Whether states are replayed is for whole layers to
+// say.
+constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share) {
+  CacheGroup part = *layer.State();
+  const StateSections sections = layer.DealState();
+  part.kv_heads = layer.OfRank(share).State()->kv_heads;
+  part.state_floats = static_cast<uint32_t>(DealtSize(sections.state, share));
+  if (part.input_floats > 0) part.input_floats = static_cast<uint32_t>(DealtSize(sections.inputs, share));
+  return part;
+}
+
 // Returns what a cache must hold, or one rank's part of it. Its layers are those layers of the spec that keep state, in
 // order.
 constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {}) {
@@ -231,7 +242,7 @@ constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {
   size_t stateful = 0;  // parts come in once all are there, so that groups are the same on all ranks
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
-      if (layer.State()) layout.SetPart(layout.layers()[stateful++].group, *layer.OfRank(share).State());
+      if (layer.State()) layout.SetPart(layout.layers()[stateful++].group, PartOfState(layer, share));
     }
   }
   return layout;
@@ -254,20 +265,34 @@ inline std::vector<std::optional<LayerSlot>> SlotsOf(const ModelSpec& spec, cons
   return slots;
 }
 
+namespace internal {
+
+// Whether a rank's part of a layer has or reads its state as layers of the group `keeps` do.
+constexpr bool FitsItsGroup(const LayerSpec& layer, const RankShare& share, const CacheGroup& keeps) {
+  const LayerSpec part = layer.OfRank(share);
+  if (const auto shared = part.StateOfOther()) return shared->state.kv_heads == keeps.kv_heads;
+  const CacheGroup kept = PartOfState(layer, share);
+  return kept.kv_heads == keeps.kv_heads && kept.state_floats == keeps.state_floats &&
+         kept.input_floats == keeps.input_floats && kept.state_floats == part.State()->state_floats;
+}
+
+}  // namespace internal
+
 // Returns why ranks cannot divide the model, in a sentence, or null.
 inline const char* WhyNotForRanks(const ModelSpec& spec, const RankShare& share) {
   const CacheLayout layout = LayoutOf(spec, share);
   const auto slots = SlotsOf(spec, layout);
   auto slot = slots.begin();
+  int carried = 0;
   for (const Block& block : spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
       const std::optional<LayerSlot>& at = *slot++;
-      if (!at) continue;
-      const LayerSpec part = layer.OfRank(share);
-      const CacheGroup reads = part.State() ? *part.State() : part.StateOfOther()->state;
-      const CacheGroup& keeps = layout.groups()[at->group];
-      if (reads.kv_heads == keeps.kv_heads && reads.state_floats == keeps.state_floats) continue;
-      return "Layers that keep or read the same state are dealt to ranks in different ways.";
+      if (at && !internal::FitsItsGroup(layer, share, layout.groups()[at->group])) {
+        return "Layers that keep or read the same state are dealt to ranks in different ways.";
+      }
+      const std::optional<CarriedRows> rows = layer.OfRank(share).Carried();
+      if (rows && rows->gives) carried = rows->width;
+      if (rows && rows->width != carried) return "Layers that give and read rows are dealt to ranks in different ways.";
     }
   }
   return nullptr;

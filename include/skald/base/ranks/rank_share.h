@@ -65,6 +65,13 @@ constexpr std::vector<DealtRange> DealEach(std::span<const DealtSection> section
   return ranges;
 }
 
+// Returns the sections `count` times over.
+constexpr std::vector<DealtSection> Repeated(std::span<const DealtSection> sections, size_t count) {
+  std::vector<DealtSection> all;
+  for (size_t i = 0; i < count; ++i) all.insert(all.end(), sections.begin(), sections.end());
+  return all;
+}
+
 // Returns how much of the sections a rank has.
 constexpr size_t DealtSize(std::span<const DealtSection> sections, const RankShare& share) {
   size_t sum = 0;

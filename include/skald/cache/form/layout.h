@@ -87,11 +87,13 @@ class CacheLayout {
     if (group.is_replayed()) ++groups_[InputsOf(g)].layers;
   }
 
-  // Makes the layers of a group keep what one rank has of their state: `part` is as the group but for the number of kv
+  // Makes the layers of a group keep what one rank has of their state: `part` is as the group but for the numbers of kv
   // heads or floats.
   constexpr void SetPart(uint32_t group, const CacheGroup& part) {
     groups_[group].kv_heads = part.kv_heads;
     groups_[group].state_floats = part.state_floats;
+    groups_[group].input_floats = part.input_floats;
+    if (part.is_replayed()) groups_[InputsOf(group)].input_floats = part.input_floats;
   }
 
   // Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).

@@ -8,9 +8,11 @@
 
 #include <cmath>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
@@ -33,12 +35,21 @@ struct CausalConv {
 
   constexpr size_t state_floats() const { return (taps - 1) * channels; }
 
-  // Checkpoints store the taps as [channels, 1, taps].
-  void ListParameters(Weights& weights, std::string_view name, ParameterList& list) const {
+  // How the state is dealt to ranks where channels are dealt as `sections` of them.
+  constexpr std::vector<DealtSection> DealState(std::span<const DealtSection> sections) const {
+    return Repeated(sections, taps - 1);
+  }
+
+  // Checkpoints store the taps as [channels, 1, taps]. `sections` are of the channels; none: every rank has all.
+  void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
+                      const std::vector<DealtSection>& sections = {}) const {
     list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
                   {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
                   [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
-    if (has_bias) list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
+    list.DealVector(Repeated(sections, taps));
+    if (!has_bias) return;
+    list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
+    list.DealVector(sections);
   }
 
   // output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.

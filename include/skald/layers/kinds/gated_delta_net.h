@@ -13,12 +13,15 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -78,15 +81,35 @@ struct GatedDeltaNet {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto heads = static_cast<size_t>(value_heads);
-    list.AddMatrix(weights.input, model_dim, InputParts());
-    list.AddMatrix(weights.rates, model_dim, RateParts());
-    conv().ListParameters(weights.conv, "linear_attn.conv1d", list);
+    std::vector<DealtSection> inputs = ConvSections();
+    inputs.push_back({values_dim(), units()});
+    list.AddMatrix(weights.input, model_dim, InputParts(), {.sections = std::move(inputs)});
+    list.AddMatrix(weights.rates, model_dim, RateParts(), {.sections = {{heads, units()}, {heads, units()}}});
+    conv().ListParameters(weights.conv, "linear_attn.conv1d", list, ConvSections());
     // As Mamba's.
     list.AddDecay(weights.decay, "linear_attn.A_log", heads, {-8.5f, 7.5f});
-    list.AddVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, {-3.43f, 1.15f});
+    list.DealVector({{heads, units()}});
+    list.AddDealtVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, units(), {-3.43f, 1.15f});
     norm.ListParameters(weights.norm, "linear_attn.norm", static_cast<size_t>(value_dim), list);
-    list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}});
+    list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}},
+                   {.input_units = units()});
     if (!tiled && key_heads != value_heads) list.Assume(Assumption::kHeadsInGroups);
+  }
+
+  // Key heads, each with the value heads that it serves.
+  constexpr GatedDeltaNet OfRank(const RankShare& share) const {
+    if (!AreDealt(units(), share.ranks)) return *this;
+    GatedDeltaNet part = *this;
+    part.key_heads = static_cast<int>(Deal(units(), share).size());
+    part.value_heads = part.key_heads * (value_heads / key_heads);
+    return part;
+  }
+  constexpr StateSections DealState() const {
+    const size_t heads = static_cast<size_t>(value_heads);
+    StateSections sections = {.state = {{memory_floats(), units()}}, .inputs = ConvSections()};
+    for (const DealtSection& section : conv().DealState(ConvSections())) sections.state.push_back(section);
+    for (int i = 0; i < 2; ++i) sections.inputs.push_back({heads, units()});
+    return sections;
   }
 
   // Projections; rates; the convolution's outputs; the memory's outputs; factors of keys and queries.
@@ -128,6 +151,13 @@ struct GatedDeltaNet {
   constexpr size_t projected_dim() const { return conv().channels + values_dim(); }
   constexpr CausalConv conv() const {
     return {2 * keys_dim() + values_dim(), static_cast<size_t>(conv_width), /*silu=*/true, /*has_bias=*/false};
+  }
+
+  // What can be dealt to ranks: nothing where the value heads of a key head are apart.
+  constexpr size_t units() const { return tiled && key_heads != value_heads ? 0 : static_cast<size_t>(key_heads); }
+  // Queries, keys and values.
+  constexpr std::vector<DealtSection> ConvSections() const {
+    return {{keys_dim(), units()}, {keys_dim(), units()}, {values_dim(), units()}};
   }
 
   // Some files have all of one kind of part in a tensor, others all kinds for one key head after the other.

@@ -12,9 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -52,12 +55,24 @@ struct ShortConv {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const size_t w = channels();
-    list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}});
-    if (bias) list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
-    conv().ListParameters(weights.conv, "conv.conv", list);
-    list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}});
+    const std::vector<DealtSection> inputs = Repeated(Sections(), 3);
+    list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}}, {.sections = inputs});
+    if (bias) {
+      list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
+      list.DealVector(inputs);
+    }
+    conv().ListParameters(weights.conv, "conv.conv", list, Sections());
+    list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}}, {.input_units = ColumnUnits(w)});
     if (bias) list.AddVector(weights.output_bias, {{"conv.out_proj.bias", model_dim}});
   }
+
+  // Channels.
+  constexpr ShortConv OfRank(const RankShare& share) const {
+    ShortConv part = *this;
+    part.width = DealtWidth(width, share);
+    return part;
+  }
+  constexpr StateSections DealState() const { return {.state = conv().DealState(Sections())}; }
 
   // The projections; the convolution's outputs.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
@@ -77,6 +92,7 @@ struct ShortConv {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
+  constexpr std::vector<DealtSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
   constexpr CausalConv conv() const {
     return {channels(), static_cast<size_t>(conv_width), /*silu=*/false, /*has_bias=*/bias};
   }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
@@ -50,6 +51,8 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 // and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
 //   OfRank(share)              the part of one of them, a layer of fewer heads or columns, dealt as its parameters are
 //                              (Dealing); its own parameters are those of the whole layer
+// and, if it is so dealt with a fixed number of floats as its state,
+//   DealState()                which of these floats each rank has (StateSections)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -98,6 +101,17 @@ concept IsDealt = Layer<L> && requires(const L& layer, const RankShare& share) {
   { layer.OfRank(share) } -> std::same_as<L>;
 };
 
+// How a fixed number of floats is dealt to ranks, in the order in which they lie in the whole layer's; a rank's part of
+// the layer has its own in the same order, and no others.
+struct StateSections {
+  std::vector<DealtSection> state;        // State().state_floats
+  std::vector<DealtSection> inputs = {};  // what KeepInputs keeps of a token, for layers that replay
+};
+template <class L>
+concept DealsItsState = LayerWithState<L> && IsDealt<L> && requires(const L& layer) {
+  { layer.DealState() } -> std::same_as<StateSections>;
+};
+
 template <class L>
 concept ReadsPerLayerInputs = Layer<L> && requires(const L& layer) {
   { layer.PerLayerDim() } -> std::same_as<int>;
@@ -117,6 +131,7 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual std::optional<CarriedRows> Carried() const = 0;
   constexpr virtual int InputDim() const = 0;
   constexpr virtual const LayerInterface* OfRank(const RankShare& share) const = 0;
+  constexpr virtual StateSections DealState() const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
@@ -163,6 +178,11 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
     else
       return Clone();
   }
+  constexpr StateSections DealState() const override {
+    if constexpr (DealsItsState<L>) return component.DealState();
+    const CacheGroup whole = State().value_or(CacheGroup());
+    return {.state = {{whole.state_floats}}, .inputs = {{whole.input_floats}}};
+  }
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const override {
     scratch.Grow(component.ScratchFloats(rows, model_dim));
   }
@@ -199,6 +219,10 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
 
   // The part of it that one of several ranks computes: all of it for layers that are not dealt.
   constexpr LayerSpec OfRank(const RankShare& share) const { return LayerSpec(held_->OfRank(share)); }
+
+  // How its state is dealt to ranks, where that is a fixed number of floats: every rank has all of them where the layer
+  // does not say otherwise.
+  constexpr StateSections DealState() const { return held_->DealState(); }
 
   // Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }
