@@ -107,15 +107,11 @@ class LoadPlan {
   }
 
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer) {
-    Matrix* next = parameter.targets->data();
-    for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) {
-        Part block = part;
-        block.expert = {i, parameter.count};
-        Matrix* const target = parameter.here.Contains(i) ? next++ : nullptr;
-        AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
-      }
-    }
+    ForEachBlock(parameter, [&](const Part& part, size_t i, Matrix* target) {
+      Part block = part;
+      block.expert = {i, parameter.count};
+      AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
+    });
   }
 
   void Add(const VectorParameter& parameter, std::optional<size_t> layer) {

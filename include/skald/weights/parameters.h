@@ -222,6 +222,15 @@ class ParameterList {
   std::vector<Assumption> assumptions_;
 };
 
+// Calls on_block(part, number, target) for every block of every part; the target is null where other ranks have it.
+template <class OnBlock>
+void ForEachBlock(const BlocksParameter& blocks, OnBlock on_block) {
+  Matrix* next = blocks.targets->data();
+  for (const Part& part : blocks.parts) {
+    for (size_t i = 0; i < blocks.count; ++i) on_block(part, i, blocks.here.Contains(i) ? next++ : nullptr);
+  }
+}
+
 // Calls on_matrix(matrix, rows, cols) or on_vector(vector, size) with every array of numbers that the list refers to
 // and the shape it has or is to have, in order.
 template <class OnMatrix, class OnVector>

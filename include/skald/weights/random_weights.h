@@ -86,16 +86,10 @@ class RandomParameters {
     parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
-    Matrix* target = parameter.targets->data();
-    for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) {
-        if (parameter.here.Contains(i)) {
-          *target++ = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
-        } else {
-          ++seed_;
-        }
-      }
-    }
+    ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
+      if (target == nullptr) return void(++seed_);
+      *target = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
+    });
   }
   void operator()(const VectorParameter& parameter) {
     const auto [center, spread] = parameter.random;

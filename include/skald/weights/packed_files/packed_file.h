@@ -153,13 +153,10 @@ class ParameterMapper {
     parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
-    Matrix* target = parameter.targets->data();
-    for (const Part& part : parameter.parts) {
+    ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
       const DealtRange all = {0, part.rows};
-      for (size_t i = 0; i < parameter.count; ++i) {
-        parameter.here.Contains(i) ? void(*target++ = TakeRows(part.rows, {&all, 1})) : void(Next());
-      }
-    }
+      target != nullptr ? void(*target = TakeRows(part.rows, {&all, 1})) : void(Next());
+    });
   }
   void operator()(const VectorParameter& parameter) {
     const PackedParameter& found = Next();
