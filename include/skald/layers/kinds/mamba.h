@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -64,19 +67,31 @@ struct Mamba {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
-    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", 2 * w}});
-    conv().ListParameters(weights.conv, "mixer.conv1d", list);
-    list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}});
+    const size_t units = ColumnUnits(w);
+    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", 2 * w}}, {.sections = Repeated(Sections(), 2)});
+    conv().ListParameters(weights.conv, "mixer.conv1d", list, Sections());
+    list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}}, {.input_units = units});
     // The state is multiplied by exp(decay * softplus(time step)) at each token; the softplus of these random biases
     // lies between 0.01 and 0.1.
     list.AddArray(weights.decay, {{"mixer.A_log", {w, states}}}, {-8.5f, 7.5f}, [=](std::vector<float>& values) {
       internal::DecayFromLogarithm(values);
       internal::Transpose(values, w, states);
     });
-    list.AddVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, {-3.43f, 1.15f});
-    list.AddVector(weights.skip, {{"mixer.D", w}}, {.center = 1.0f});
-    list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}});
-    list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}});
+    list.DealVector(Repeated(Sections(), states));
+    list.AddDealtVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, units, {-3.43f, 1.15f});
+    list.AddDealtVector(weights.skip, {{"mixer.D", w}}, units, {.center = 1.0f});
+    list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}}, {.input_units = units});
+    list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}}, {.output_units = units});
+  }
+
+  // Channels; what is selected for all of them, every rank is given.
+  constexpr Mamba OfRank(const RankShare& share) const {
+    Mamba part = *this;
+    part.inner_dim = DealtWidth(inner_dim, share);
+    return part;
+  }
+  constexpr StateSections DealState() const {
+    return {.state = Repeated(Sections(), static_cast<size_t>(state_dim + conv_width - 1))};
   }
 
   // Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
@@ -119,6 +134,7 @@ struct Mamba {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(inner_dim); }
+  constexpr std::vector<DealtSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
   constexpr size_t scan_floats() const { return channels() * static_cast<size_t>(state_dim); }
   constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/true}; }
 };

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -63,22 +65,36 @@ struct RgLru {
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const size_t w = channels(), count = static_cast<size_t>(blocks), block = w / count;
     list.AddMatrix(weights.input, model_dim,
-                   {{"temporal_block.linear_y.weight", w}, {"temporal_block.linear_x.weight", w}});
-    conv().ListParameters(weights.conv, "temporal_block.conv_1d", list);
-    list.AddMatrix(weights.output, w, {{"temporal_block.linear_out.weight", model_dim}});
-    list.AddVector(weights.input_bias, {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}});
+                   {{"temporal_block.linear_y.weight", w}, {"temporal_block.linear_x.weight", w}},
+                   {.output_units = count});
+    conv().ListParameters(weights.conv, "temporal_block.conv_1d", list, Sections());
+    list.AddMatrix(weights.output, w, {{"temporal_block.linear_out.weight", model_dim}}, {.input_units = count});
+    list.AddDealtVector(weights.input_bias, {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}},
+                        count);
     list.AddVector(weights.output_bias, {{"temporal_block.linear_out.bias", model_dim}});
     // The state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
     list.AddArray(weights.decay, {{"temporal_block.rg_lru.recurrent_param", {w}}}, {-0.5f, 0.49f},
                   internal::DecayFromRgLruParameter);
+    list.DealVector(Sections());
     list.AddBlocks(weights.gates, count, block,
                    {{.name = "temporal_block.rg_lru.input_gate_weight", .rows = block, .transposed = true},
-                    {.name = "temporal_block.rg_lru.recurrent_gate_weight", .rows = block, .transposed = true}});
+                    {.name = "temporal_block.rg_lru.recurrent_gate_weight", .rows = block, .transposed = true}},
+                   count);
     list.AddArray(weights.gate_bias,
                   {{"temporal_block.rg_lru.input_gate_bias", {count, block}},
                    {"temporal_block.rg_lru.recurrent_gate_bias", {count, block}}},
                   {});
+    list.DealVector(Repeated(Sections(), 2));
   }
+
+  // Blocks of channels.
+  constexpr RgLru OfRank(const RankShare& share) const {
+    RgLru part = *this;
+    part.width = static_cast<int>(DealtSize(Sections(), share));
+    part.blocks = part.width / (width / blocks);
+    return part;
+  }
+  constexpr StateSections DealState() const { return {.state = Repeated(Sections(), static_cast<size_t>(conv_width))}; }
 
   // Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
   std::array<size_t, 4> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
@@ -112,6 +128,7 @@ struct RgLru {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
+  constexpr std::vector<DealtSection> Sections() const { return {{channels(), static_cast<size_t>(blocks)}}; }
   constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/false}; }
 };
 

@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
+#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
@@ -50,8 +52,15 @@ struct RwkvChannelMix {
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto hidden = static_cast<size_t>(width);
     list.AddVector(weights.mix, {{"ffn.x_k", model_dim}}, TokenShift::kRandom);
-    list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}});
-    list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}});
+    list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}}, {.output_units = ColumnUnits(hidden)});
+    list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}}, {.input_units = ColumnUnits(hidden)});
+  }
+
+  // What lies between key and value; every rank has the row before.
+  constexpr RwkvChannelMix OfRank(const RankShare& share) const {
+    RwkvChannelMix part = *this;
+    part.width = DealtWidth(width, share);
+    return part;
   }
 
   // The mixed rows; what lies between key and value.

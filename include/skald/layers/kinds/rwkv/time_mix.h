@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "skald/base/message.h"
+#include "skald/base/ranks/rank_share.h"
+#include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/kinds/rwkv/token_shift.h"
@@ -34,6 +36,7 @@ struct RwkvTimeMix {
   // taken. A layer without the last one gives its values to those behind it.
   int decay_rank = 0, rate_rank = 0, gate_rank = 0, value_rank = 0;
   float norm_epsilon = 64e-5f;  // of LayerNorm over each head
+  int input_dim = 0;            // the model's width where it is not that of all heads: in a rank's part
 
   friend constexpr bool operator==(const RwkvTimeMix&, const RwkvTimeMix&) = default;
 
@@ -46,6 +49,7 @@ struct RwkvTimeMix {
     visit("gate_rank", self.gate_rank);
     visit("value_rank", self.value_rank);
     visit("norm_epsilon", self.norm_epsilon);
+    VisitUnless(0, "input_dim", self.input_dim, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -54,10 +58,11 @@ struct RwkvTimeMix {
     if (decay_rank <= 0 || rate_rank <= 0 || gate_rank <= 0 || value_rank < 0) {
       return "Ranks of a time mix must be positive, but for that of values, which the first layer does without.";
     }
+    if (input_dim < 0) return "The width of a time mix's input must not be negative.";
     return norm_epsilon > 0.0f ? nullptr : "The epsilon of a time mix's norm must be positive.";
   }
 
-  constexpr int InputDim() const { return heads * head_dim; }
+  constexpr int InputDim() const { return input_dim > 0 ? input_dim : heads * head_dim; }
   constexpr std::optional<CarriedRows> Carried() const {
     return CarriedRows{.width = heads * head_dim, .gives = gives_values()};
   }
@@ -91,9 +96,9 @@ struct RwkvTimeMix {
       mixes.push_back({name, {1, 1, model_dim}});
     }
     list.AddArray(weights.mix, mixes, TokenShift::kRandom);
-    list.AddMatrix(weights.receptance, model_dim, {{"attn.r_proj.weight", c}});
-    list.AddMatrix(weights.key, model_dim, {{"attn.k_proj.weight", c}});
-    list.AddMatrix(weights.value, model_dim, {{"attn.v_proj.weight", c}});
+    list.AddMatrix(weights.receptance, model_dim, {{"attn.r_proj.weight", c}}, {.output_units = units()});
+    list.AddMatrix(weights.key, model_dim, {{"attn.k_proj.weight", c}}, {.output_units = units()});
+    list.AddMatrix(weights.value, model_dim, {{"attn.v_proj.weight", c}}, {.output_units = units()});
     ListLowRank(weights.decay, "attn.w_lora", decay_rank, model_dim, list);
     ListLowRank(weights.rate, "attn.a_lora", rate_rank, model_dim, list);
     ListLowRank(weights.gate, "attn.g_lora", gate_rank, model_dim, list, /*has_bias=*/false);
@@ -104,12 +109,25 @@ struct RwkvTimeMix {
         list.AllowUnused(name);
       }
     }
-    list.AddVector(weights.key_scale, {{"attn.k_k", c}}, {.center = 1.0f});
-    list.AddVector(weights.rate_scale, {{"attn.k_a", c}}, {.center = 1.0f});
+    list.AddDealtVector(weights.key_scale, {{"attn.k_k", c}}, units(), {.center = 1.0f});
+    list.AddDealtVector(weights.rate_scale, {{"attn.k_a", c}}, units(), {.center = 1.0f});
     list.AddArray(weights.bonus, {{"attn.r_k", {static_cast<size_t>(heads), static_cast<size_t>(head_dim)}}}, {});
-    list.AddVector(weights.norm, {{"attn.g_norm.weight", c}}, {.center = 1.0f});
-    list.AddVector(weights.norm_bias, {{"attn.g_norm.bias", c}});
-    list.AddMatrix(weights.output, c, {{"attn.o_proj.weight", model_dim}});
+    list.DealVector({{c, units()}});
+    list.AddDealtVector(weights.norm, {{"attn.g_norm.weight", c}}, units(), {.center = 1.0f});
+    list.AddDealtVector(weights.norm_bias, {{"attn.g_norm.bias", c}}, units());
+    list.AddMatrix(weights.output, c, {{"attn.o_proj.weight", model_dim}}, {.input_units = units()});
+  }
+
+  // Heads; every rank has the row before.
+  constexpr RwkvTimeMix OfRank(const RankShare& share) const {
+    if (!AreDealt(units(), share.ranks)) return *this;
+    RwkvTimeMix part = *this;
+    part.heads = static_cast<int>(Deal(units(), share).size());
+    part.input_dim = InputDim();
+    return part;
+  }
+  constexpr StateSections DealState() const {
+    return {.state = {{memory_floats(), units()}, {shift().state_floats()}}};
   }
 
   // Mixes; what they are projected to; what lies within a low-rank projection; how values blend; what heads give.
@@ -145,16 +163,17 @@ struct RwkvTimeMix {
   enum Mixes : size_t { kReceptance, kDecay, kKey, kValue, kRate, kGate, kMixes };
 
   constexpr bool gives_values() const { return value_rank == 0; }
+  constexpr size_t units() const { return static_cast<size_t>(heads); }  // that are dealt to ranks
   constexpr size_t channels() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   constexpr size_t memory_floats() const { return channels() * static_cast<size_t>(head_dim); }
-  constexpr TokenShift shift() const { return {.channels = channels(), .mixes = kMixes}; }
+  constexpr TokenShift shift() const { return {.channels = static_cast<size_t>(InputDim()), .mixes = kMixes}; }
 
   void ListLowRank(LowRank& weights, std::string_view name, int rank, size_t model_dim, ParameterList& list,
                    bool has_bias = true) const {
     const auto between = static_cast<size_t>(rank);
     list.AddMatrix(weights.down, model_dim, {{Concat({name, ".lora.0.weight"}), between}});
-    list.AddMatrix(weights.up, between, {{Concat({name, ".lora.2.weight"}), channels()}});
-    if (has_bias) list.AddVector(weights.bias, {{Concat({name, ".lora.2.bias"}), channels()}});
+    list.AddMatrix(weights.up, between, {{Concat({name, ".lora.2.weight"}), channels()}}, {.output_units = units()});
+    if (has_bias) list.AddDealtVector(weights.bias, {{Concat({name, ".lora.2.bias"}), channels()}}, units());
   }
 
   void Project(const LowRank& weights, FactorFunction function, const LayerRun& run, Rows input, Rows output) const {
