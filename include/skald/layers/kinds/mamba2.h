@@ -12,13 +12,16 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
 
@@ -37,6 +40,7 @@ struct Mamba2 {
   bool has_norm = true;
   std::vector<float> input_multipliers = {};  // of what is projected: gate, x, B, C, time steps; none: nothing is
   float output_multiplier = 1.0f;             // of all that the layer gives
+  bool norm_over_ranks = false;  // the norm is of what all ranks have: in a rank's part of a group of heads
 
   friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
 
@@ -53,6 +57,7 @@ struct Mamba2 {
     VisitUnless(true, "has_norm", self.has_norm, visit);
     VisitUnless(std::vector<float>(), "input_multipliers", self.input_multipliers, visit);
     VisitUnless(1.0f, "output_multiplier", self.output_multiplier, visit);
+    VisitUnless(false, "norm_over_ranks", self.norm_over_ranks, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -67,6 +72,7 @@ struct Mamba2 {
       return "The multipliers of Mamba-2's inputs are five: of the gate, x, B, C and time steps.";
     }
     if (!(output_multiplier > 0.0f)) return "The multiplier of what Mamba-2 gives must be positive.";
+    if (norm_over_ranks && groups != 1) return "A norm over what all ranks have is of one group of heads.";
     if (const char* why = norm.WhyImpossible()) return why;
     return CausalConv::WhyImpossible(conv_width);
   }
@@ -88,15 +94,41 @@ struct Mamba2 {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto h = static_cast<size_t>(heads);
-    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}});
-    conv().ListParameters(weights.conv, "mixer.conv1d", list);
-    list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}});
+    std::vector<DealtSection> projected = {{width(), units()}};
+    for (const DealtSection& section : DealState().inputs) projected.push_back(section);
+    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}},
+                   {.sections = std::move(projected)});
+    conv().ListParameters(weights.conv, "mixer.conv1d", list, ConvSections());
+    list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}}, {.input_units = units()});
     // As Mamba's.
     list.AddDecay(weights.decay, "mixer.A_log", h, {-8.5f, 7.5f});
-    list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
-    list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
-    if (has_norm) norm.ListParameters(weights.norm, "mixer.norm", width(), list);
+    list.DealVector({{h, units()}});
+    list.AddDealtVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, units(), {-3.43f, 1.15f});
+    list.AddDealtVector(weights.skip, {{"mixer.D", h}}, units(), {.center = 1.0f});
+    if (has_norm) {
+      norm.ListParameters(weights.norm, "mixer.norm", width(), list);
+      if (norm.weight) list.DealVector({{width(), group_units()}});
+    }
     if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+  }
+
+  // Groups of heads; or, where there is but one, heads: then every rank has B and C.
+  constexpr Mamba2 OfRank(const RankShare& share) const {
+    if (!AreDealt(units(), share.ranks)) return *this;
+    Mamba2 part = *this;
+    const auto here = static_cast<int>(Deal(units(), share).size());
+    part.heads = here * (heads / static_cast<int>(units()));
+    if (groups > 1)
+      part.groups = here;
+    else
+      part.norm_over_ranks = has_norm;
+    return part;
+  }
+  constexpr StateSections DealState() const {
+    StateSections sections = {.state = {{scan_floats(), units()}}, .inputs = ConvSections()};
+    for (const DealtSection& section : conv().DealState(ConvSections())) sections.state.push_back(section);
+    sections.inputs.push_back({static_cast<size_t>(heads), units()});
+    return sections;
   }
 
   // The projection: gate, x, B, C, time steps; the convolution's outputs; the recurrence's outputs.
@@ -112,12 +144,12 @@ struct Mamba2 {
     if (!input_multipliers.empty()) MultiplySections(run, projected);
     KeepInputs(run.state, InputsIn(projected), input_floats());
     Recur(weights, run, projected, mixed);
-    const size_t part = w / static_cast<size_t>(groups);
-    for (size_t group = 0; has_norm && group < static_cast<size_t>(groups); ++group) {
-      const Rows columns{mixed + group * part, w};
-      run.ops.Norm(columns, rows, part, std::span(weights.norm).subspan(group * part, part), norm.epsilon, columns);
+    if (norm_over_ranks) {
+      run.ops.NormMatMul(weights.output, weights.norm, norm.epsilon, {mixed, w}, rows, {}, run.output);
+    } else {
+      if (has_norm) NormalizeGroups(weights, run, mixed);
+      run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
     }
-    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
     if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
   }
 
@@ -138,6 +170,24 @@ struct Mamba2 {
       run.ops.Scale(projected, run.state.rows(), sizes[i], input_multipliers[i]);
       projected.data += sizes[i];
     }
+  }
+
+  void NormalizeGroups(const Weights& weights, const LayerRun& run, float* mixed) const {
+    const size_t w = width(), part = w / static_cast<size_t>(groups);
+    for (size_t group = 0; group < static_cast<size_t>(groups); ++group) {
+      const Rows columns{mixed + group * part, w};
+      const std::span<const float> all = weights.norm, of_group = all.empty() ? all : all.subspan(group * part, part);
+      run.ops.Norm(columns, run.state.rows(), part, of_group, norm.epsilon, columns);
+    }
+  }
+
+  // What can be dealt to ranks of heads, and of B, C and norms.
+  constexpr size_t units() const { return static_cast<size_t>(groups > 1 ? groups : heads); }
+  constexpr size_t group_units() const { return static_cast<size_t>(groups > 1 ? groups : 0); }
+  // x, B and C.
+  constexpr std::vector<DealtSection> ConvSections() const {
+    const size_t of_groups = static_cast<size_t>(groups) * static_cast<size_t>(state_dim);
+    return {{width(), units()}, {of_groups, group_units()}, {of_groups, group_units()}};
   }
 
   constexpr size_t width() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }

@@ -87,6 +87,11 @@ class Multiplications {
   // input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is as
   // long as the output.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
+    MatMulWhole(weights, weights.gathers_inputs() ? gathers_.Inputs(weights, input, rows) : input, rows, bias, output);
+  }
+
+  // The same where the input has all columns.
+  void MatMulWhole(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
     if (weights.division != nullptr) return DividedMatMul(weights, input, rows, bias, output);
     MultiplyPrepared(weights, PrepareRows(weights, input, rows), rows, PointerTo(bias), {.output = output});
     if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
@@ -183,6 +188,12 @@ class Multiplications {
   }
 
  protected:
+  // Returns the rows that MatMul by `weights` multiplies, all columns of them, to be changed before: `input` itself, or
+  // what was gathered, until the next call.
+  Rows WholeRows(const Matrix& weights, Rows input, size_t rows) {
+    return weights.gathers_inputs() ? gathers_.ExactInputs(weights, input, rows) : input;
+  }
+
   static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
 
   // Returns the rows as `weights` are multiplied by, until the next call.
@@ -268,7 +279,6 @@ class Multiplications {
 
   // MatMul by a matrix of which some rows are here. (Adapters are for whole models.)
   void DividedMatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    if (weights.gathers_inputs()) input = gathers_.Inputs(weights, input, rows);
     const std::byte* const prepared = PrepareRows(weights, input, rows);
     if (!weights.gathers_outputs())
       return MultiplyPrepared(weights, prepared, rows, PointerTo(bias), {.output = output});

@@ -70,6 +70,15 @@ class Operations : public Multiplications {
     });
   }
 
+  // MatMul of the RMSNorm of each row, all of it where ranks have parts of the rows. What `input` has then is of no
+  // use.
+  void NormMatMul(const Matrix& weights, std::span<const float> norm, float epsilon, Rows input, size_t rows,
+                  const std::vector<float>& bias, Rows output) {
+    const Rows whole = WholeRows(weights, input, rows);
+    Norm(whole, rows, weights.cols, norm, epsilon, whole);
+    MatMulWhole(weights, whole, rows, bias, output);
+  }
+
   // LayerNorm of each row of `size` elements; no weight and no bias where those are empty. `output` may be `input`.
   void LayerNorm(Rows input, size_t rows, size_t size, const std::vector<float>& weight, const std::vector<float>& bias,
                  float epsilon, Rows output) {

@@ -52,6 +52,13 @@ class RankGathers {
     return all;
   }
 
+  // The same as they are, to be changed before they are multiplied.
+  Rows ExactInputs(const Matrix& weights, Rows here, size_t rows) {
+    const Rows all = {scratch_.inputs.data(), weights.cols};
+    Exchange<float>(weights.division->input_begins, here, rows, all);
+    return all;
+  }
+
   // The number of this rank's first output.
   size_t FirstOutput(const Matrix& weights) const { return weights.division->output_begins[rank()]; }
 
