@@ -12,8 +12,10 @@
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
 #include "skald/distributed/thread_ranks.h"
+#include "skald/layers/kinds/mamba2.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/load.h"
+#include "tests/distributed/changed_model.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/small_models.h"
 
@@ -46,6 +48,8 @@ std::vector<float> Converse(const SmallModel& small, const RandomModel& model, c
   KVCache fork = *a.Fork();
   if (fork.Truncate(40)) keep(model.Forward(Batch().Add(fork, piece(70, 2)), workspace, options));
   keep(model.Forward(Batch().Add(a, piece(60, 9)), workspace, options));
+  KVCache back = *a.Fork();
+  if (back.Truncate(a.size() - 2)) keep(model.Forward(Batch().Add(back, piece(80, 3)), workspace, options));
   return all;
 }
 
@@ -65,12 +69,22 @@ std::vector<float> ConverseOnRanks(const SmallModel& small, DType type, size_t r
   return of_ranks[0];
 }
 
-SKALD_LAW("any number of ranks gives the bits of one process", small) {
+void CheckRanks(const SmallModel& small) {
   const std::vector<float> expected = Converse(small, RandomModel(small, 5), small.layout, nullptr);
   for (const size_t ranks : {1u, 2u, 3u, 4u}) {
     CAPTURE(ranks);
     CHECK((ConverseOnRanks(small, DType::kBF16, ranks) == expected));
   }
+}
+
+SKALD_LAW("any number of ranks gives the bits of one process", small) { CheckRanks(small); }
+
+TEST_CASE("so it does where the value heads of a key head are apart") { CheckRanks(TiledDeltaNets()); }
+
+TEST_CASE("so it does where every head is a group, and where a norm has no weight") {
+  CheckRanks(ChangedModel<Mamba2>("small-mamba2", [](Mamba2& layer) { layer.groups = 4; }));
+  CheckRanks(ChangedModel<Mamba2>("hybrid-mixture", [](Mamba2& layer) { layer.norm.weight = false; }));
+  CheckRanks(ChangedModel<Mamba2>("small-mamba2", [](Mamba2& layer) { layer.norm.weight = false; }));
 }
 
 }  // namespace one_answer_of_ranks_test

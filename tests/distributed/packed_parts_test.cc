@@ -25,7 +25,8 @@ namespace packed_parts_test {
 
 bool SameDivision(const Matrix& a, const Matrix& b) {
   if (a.division == nullptr || b.division == nullptr) return a.division == b.division;
-  return a.division->output_begins == b.division->output_begins && a.division->input_begins == b.division->input_begins;
+  return a.division->output_begins == b.division->output_begins &&
+         a.division->input_begins == b.division->input_begins && a.division->input_tiles == b.division->input_tiles;
 }
 
 bool SameMatrix(const Matrix& a, const Matrix& b) {

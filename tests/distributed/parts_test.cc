@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,13 +18,16 @@
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/distributed/dealt_state.h"
+#include "skald/layers/kinds/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/random_weights.h"
 #include "skald/weights/types/matrix.h"
+#include "tests/distributed/changed_model.h"
 #include "tests/support/check_error.h"
+#include "tests/support/own_types.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
@@ -200,7 +204,7 @@ std::vector<std::byte> SomeBytes(size_t size, uint32_t seed) {
   return bytes;
 }
 
-SKALD_LAW("blocks of state are put together again from what ranks have of them", small) {
+void CheckBlocksOfState(const SmallModel& small) {
   const RuntimeConfig runtime = {.block_tokens = 32};
   for (const size_t ranks : {2u, 3u, 4u}) {
     const internal::DealtState state(small.spec, ranks, runtime);
@@ -221,6 +225,10 @@ SKALD_LAW("blocks of state are put together again from what ranks have of them",
   }
 }
 
+SKALD_LAW("blocks of state are put together again from what ranks have of them", small) { CheckBlocksOfState(small); }
+
+TEST_CASE("so are those of delta nets whose value heads are apart") { CheckBlocksOfState(TiledDeltaNets()); }
+
 TEST_CASE("two ranks have half of the state of recurrent layers each, about") {
   // Names of small models, and how much one of two ranks has of what it keeps of a token or a state, at most.
   const std::pair<const char*, double> kShares[] = {{"hybrid", 0.7},          {"small-mamba2", 0.5},
@@ -234,6 +242,33 @@ TEST_CASE("two ranks have half of the state of recurrent layers each, about") {
       CHECK(static_cast<double>(state.part_bytes(g, 0)) <= share * static_cast<double>(state.whole_bytes(g)));
     }
   }
+}
+
+// Says that ranks have parts of it, and not which parts of its state.
+struct PartlyDealt : FadingMemory {
+  PartlyDealt OfRank(const RankShare& share) const {
+    PartlyDealt part = *this;
+    part.width = static_cast<int>(Deal(static_cast<size_t>(width), share).size());
+    return part;
+  }
+};
+
+TEST_CASE("layers that are dealt as others of the model are not, or not with their states, are refused") {
+  const auto check = [](const ModelSpec& spec, const RankShare& share, std::string_view expected) {
+    const char* const why = WhyNotForRanks(spec, share);
+    CHECK(std::string_view(why == nullptr ? "" : why) == expected);
+  };
+  ModelSpec spec = SmallModelNamed("time-mixes").spec;
+  check(spec, {0, 2}, "");
+  RwkvTimeMix wide = *spec.blocks[2].layers[0].As<RwkvTimeMix>();
+  wide.heads = 2, wide.head_dim = 27;
+  spec.blocks[2].layers[0] = wide;
+  check(spec, {0, 1}, "");
+  check(spec, {0, 2}, "Layers that give and read rows are dealt to ranks in different ways.");
+  spec = SmallModelNamed("own-types").spec;
+  check(spec, {0, 2}, "");
+  spec.blocks[2].layers[0] = PartlyDealt{{.width = 50}};
+  check(spec, {0, 2}, "Layers that keep or read the same state are dealt to ranks in different ways.");
 }
 
 TEST_CASE("a share that cannot be is refused") {

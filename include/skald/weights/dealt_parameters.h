@@ -53,7 +53,8 @@ inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share)
   DealtRows here;
   Division division;
   if (AreDealt(dealing.input_units, share.ranks)) {
-    division.input_begins = SharesOf(matrix.cols, dealing.input_units, share.ranks);
+    division.input_begins = SharesOf(matrix.cols / dealing.input_tiles, dealing.input_units, share.ranks);
+    division.input_tiles = dealing.input_tiles;
   }
   if (const auto sections = SectionsOf(matrix); AreDealt(sections, share.ranks)) {
     here.ranges = DealEach(sections, share);

@@ -82,17 +82,20 @@ struct GatedDeltaNet {
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto heads = static_cast<size_t>(value_heads);
     std::vector<DealtSection> inputs = ConvSections();
-    inputs.push_back({values_dim(), units()});
+    AddValues(static_cast<size_t>(value_dim), inputs);
     list.AddMatrix(weights.input, model_dim, InputParts(), {.sections = std::move(inputs)});
-    list.AddMatrix(weights.rates, model_dim, RateParts(), {.sections = {{heads, units()}, {heads, units()}}});
+    std::vector<DealtSection> of_heads;
+    AddValues(1, of_heads);
+    list.AddMatrix(weights.rates, model_dim, RateParts(), {.sections = Repeated(of_heads, 2)});
     conv().ListParameters(weights.conv, "linear_attn.conv1d", list, ConvSections());
     // As Mamba's.
     list.AddDecay(weights.decay, "linear_attn.A_log", heads, {-8.5f, 7.5f});
-    list.DealVector({{heads, units()}});
-    list.AddDealtVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, units(), {-3.43f, 1.15f});
+    list.DealVector(of_heads);
+    list.AddVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, {-3.43f, 1.15f});
+    list.DealVector(of_heads);
     norm.ListParameters(weights.norm, "linear_attn.norm", static_cast<size_t>(value_dim), list);
     list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}},
-                   {.input_units = units()});
+                   {.input_units = units(), .input_tiles = tiles()});
     if (!tiled && key_heads != value_heads) list.Assume(Assumption::kHeadsInGroups);
   }
 
@@ -105,10 +108,10 @@ struct GatedDeltaNet {
     return part;
   }
   constexpr StateSections DealState() const {
-    const size_t heads = static_cast<size_t>(value_heads);
-    StateSections sections = {.state = {{memory_floats(), units()}}, .inputs = ConvSections()};
+    StateSections sections = {.state = {}, .inputs = ConvSections()};
+    AddValues(static_cast<size_t>(key_dim) * static_cast<size_t>(value_dim), sections.state);
     for (const DealtSection& section : conv().DealState(ConvSections())) sections.state.push_back(section);
-    for (int i = 0; i < 2; ++i) sections.inputs.push_back({heads, units()});
+    for (int i = 0; i < 2; ++i) AddValues(1, sections.inputs);
     return sections;
   }
 
@@ -153,11 +156,19 @@ struct GatedDeltaNet {
     return {2 * keys_dim() + values_dim(), static_cast<size_t>(conv_width), /*silu=*/true, /*has_bias=*/false};
   }
 
-  // What can be dealt to ranks: nothing where the value heads of a key head are apart.
-  constexpr size_t units() const { return tiled && key_heads != value_heads ? 0 : static_cast<size_t>(key_heads); }
+  // What is dealt to ranks: key heads, each with its value heads, of which every tile has one where those are apart.
+  constexpr size_t units() const { return static_cast<size_t>(key_heads); }
+  constexpr size_t tiles() const { return tiled ? static_cast<size_t>(value_heads) / units() : 1; }
+  // Adds what has `size` elements for each value head.
+  constexpr void AddValues(size_t size, std::vector<DealtSection>& sections) const {
+    const size_t all = static_cast<size_t>(value_heads) * size;
+    for (size_t tile = 0; tile < tiles(); ++tile) sections.push_back({all / tiles(), units()});
+  }
   // Queries, keys and values.
   constexpr std::vector<DealtSection> ConvSections() const {
-    return {{keys_dim(), units()}, {keys_dim(), units()}, {values_dim(), units()}};
+    std::vector<DealtSection> sections = {{keys_dim(), units()}, {keys_dim(), units()}};
+    AddValues(static_cast<size_t>(value_dim), sections);
+    return sections;
   }
 
   // Some files have all of one kind of part in a tensor, others all kinds for one key head after the other.

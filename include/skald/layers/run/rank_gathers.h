@@ -43,21 +43,14 @@ class RankGathers {
   // The first error of an exchange. What is computed behind that is of no use.
   const Result<void>& status() const { return status_; }
 
-  // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, until the next call. They travel
-  // as what they are multiplied as, where that is bf16.
+  // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, until the next call; of several
+  // tiles they lie without gaps. They travel as what they are multiplied as, where that is bf16.
   Rows Inputs(const Matrix& weights, Rows here, size_t rows) {
-    const std::vector<size_t>& begins = weights.division->input_begins;
-    const Rows all = {scratch_.inputs.data(), weights.cols};
-    weights.dtype == DType::kBF16 ? Exchange<bf16>(begins, here, rows, all) : Exchange<float>(begins, here, rows, all);
-    return all;
+    return weights.dtype == DType::kBF16 ? AllInputs<bf16>(weights, here, rows) : ExactInputs(weights, here, rows);
   }
 
   // The same as they are, to be changed before they are multiplied.
-  Rows ExactInputs(const Matrix& weights, Rows here, size_t rows) {
-    const Rows all = {scratch_.inputs.data(), weights.cols};
-    Exchange<float>(weights.division->input_begins, here, rows, all);
-    return all;
-  }
+  Rows ExactInputs(const Matrix& weights, Rows here, size_t rows) { return AllInputs<float>(weights, here, rows); }
 
   // The number of this rank's first output.
   size_t FirstOutput(const Matrix& weights) const { return weights.division->output_begins[rank()]; }
@@ -124,6 +117,16 @@ class RankGathers {
         }
       }
     });
+  }
+
+  // Each tile of a row is exchanged as a row.
+  template <class T>
+  Rows AllInputs(const Matrix& weights, Rows here, size_t rows) {
+    const size_t tiles = weights.division->input_tiles;
+    const Rows all = {scratch_.inputs.data(), weights.cols};
+    Exchange<T>(weights.division->input_begins, {here.data, here.stride / tiles}, rows * tiles,
+                {all.data, all.stride / tiles});
+    return all;
   }
 
   template <class T>

@@ -17,6 +17,8 @@ struct Division {
   std::vector<size_t> output_begins = {};
   // [ranks + 1], where the columns begin that each rank has of the input. Empty: every rank has all.
   std::vector<size_t> input_begins = {};
+  // Tiles of equal size that the columns are, each of which is so divided: input_begins are those of one tile.
+  size_t input_tiles = 1;
 };
 
 }  // namespace skald
