@@ -50,7 +50,8 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 //   InputDim()                 how wide those are: the model_dim of all models that it can be in
 // and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
 //   OfRank(share)              the part of one of them, a layer of fewer heads or columns, dealt as its parameters are
-//                              (Dealing); its own parameters are those of the whole layer
+//                              (Dealing); its own parameters are those of the whole layer, and the rows that it
+//                              carries are its own part of them
 // and, if it is so dealt with a fixed number of floats as its state,
 //   DealState()                which of these floats each rank has (StateSections)
 template <class L>
