@@ -11,7 +11,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/layers/model_weights.h"
+#include "skald/model/load.h"
 #include "skald/model/load_any.h"
+#include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/gguf_convert.h"
@@ -191,6 +194,20 @@ TEST_CASE("Qwen 3.5 from GGUF, with its value heads in another order, gives the 
     for (size_t row = 0; row < 2; ++row) {
       const std::vector<int32_t> prompt = reference.Tokens("input_ids", row);
       CheckRows(*model, prompt, Want::kLogits, reference.Floats("logits", row), kExact, 4.0f);  // as in tests/golden
+    }
+  }
+}
+
+TEST_CASE("a rank's part of value heads in another order is that of a packed file of all") {
+  const Written file("qwen3_5", "qwen35");
+  const ModelSpec spec = DescribeModel(file.path)->spec;
+  const auto packed = file.of.path() / "packed";
+  const ModelWeights whole = *LoadWeights(file.path, spec, "");
+  REQUIRE(WritePackedFile(packed, ParametersOf(whole), {"qwen3_5", Fingerprint(spec), whole.dtype}));
+  for (const size_t ranks : {2u, 3u}) {
+    for (size_t rank = 0; rank < ranks; ++rank) {
+      const LoadOptions options = {.share = {rank, ranks}};
+      CHECK(SameWeights(*LoadWeights(file.path, spec, "", options), *LoadWeights(packed, spec, "", options)));
     }
   }
 }
