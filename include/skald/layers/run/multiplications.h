@@ -87,13 +87,17 @@ class Multiplications {
   // input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is as
   // long as the output.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    MatMulWhole(weights, weights.gathers_inputs() ? gathers_.Inputs(weights, input, rows) : input, rows, bias, output);
+    if (weights.gathers_inputs() && RankGathers::TravelPrepared(weights)) {
+      return DividedMatMul(weights, GatherPrepared(weights, input, rows), rows, bias, output);
+    }
+    MatMulWhole(weights, WholeRows(weights, input, rows), rows, bias, output);
   }
 
   // The same where the input has all columns.
   void MatMulWhole(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    if (weights.division != nullptr) return DividedMatMul(weights, input, rows, bias, output);
-    MultiplyPrepared(weights, PrepareRows(weights, input, rows), rows, PointerTo(bias), {.output = output});
+    const std::byte* const prepared = PrepareRows(weights, input, rows);
+    if (weights.division != nullptr) return DividedMatMul(weights, prepared, rows, bias, output);
+    MultiplyPrepared(weights, prepared, rows, PointerTo(bias), {.output = output});
     if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
   }
 
@@ -106,7 +110,12 @@ class Multiplications {
                   float* memory) {
     const Matrix& shape = *parts.front().weights;
     const size_t all_rows = parts.back().row_end;
-    if (shape.gathers_inputs()) input = gathers_.Inputs(shape, input, all_rows);
+    const bool gathers = shape.gathers_inputs(), gathers_prepared = gathers && RankGathers::TravelPrepared(shape);
+    if (gathers_prepared) {
+      ExchangePrepared(shape, input, all_rows);
+    } else if (gathers) {
+      input = gathers_.Inputs(shape, input, all_rows);
+    }
     const Rows here = shape.gathers_outputs() ? Rows{gathers_.OwnOutputs(shape, all_rows), shape.rows} : output;
     std::byte* prepared[kMostTogether];
     size_t rows[kMostTogether];
@@ -117,6 +126,10 @@ class Multiplications {
     }
     ParallelFor(executor_, parts.size(), all_rows * shape.cols / parts.size(), [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
+        if (gathers_prepared) {
+          PlacePrepared(shape, parts[i].row_begin, 0, rows[i], rows[i], prepared[i]);
+          continue;
+        }
         KernelsFor(*parts[i].weights)
             .prepare({.input = input.data + parts[i].row_begin * input.stride,
                       .input_stride = input.stride,
@@ -191,7 +204,7 @@ class Multiplications {
   // Returns the rows that MatMul by `weights` multiplies, all columns of them, to be changed before: `input` itself, or
   // what was gathered, until the next call.
   Rows WholeRows(const Matrix& weights, Rows input, size_t rows) {
-    return weights.gathers_inputs() ? gathers_.ExactInputs(weights, input, rows) : input;
+    return weights.gathers_inputs() ? gathers_.Inputs(weights, input, rows) : input;
   }
 
   static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
@@ -278,14 +291,54 @@ class Multiplications {
   }
 
   // MatMul by a matrix of which some rows are here. (Adapters are for whole models.)
-  void DividedMatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    const std::byte* const prepared = PrepareRows(weights, input, rows);
+  void DividedMatMul(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
+                     Rows output) {
     if (!weights.gathers_outputs())
       return MultiplyPrepared(weights, prepared, rows, PointerTo(bias), {.output = output});
     const size_t first = bias.empty() ? 0 : gathers_.FirstOutput(weights);
     const Rows here = {gathers_.OwnOutputs(weights, rows), weights.rows};
     MultiplyPrepared(weights, prepared, rows, bias.empty() ? nullptr : bias.data() + first, {.output = here});
     gathers_.Outputs(weights, rows, output);
+  }
+
+  // Exchanges rows of which this rank has some columns as `weights` are multiplied by them.
+  void ExchangePrepared(const Matrix& weights, Rows input, size_t rows) {
+    const WeightKernels& kernels = KernelsFor(weights);
+    gathers_.PreparedInputs(weights, rows, [&](size_t row, size_t cols, std::byte* to) {
+      kernels.prepare({.input = input.data + row * input.stride,
+                       .input_stride = input.stride,
+                       .output = to,
+                       .rows = 1,
+                       .cols = cols,
+                       .row_begin = 0,
+                       .row_end = 1});
+    });
+  }
+
+  // Puts rows [row_begin, row_end) of `rows` together, the first of which is row `first` of what was exchanged.
+  void PlacePrepared(const Matrix& weights, size_t first, size_t row_begin, size_t row_end, size_t rows,
+                     std::byte* prepared) {
+    for (size_t row = row_begin; row < row_end; ++row) {
+      gathers_.PlacePreparedInput(weights, first + row, prepared, rows, row);
+    }
+    if (row_end != rows) return;
+    // What follows the last row is prepared with none.
+    KernelsFor(weights).prepare({.input = nullptr,
+                                 .input_stride = 0,
+                                 .output = prepared,
+                                 .rows = rows,
+                                 .cols = weights.cols,
+                                 .row_begin = rows,
+                                 .row_end = rows});
+  }
+
+  // Returns all columns of rows as `weights` are multiplied by, until the next call.
+  const std::byte* GatherPrepared(const Matrix& weights, Rows input, size_t rows) {
+    ExchangePrepared(weights, input, rows);
+    ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
+      PlacePrepared(weights, 0, begin, end, rows, scratch_.prepared.data());
+    });
+    return scratch_.prepared.data();
   }
 
   // output[r, :] = scale * row tokens[r] of what is here.

@@ -10,15 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <type_traits>
 #include <vector>
 
-#include "hwy/base.h"
-#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/group_layout.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"
+#include "skald/layers/run/prepared_rows.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
 #include "skald/weights/types/division.h"
@@ -29,9 +28,11 @@ namespace skald {
 // Grows `scratch` to what multiplications of up to `rows` rows by `weights` exchange.
 inline void ReserveGathers(const Matrix& weights, size_t rows, GatherScratch& scratch) {
   if (weights.division == nullptr) return;
-  Reserve(scratch.exchanged, rows * std::max(weights.outputs(), weights.cols) * sizeof(float));
+  const size_t ranks = std::max(weights.division->output_begins.size(), weights.division->input_begins.size());
+  const size_t widest = std::max(weights.outputs(), weights.cols + ranks * kActivationBlock);  // each rank's padded
+  Reserve(scratch.exchanged, rows * widest * sizeof(float));
   if (weights.gathers_inputs()) Reserve(scratch.inputs, rows * weights.cols);
-  scratch.begins.reserve(std::max(weights.division->output_begins.size(), weights.division->input_begins.size()));
+  scratch.begins.reserve(ranks);
 }
 
 class RankGathers {
@@ -43,25 +44,67 @@ class RankGathers {
   // The first error of an exchange. What is computed behind that is of no use.
   const Result<void>& status() const { return status_; }
 
-  // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, until the next call; of several
-  // tiles they lie without gaps. They travel as what they are multiplied as, where that is bf16.
-  Rows Inputs(const Matrix& weights, Rows here, size_t rows) {
-    return weights.dtype == DType::kBF16 ? AllInputs<bf16>(weights, here, rows) : ExactInputs(weights, here, rows);
+  // Whether inputs can travel as what they are multiplied by: in fewer bytes, and prepared once instead of on each
+  // rank.
+  static bool TravelPrepared(const Matrix& weights) {
+    const auto begins = std::span(weights.division->input_begins);
+    const size_t unit = PreparedUnit(weights.dtype);
+    return weights.division->input_tiles == 1 &&
+           std::ranges::all_of(begins.first(begins.size() - 1), [=](size_t begin) { return begin % unit == 0; });
   }
 
-  // The same as they are, to be changed before they are multiplied.
-  Rows ExactInputs(const Matrix& weights, Rows here, size_t rows) { return AllInputs<float>(weights, here, rows); }
+  // Exchanges rows of which this rank has some columns, prepared by prepare(row, number of those, to).
+  template <class Prepare>
+  void PreparedInputs(const Matrix& weights, size_t rows, Prepare prepare) {
+    const std::vector<size_t>& columns = weights.division->input_begins;
+    scratch_.begins.assign(1, 0);
+    for (size_t r = 0; r + 1 < columns.size(); ++r) {
+      const size_t row_bytes = PreparedRowBytes(weights.dtype, columns[r + 1] - columns[r]);
+      scratch_.begins.push_back(scratch_.begins.back() + rows * row_bytes);
+    }
+    const size_t own = columns[rank() + 1] - columns[rank()], row_bytes = PreparedRowBytes(weights.dtype, own);
+    std::byte* const here = scratch_.exchanged.data() + scratch_.begins[rank()];
+    ParallelFor(executor_, rows, own, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) prepare(row, own, here + row * row_bytes);
+    });
+    Exchange();
+  }
+  // Puts row `from` of those where row `row` of `rows` prepared ones is, of all columns.
+  void PlacePreparedInput(const Matrix& weights, size_t from, std::byte* prepared, size_t rows, size_t row) const {
+    const std::vector<size_t>& columns = weights.division->input_begins;
+    for (size_t r = 0; r + 1 < columns.size(); ++r) {
+      const size_t count = columns[r + 1] - columns[r], row_bytes = PreparedRowBytes(weights.dtype, count);
+      PlacePrepared(weights.dtype, scratch_.exchanged.data() + scratch_.begins[r] + from * row_bytes, count, prepared,
+                    rows, row, columns[r], weights.padded_cols);
+    }
+  }
+
+  // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, as they are, until the next call;
+  // of several tiles, each of which is exchanged as a row, they lie without gaps.
+  Rows Inputs(const Matrix& weights, Rows here, size_t rows) {
+    const std::vector<size_t>& begins = weights.division->input_begins;
+    const Rows all = {scratch_.inputs.data(), weights.cols};
+    const size_t tiles = weights.division->input_tiles, width = begins[rank() + 1] - begins[rank()];
+    const size_t count = rows * tiles, stride = here.stride / tiles;
+    float* const own = Own(begins, count);
+    ParallelFor(executor_, count, width, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) std::copy_n(here.data + row * stride, width, own + row * width);
+    });
+    Gather(begins, count);
+    Place(begins, count, {all.data, all.stride / tiles});
+    return all;
+  }
 
   // The number of this rank's first output.
   size_t FirstOutput(const Matrix& weights) const { return weights.division->output_begins[rank()]; }
 
   // Where this rank's outputs go, [rows, those of this rank] one behind the other,
-  float* OwnOutputs(const Matrix& weights, size_t rows) { return Own<float>(weights.division->output_begins, rows); }
+  float* OwnOutputs(const Matrix& weights, size_t rows) { return Own(weights.division->output_begins, rows); }
   // and from where all of them go to `output` [rows, weights.outputs()].
   void Outputs(const Matrix& weights, size_t rows, Rows output) {
     const std::vector<size_t>& begins = weights.division->output_begins;
-    Gather<float>(begins, rows);
-    Place<float>(begins, rows, output);
+    Gather(begins, rows);
+    Place(begins, rows, output);
   }
 
   // output[i, :] = row tokens[i] of an embedding, which `embed(tokens, to)` looks up: for tokens counted from the first
@@ -79,8 +122,8 @@ class RankGathers {
       if (owner(token) == rank()) own.push_back(token - static_cast<int32_t>(begins[rank()]));
     }
     for (size_t r = 1; r < next.size(); ++r) next[r] += next[r - 1];
-    embed(own, Own<float>(next, weights.cols));
-    Gather<float>(next, weights.cols);
+    embed(own, Own(next, weights.cols));
+    Gather(next, weights.cols);
     const auto* const all = reinterpret_cast<const float*>(scratch_.exchanged.data());
     for (size_t i = 0; i < tokens.size(); ++i) {
       std::copy_n(all + next[owner(tokens[i])]++ * weights.cols, weights.cols, output.data + i * output.stride);
@@ -90,67 +133,33 @@ class RankGathers {
  private:
   size_t rank() const { return ranks_->share().rank; }
 
-  // Elements of rank r begin at begins[r] * count, in what is exchanged.
-  template <class T>
-  T* Own(std::span<const size_t> begins, size_t count) {
-    return reinterpret_cast<T*>(scratch_.exchanged.data()) + begins[rank()] * count;
+  // Floats of rank r begin at begins[r] * count, in what is exchanged.
+  float* Own(std::span<const size_t> begins, size_t count) {
+    return reinterpret_cast<float*>(scratch_.exchanged.data()) + begins[rank()] * count;
   }
 
-  template <class T>
   void Gather(std::span<const size_t> begins, size_t count) {
-    if (!status_) return;
     scratch_.begins.clear();
-    for (const size_t begin : begins) scratch_.begins.push_back(begin * count * sizeof(T));
+    for (const size_t begin : begins) scratch_.begins.push_back(begin * count * sizeof(float));
+    Exchange();
+  }
+
+  void Exchange() {
+    if (!status_) return;
     status_ = ranks_->AllGather({scratch_.exchanged.data(), scratch_.begins.back()}, scratch_.begins);
   }
 
   // Puts columns together to rows.
-  template <class T>
   void Place(std::span<const size_t> begins, size_t rows, Rows output) {
-    const auto* const all = reinterpret_cast<const T*>(scratch_.exchanged.data());
+    const auto* const all = reinterpret_cast<const float*>(scratch_.exchanged.data());
     ParallelFor(executor_, rows, begins.back(), [&](size_t row_begin, size_t row_end) {
       for (size_t r = 0; r + 1 < begins.size(); ++r) {
         const size_t width = begins[r + 1] - begins[r];
         for (size_t row = row_begin; row < row_end; ++row) {
-          const T* const from = all + begins[r] * rows + row * width;
-          Convert(from, width, output.data + row * output.stride + begins[r]);
+          std::copy_n(all + begins[r] * rows + row * width, width, output.data + row * output.stride + begins[r]);
         }
       }
     });
-  }
-
-  // Each tile of a row is exchanged as a row.
-  template <class T>
-  Rows AllInputs(const Matrix& weights, Rows here, size_t rows) {
-    const size_t tiles = weights.division->input_tiles;
-    const Rows all = {scratch_.inputs.data(), weights.cols};
-    Exchange<T>(weights.division->input_begins, {here.data, here.stride / tiles}, rows * tiles,
-                {all.data, all.stride / tiles});
-    return all;
-  }
-
-  template <class T>
-  void Exchange(std::span<const size_t> begins, Rows here, size_t rows, Rows output) {
-    const size_t width = begins[rank() + 1] - begins[rank()];
-    T* const own = Own<T>(begins, rows);
-    ParallelFor(executor_, rows, width, [&](size_t row_begin, size_t row_end) {
-      for (size_t row = row_begin; row < row_end; ++row) {
-        Convert(here.data + row * here.stride, width, own + row * width);
-      }
-    });
-    Gather<T>(begins, rows);
-    Place<T>(begins, rows, output);
-  }
-
-  template <class From, class To>
-  static void Convert(const From* HWY_RESTRICT from, size_t count, To* HWY_RESTRICT to) {
-    if constexpr (std::is_same_v<From, To>) {
-      std::copy_n(from, count, to);
-    } else if constexpr (std::is_same_v<To, float>) {
-      for (size_t i = 0; i < count; ++i) to[i] = ToFloat(from[i]);
-    } else {
-      for (size_t i = 0; i < count; ++i) to[i] = FromFloat<To>(from[i]);
-    }
   }
 
   const CommunicatorRef* const ranks_;

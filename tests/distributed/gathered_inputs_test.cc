@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A multiplication whose inputs ranks have by columns gives what one process computes, for every type of weights; and
+// what travels is no more than that multiplies by.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "doctest/doctest.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/distributed/measured_ranks.h"
+#include "skald/distributed/thread_ranks.h"
+#include "skald/layers/run/operations.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/random_weights.h"
+#include "tests/support/quantised_types.h"
+
+namespace skald::testing {
+namespace gathered_inputs_test {
+
+constexpr size_t kOutputs = 24, kCols = 1024;
+
+// Two matrices [kOutputs, kCols], or what a rank has of them, whose inputs are dealt in so many units.
+struct Matrices {
+  Matrix matrices[2];
+
+  Matrices(DType type, size_t units, const RankShare& share) {
+    ParameterList list;
+    list.SetShare(share);
+    for (Matrix& matrix : matrices) list.AddMatrix(matrix, kCols, {{"a", kOutputs}}, {.input_units = units});
+    ThreadPool alone(1);
+    FillWithRandom(list, 7, type, ExecutorRef(alone));
+  }
+};
+
+struct Products {
+  std::vector<float> one, each;  // MatMul by the first matrix; MatMulEach, the first `split` rows by the first
+  uint64_t bytes = 0;            // that this rank sent for `one`, outputs included
+
+  bool operator==(const Products& other) const { return one == other.one && each == other.each; }
+};
+
+// `input` has the columns [first, first + the rank's own).
+Products Multiply(const Matrices& matrices, std::span<const float> input, size_t rows, size_t split,
+                  const CommunicatorRef& ranks) {
+  ThreadPool alone(1);
+  const ExecutorRef executor(alone);
+  MatMulScratch scratch;
+  MeasuredRanks measured(ranks);
+  const CommunicatorRef end(measured);
+  const Matrix& first = matrices.matrices[0];
+  ReserveMatMul(first, rows, scratch);
+  Operations ops(executor, scratch, WeightKernelsOf<AllWeights>(), nullptr, &end);
+  const size_t begin = first.gathers_inputs() ? first.division->input_begins[ranks.share().rank] : 0;
+  const Rows here = {const_cast<float*>(input.data()) + begin, kCols};
+  Products products = {std::vector<float>(rows * kOutputs), std::vector<float>(rows * kOutputs)};
+  ops.MatMul(first, here, rows, {}, {products.one.data(), kOutputs});
+  products.bytes = measured.traffic().bytes;
+  const std::vector<float> none;
+  const RowsOfMatrix parts[] = {{&first, &none, 0, split}, {&matrices.matrices[1], &none, split, rows}};
+  AlignedBuffer<float> memory(Operations::EachFloats(rows, kCols));
+  ops.MatMulEach(parts, here, {products.each.data(), kOutputs}, {}, memory.data());
+  return products;
+}
+
+std::vector<Products> MultiplyOnRanks(DType type, size_t units, std::span<const float> input, size_t rows, size_t split,
+                                      size_t ranks) {
+  std::vector<ThreadRank> ends = CreateThreadRanks(ranks);
+  std::vector<Products> products(ranks);
+  std::vector<std::thread> threads;
+  for (size_t r = 0; r < ranks; ++r) {
+    threads.emplace_back([&, r] {
+      const CommunicatorRef end(ends[r]);
+      products[r] = Multiply(Matrices(type, units, end.share()), input, rows, split, end);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return products;
+}
+
+template <class Check>
+void ForEachDealing(DType type, Check check) {
+  for (const size_t rows : {2u, 9u, 40u}) {
+    std::vector<float> input(rows * kCols);
+    for (size_t i = 0; i < input.size(); ++i) input[i] = internal::UniformAt(rows, i);
+    const size_t split = rows / 2;
+    const Products whole = MultiplyOnRanks(type, 1, input, rows, split, 1)[0];
+    for (const size_t ranks : {2u, 3u}) {
+      // Blocks of activations, tiles, and neither.
+      for (const size_t units : {4u, 32u, 128u}) {
+        CAPTURE(rows);
+        CAPTURE(ranks);
+        CAPTURE(units);
+        check(whole, MultiplyOnRanks(type, units, input, rows, split, ranks), rows, units);
+      }
+    }
+  }
+}
+
+TEST_CASE("inputs that ranks have by columns give what one process computes") {
+  std::vector<DType> types = kQuantisedTypes;
+  types.push_back(DType::kBF16);
+  types.push_back(DType::kF32);
+  for (const DType type : types) {
+    CAPTURE(NameOf(type));
+    ForEachDealing(type, [&](const Products& whole, const std::vector<Products>& of_ranks, size_t, size_t) {
+      for (const Products& products : of_ranks) CHECK((products == whole));
+    });
+  }
+}
+
+TEST_CASE("inputs travel as what they are multiplied by") {
+  const auto most = [](DType type, double of_a_column) {
+    ForEachDealing(type, [&](const Products&, const std::vector<Products>& of_ranks, size_t rows, size_t units) {
+      if (units != 4) return;
+      double bytes = 0;
+      for (const Products& products : of_ranks) bytes += static_cast<double>(products.bytes);
+      CHECK(bytes - static_cast<double>(rows * kOutputs * sizeof(float)) <=
+            of_a_column * static_cast<double>(rows * kCols));
+    });
+  };
+  most(DType::kBF16, 2.0);
+  most(DType::kQ4_K, 1.25);  // a code, its part of a scale and of the sums of codes, up to whole cache lines
+  most(DType::kQ8_0, 1.25);
+}
+
+}  // namespace gathered_inputs_test
+}  // namespace skald::testing
