@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -101,18 +102,27 @@ struct LatentAttention {
       list.AddMatrix(weights.query_in, model_dim, {{"self_attn.q_a_proj.weight", inputs}});
       norm.ListParameters(weights.query_norm, "self_attn.q_a_layernorm", inputs, list);
     }
-    list.AddMatrix(weights.query_nope, inputs, QueryParts(0, nope, 0));
-    list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, rotated));
+    list.AddMatrix(weights.query_nope, inputs, QueryParts(0, nope, 0), ByHeads(nope));
+    list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, rotated), ByHeads(rotated));
     constexpr const char* kKey = "self_attn.kv_a_proj.weight";
     list.AddMatrix(weights.key, model_dim,
                    {{.name = kKey, .rows = rotated, .head_dim = rotated, .interleaved = {latent, latent + rotated}},
                     {.name = kKey, .rows = latent, .interleaved = {0, latent + rotated}}});
     norm.ListParameters(weights.latent_norm, "self_attn.kv_a_layernorm", latent, list);
     list.AddBlocks(weights.key_heads, head_count(), nope,
-                   {{.name = "self_attn.k_b_proj.weight", .rows = latent, .interleaved = {0, of_head}}});
+                   {{.name = "self_attn.k_b_proj.weight", .rows = latent, .interleaved = {0, of_head}}}, head_count());
     list.AddBlocks(weights.value_heads, head_count(), latent,
-                   {{.name = "self_attn.v_b_proj.weight", .rows = of_head - nope, .interleaved = {nope, of_head}}});
-    list.AddMatrix(weights.output, values_dim(), {{"self_attn.o_proj.weight", model_dim}});
+                   {{.name = "self_attn.v_b_proj.weight", .rows = of_head - nope, .interleaved = {nope, of_head}}},
+                   head_count());
+    list.AddMatrix(weights.output, values_dim(), {{"self_attn.o_proj.weight", model_dim}},
+                   {.input_units = head_count()});
+  }
+
+  // Heads. The latents, which all of them read, are every rank's.
+  constexpr LatentAttention OfRank(const RankShare& share) const {
+    LatentAttention part = *this;
+    if (AreDealt(head_count(), share.ranks)) part.heads = static_cast<int>(Deal(head_count(), share).size());
+    return part;
   }
 
   // What queries are made of; their parts without and with positions; queries as latents are compared with them; keys;
@@ -140,9 +150,12 @@ struct LatentAttention {
   }
 
  private:
-  size_t head_count() const { return static_cast<size_t>(heads); }
+  constexpr size_t head_count() const { return static_cast<size_t>(heads); }
   size_t key_dim() const { return static_cast<size_t>(rope_dim + latent_dim); }
   size_t values_dim() const { return head_count() * static_cast<size_t>(value_dim); }
+
+  // How matrices that have so many rows for each head are dealt.
+  Dealing ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
 
   // The rows of all heads that begin at `begin` in their head. Files have those that RoPE turns behind the others.
   std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const {
