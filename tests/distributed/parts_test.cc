@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <span>
+#include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -229,18 +230,22 @@ SKALD_LAW("blocks of state are put together again from what ranks have of them",
 
 TEST_CASE("so are those of delta nets whose value heads are apart") { CheckBlocksOfState(TiledDeltaNets()); }
 
-TEST_CASE("two ranks have half of the state of recurrent layers each, about") {
-  // Names of small models, and how much one of two ranks has of what it keeps of a token or a state, at most.
-  const std::pair<const char*, double> kShares[] = {{"hybrid", 0.7},          {"small-mamba2", 0.5},
-                                                    {"hybrid-mixture", 0.75}, {"short-convolutions", 0.55},
-                                                    {"delta-nets", 0.5},      {"time-mixes", 1.0}};
-  for (const auto& [name, share] : kShares) {
-    CAPTURE(name);
-    const internal::DealtState state(SmallModelNamed(name).spec, 2, {.block_tokens = 32});
+TEST_CASE("two ranks have about half of the state of recurrent layers each") {
+  // Of small models with heads or blocks that may be odd in number: what the first of two ranks has at most.
+  const std::map<std::string, double> shares = {
+      {"hybrid", 0.6},      {"small-mamba2", 0.5},       {"hybrid-mixture", 0.65},
+      {"delta-nets", 0.5},  {"short-convolutions", 0.5}, {"time-mixes", 0.75},
+      {"side-by-side", 0.5}};
+  for (const auto& model : shares) {
+    CAPTURE(model.first);
+    const internal::DealtState state(SmallModelNamed(model.first).spec, 2, {.block_tokens = 32});
+    double part = 0.0, whole = 0.0;
     for (uint32_t g = 0; g < state.whole().groups().size(); ++g) {
       if (state.whole().groups()[g].is_attention()) continue;
-      CHECK(static_cast<double>(state.part_bytes(g, 0)) <= share * static_cast<double>(state.whole_bytes(g)));
+      part += static_cast<double>(state.part_bytes(g, 0));
+      whole += static_cast<double>(state.whole_bytes(g));
     }
+    CHECK(part <= model.second * whole);
   }
 }
 

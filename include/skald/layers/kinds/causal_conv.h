@@ -40,9 +40,9 @@ struct CausalConv {
     return Repeated(sections, taps - 1);
   }
 
-  // Checkpoints store the taps as [channels, 1, taps]. `sections` are of the channels; none: every rank has all.
+  // Checkpoints store the taps as [channels, 1, taps].
   void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
-                      const std::vector<DealtSection>& sections = {}) const {
+                      const std::vector<DealtSection>& sections) const {
     list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
                   {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
                   [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
