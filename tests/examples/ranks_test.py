@@ -8,20 +8,18 @@ usage: ranks_test.py FOLDER_OF_THE_EXECUTABLES, in the top folder of the reposit
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
-from skald_program import DEMO, NO_END, PROGRAM, TIMEOUT, skald
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from mpi_job import ENVIRONMENT, MPIRUN, can_run, pid_of_rank  # noqa: E402
+from skald_program import DEMO, NO_END, PROGRAM, TIMEOUT, skald  # noqa: E402
 
-MPIRUN = shutil.which("mpirun")
-# Open MPI: more ranks than processors, and containers where everybody is root. Other implementations do not mind.
-ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 SMALL = ("-t", "1", "--max-tokens", "24", "--seed", "3")
 
 
@@ -32,22 +30,6 @@ def job(count, *arguments):
 def run(command):
     return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=ENVIRONMENT,
                           stdin=subprocess.DEVNULL)
-
-
-def can_run():
-    return MPIRUN is not None and "without MPI" not in skald("generate", "--ranks", "--prompt", "x").stderr
-
-
-def rank_of(pid):
-    try:
-        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return None
-    for variable in variables:
-        match = re.fullmatch(rb"(?:OMPI_COMM_WORLD_RANK|PMI_RANK)=(\d+)", variable)
-        if match:
-            return int(match[1])
-    return None
 
 
 class Writing:
@@ -63,20 +45,7 @@ class Writing:
         self.process.stdout.read(40)
 
     def pid_of_rank(self, rank):
-        for folder in pathlib.Path("/proc").iterdir():
-            if not folder.name.isdigit() or rank_of(folder.name) != rank:
-                continue
-            if os.path.realpath(folder / "exe") == str(PROGRAM) and self.is_ours(folder.name):
-                return int(folder.name)
-        raise AssertionError(f"rank {rank} does not run")
-
-    def is_ours(self, pid):
-        while pid not in ("0", "1"):
-            if int(pid) == self.process.pid:
-                return True
-            status = pathlib.Path(f"/proc/{pid}/status").read_text()
-            pid = re.search(r"^PPid:\s+(\d+)", status, re.MULTILINE)[1]
-        return False
+        return pid_of_rank(self.process.pid, PROGRAM, rank)
 
     def end(self):
         """What was written to stderr. Fails where the job does not end by itself."""
@@ -85,7 +54,7 @@ class Writing:
         return self.process.communicate(timeout=30)[1].decode()
 
 
-@unittest.skipUnless(can_run(), "SKIPPED: there is no mpirun, or the program was built without MPI")
+@unittest.skipUnless(can_run(PROGRAM), "SKIPPED: there is no mpirun, or the program was built without MPI")
 class RanksTest(unittest.TestCase):
     def test_text_is_that_of_one_process(self):
         expected = skald("generate", "--prompt", "In the beginning", *SMALL).stdout
@@ -147,6 +116,11 @@ class RanksTest(unittest.TestCase):
             os.kill(writing.pid_of_rank(number % 2), signal.SIGKILL)
             writing.end()
             self.assertNotEqual(writing.process.returncode, 0)
+
+    def test_a_signal_that_mpirun_passes_on_ends_the_text(self):
+        writing = Writing(self)
+        writing.process.send_signal(signal.SIGUSR1)
+        self.assertRegex(writing.end(), r"generated \d+ tokens .*; interrupted\]")
 
     def test_a_rank_that_hangs_ends_the_job_with_an_error(self):
         writing = Writing(self)

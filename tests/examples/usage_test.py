@@ -121,6 +121,16 @@ class Mistakes(TestCase):
         (model / "tokenizer.json").write_text("{}")
         self.refused(1, ".*tokenizer.json: model is missing", "chat", "--model", model)
 
+    def test_memory_of_ranks_is_told_of_files_and_of_shapes(self):
+        told, _ = self.run_skald("inspect", "--ranks", 2, "--tokens", 2048, "tinyllama-1.1b")
+        self.assertEqual(told.splitlines()[4:], ["| 0 | 1100.0 | 0.4 | 23.1 | 1123.4 |", "| 1 | 1100.0 | 0.4 | 23.1 | 1123.4 |"])
+        packed = self.folder / "demo.packed"
+        self.run_skald("pack", DEMO, packed)
+        told = [self.run_skald("inspect", "--ranks", 3, path)[0] for path in (DEMO, packed)]
+        self.assertEqual(told[0], told[1])
+        self.refused(1, "nothing is none of the models", "inspect", "--ranks", 2, "nothing")
+        self.refused(2, "--config excludes --ranks", "inspect", "--ranks", 2, "--config", DEMO)
+
     def test_prompts_that_do_not_fit(self):
         model = self.copy_of_demo()
         self.refused(1, "there is no prompt: give --prompt", "generate", "--model", model)

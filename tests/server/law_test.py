@@ -16,13 +16,13 @@ import time
 import unittest
 
 from running_server import RunningServer, adapters, temporary_folder
+from turns import WORDS, Turns, essence
 
 PROGRAM = sys.argv[1]
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 15
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
 CLIENTS = int(sys.argv[4]) if len(sys.argv) > 4 else 16
 MODELS = ["default", "default", "poet", "scribe"]
-WORDS = "And it came to pass in the days of the king that a man went out of the city and said behold".split()
 
 
 def some_request(rng):
@@ -31,10 +31,6 @@ def some_request(rng):
     return {"messages": [{"role": "user", "content": text}], "seed": rng.randrange(1000), "max_tokens": rng.randint(1, 40),
             "model": rng.choice(MODELS), "temperature": rng.choice([0, 0.7, 1.3]), "n": rng.choice([1, 1, 1, 2]), "logprobs": rng.random() < 0.2,
             "presence_penalty": rng.choice([0, 0.5])}
-
-
-def essence(answer):
-    return [(c["message"]["content"], c["logprobs"]) for c in answer["choices"]], answer["skald"]["digest"]
 
 
 def resident(server):
@@ -107,11 +103,9 @@ class Law(unittest.TestCase):
 
     def test_killed_at_any_moment(self):
         rng = random.Random(2)
-        turns = [{"messages": [{"role": "user", "content": " ".join(rng.choice(WORDS) for _ in range(30))}],
-                  "seed": i, "max_tokens": 12, "temperature": 1} for i in range(8)]
+        turns = Turns(rng)
         with RunningServer(PROGRAM, "--max-context", "2048") as calm:
-            name = calm.post("/v1/conversations", {})[1]["id"]
-            expected = [essence(calm.post("/v1/chat/completions", {**turn, "conversation": name})[1]) for turn in turns]
+            turns.ask_all(calm)
         with temporary_folder() as state:
             arguments = ["--max-context", "2048", "--state", state]
             server = RunningServer(PROGRAM, *arguments)
@@ -122,32 +116,17 @@ class Law(unittest.TestCase):
                 killer.start()
                 try:
                     while True:
-                        name = rng.choice(names)
-                        self.one_turn(server, name, turns, expected)
+                        turns.one(self, server, rng.choice(names))
                 except (OSError, http.client.HTTPException, json.JSONDecodeError):
                     pass  # killed
                 killer.join()
                 server = RunningServer(PROGRAM, *arguments)
                 for name in names:
-                    cached += self.one_turn(server, name, turns, expected)
+                    cached += turns.one(self, server, name)
             self.assertEqual(server.stop(), 0)
             self.assertGreater(cached, 0)
             print(f"{KILLS} kills; {cached} tokens of prompts were known after them")
             self.assertEqual(os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "store", os.path.join(state, "prompts"), "--verify"]), 0)
-
-    # Goes on with a conversation, or begins it anew. Returns how many tokens of its prompt were known.
-    def one_turn(self, server, name, turns, expected):
-        status, shown = server.get(f"/v1/conversations/{name}")
-        self.assertEqual(status, 200)
-        count = shown["message_count"]
-        if count % 2 == 1 or count == 2 * len(turns):
-            keep = 0 if count == 2 * len(turns) else count - 1
-            self.assertEqual(server.post(f"/v1/conversations/{name}/rewind", {"messages": keep})[0], 200)
-            count = keep
-        status, answer = server.post("/v1/chat/completions", {**turns[count // 2], "conversation": name})
-        self.assertEqual(status, 200, answer)
-        self.assertEqual(essence(answer), expected[count // 2])
-        return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
 
 
 if __name__ == "__main__":

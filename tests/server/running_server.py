@@ -17,12 +17,14 @@ import demo_adapter  # noqa: E402
 
 
 class RunningServer:
-    """Started on a free port; ends with the `with` block. `log` has what it said."""
+    """Started on a free port; ends with the `with` block. `log` has what it said. A `launcher` is a command that starts
+    the server, as mpirun does, in its environment `env`."""
 
-    def __init__(self, program, *arguments, wait=True):
+    def __init__(self, program, *arguments, wait=True, launcher=(), env=None):
         self.log = []
-        self.process = subprocess.Popen([program, "serve", "--port", "0", "--no-packed-cache", *arguments],
-                                        stderr=subprocess.PIPE, text=True)
+        self._has_launcher = bool(launcher)
+        self.process = subprocess.Popen([*launcher, program, "serve", "--port", "0", "--no-packed-cache", *arguments],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=env)
         self.port = None
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -47,7 +49,7 @@ class RunningServer:
 
     def stop(self):
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGUSR1 if self._has_launcher else signal.SIGTERM)
             self.process.wait(60)
         self._reader.join()
         self.process.stderr.close()

@@ -56,12 +56,13 @@ they computed. A line of --api-keys is KEY NAME [max_requests=N] [max_tokens=N];
 each name has conversations and prompts of its own, and a fair share of the
 time. A request's "model" chooses an --adapter by its name. GET /health says
 whether the model is loaded, /metrics is for Prometheus. SIGTERM lets answers
-end, for --grace seconds.)";
+end, for --grace seconds; to mpirun send SIGUSR1.)";
 
 inline constexpr const char* kInspectFooter = R"(Examples:
   skald inspect tinyllama-1.1b-chat.gguf
   skald inspect ~/gemma-2-2b-it
   skald inspect --config ~/gemma-2-2b-it > my_model.h
+  skald inspect --ranks 4 --dtype q4_0 qwen3-30b-a3b
 It prints the metadata, the Config that the model runs with or why there is
 none, and the name, type, shape and size of every tensor; of a packed file also
 what it was packed from. No weights are read.)";

@@ -99,6 +99,15 @@ void AddRanks(CLI::App& command, Options& options, const char* group) {
       ->group(group);
 }
 
+CLI::Option* AddDType(CLI::App& command, Options& options) {
+  return command
+      .add_option_function<std::string>(
+          "--dtype", [&options](const std::string& name) { options.weight_type = ParseDType(name); },
+          "Type of the weights in memory: q8_0 takes about half of bf16's,\nq4_0 a quarter, and both are faster")
+      ->check(CLI::IsMember({"bf16", "f32", "q8_0", "q4_0"}))
+      ->type_name("TYPE");
+}
+
 void AddLoadOptions(CLI::App& command, Options& options) {
   const char* const group = "Running";
   command.add_option("-t,--threads", options.workspace.threads, "Threads that compute; they never change a result")
@@ -106,13 +115,7 @@ void AddLoadOptions(CLI::App& command, Options& options) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
-  command
-      .add_option_function<std::string>(
-          "--dtype", [&options](const std::string& name) { options.weight_type = ParseDType(name); },
-          "Type of the weights in memory: q8_0 takes about half of bf16's,\nq4_0 a quarter, and both are faster")
-      ->check(CLI::IsMember({"bf16", "f32", "q8_0", "q4_0"}))
-      ->type_name("TYPE")
-      ->group(group);
+  AddDType(command, options)->group(group);
   command
       .add_flag_callback(
           "--f32", [&options] { options.weight_type = options.runtime.kv_type = DType::kF32; },
@@ -241,6 +244,31 @@ void AddPromptOptions(CLI::App& command, Options& options) {
       throw CLI::ValidationError("give only one of --prompt, --prompt-file and --token-ids");
     }
   });
+}
+
+void AddInspectOptions(CLI::App& command, Options& options) {
+  command
+      .add_option("PATH", options.model,
+                  "Folder, safetensors file, index of shards, GGUF file or packed\nfile; with --ranks also one of"
+                  " 'skald models'")
+      ->required()
+      ->type_name("");
+  CLI::Option* const config = command.add_flag("--config", options.only_config,
+                                               "Print only the model's Config, as C++ to paste into a program");
+  CLI::Option* const ranks =
+      command
+          .add_option("--ranks", options.inspect_ranks,
+                      "Print only the memory that each of N ranks takes: weights, and\nthe state of a conversation")
+          ->check(Within(1, 4096))
+          ->type_name("N")
+          ->excludes(config);
+  command.add_option("--tokens", options.inspect_tokens, "Tokens of that conversation")
+      ->check(Within(1, kMaxTokens))
+      ->capture_default_str()
+      ->type_name("N")
+      ->needs(ranks);
+  AddDType(command, options)->needs(ranks);
+  AddKvType(command, options.runtime.kv_type)->needs(ranks);
 }
 
 void AddTokenizeOptions(CLI::App& command, Options& options) {
@@ -374,10 +402,7 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   models.add_flag("--families", options.show_families, "A table of their families, in Markdown");
   models.footer(kModelsFooter);
   CLI::App& inspect = *app.add_subcommand("inspect", "Tell what the files of a model hold");
-  inspect.add_option("PATH", options.model, "Folder, safetensors file, index of shards, GGUF file or packed file")
-      ->required()
-      ->type_name("");
-  inspect.add_flag("--config", options.only_config, "Print only the model's Config, as C++ to paste into a program");
+  AddInspectOptions(inspect, options);
   inspect.footer(kInspectFooter);
   CLI::App& tokenize = *app.add_subcommand("tokenize", "Show the tokens of a text");
   AddTokenizeOptions(tokenize, options);

@@ -113,7 +113,9 @@ struct Options {
   uint64_t packed_cache_bytes = 20'000'000'000;  // that it may take
   std::filesystem::path packed;                  // the file to pack into, or to verify
 
-  bool only_config = false;  // inspect: print the Config, and nothing else
+  bool only_config = false;        // inspect: print the Config, and nothing else
+  uint32_t inspect_ranks = 0;      // inspect: tell what each of so many ranks takes, and nothing else; 0: no
+  uint32_t inspect_tokens = 8192;  // of a conversation there
 
   // tokenize: names of special tokens in the text become these tokens; those that go around a text do; no pieces.
   bool parse_special = false, add_special = false, only_ids = false;

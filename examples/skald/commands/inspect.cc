@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "commands/inspect_ranks.h"
 #include "model_files/identify_model.h"
 #include "skald/base/message.h"
 #include "skald/base/printable.h"
@@ -180,6 +181,7 @@ void InspectPacked(const PackedFile& file) {
 }  // namespace
 
 Result<int> RunInspect(const Options& options) {
+  if (options.inspect_ranks > 0) return RunInspectRanks(options);
   if (options.only_config) {
     const auto config = ConfigOf(options.model);
     if (!config) return Failure(config.error());

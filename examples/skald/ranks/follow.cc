@@ -28,6 +28,7 @@ Result<int> FollowRankZero(const Options& options) {
   // Signals for the job reach all of its processes; what they mean rank 0 decides.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGUSR1, SIG_IGN);
   if (options.command == Command::kBench) {
     const auto follow = [&](const LanguageModel& model) {
       return Follow(model, options, {.threads = options.bench.threads.front()});

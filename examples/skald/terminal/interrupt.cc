@@ -58,7 +58,8 @@ Result<void> CatchSignals() {
   action.sa_handler = NoteSignal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = 0;  // no SA_RESTART: a write to a reader that is stuck returns
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  // SIGUSR1 is what mpirun passes on to ranks as it is; at SIGTERM it kills them two seconds later.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     struct sigaction before;
     // Who started the program with nohup wants it to go on.
     if (signal == SIGHUP && sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals as requests. Ctrl-C (SIGINT) ends what is being computed, not the program; SIGTERM and SIGHUP end the program
-// as soon as it has put away what it holds. A second signal ends it at once: a Ctrl-C that comes before the first
-// signal was noticed, or another one a second after a request to end. (Two at the same time are one request: a terminal
-// that is closed, or `timeout`, may send it to the process and then to its group.)
+// Signals as requests. Ctrl-C (SIGINT) ends what is being computed, not the program; SIGTERM, SIGHUP and SIGUSR1 end
+// the program as soon as it has put away what it holds. A second signal ends it at once: a Ctrl-C that comes before the
+// first signal was noticed, or another one a second after a request to end. (Two at the same time are one request: a
+// terminal that is closed, or `timeout`, may send it to the process and then to its group.)
 
 #ifndef SKALD_EXAMPLES_SKALD_TERMINAL_INTERRUPT_H_
 #define SKALD_EXAMPLES_SKALD_TERMINAL_INTERRUPT_H_

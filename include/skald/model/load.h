@@ -163,21 +163,40 @@ inline Result<ModelWeights> LoadWeights(const Checkpoint& checkpoint, const Mode
   });
 }
 
+namespace internal {
+
+// Returns what `ask(plan)` does of a plan to load the whole model, which is complete. Reads no parameter.
+template <class Ask>
+auto AskPlan(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype, Ask ask)
+    -> Result<decltype(ask(std::declval<const LoadPlan&>()))> {
+  if (auto possible = CheckSpec(spec); !possible) return Failure(possible.error());
+  ModelWeights weights(spec);
+  const ParameterList list = ParametersOf(weights);
+  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), dtype, WeightPackersOf<AllWeights>());
+  AddAll(list, plan);
+  if (auto complete = plan.Check(); !complete) return Failure(complete.error());
+  return ask(std::as_const(plan));
+}
+
+}  // namespace internal
+
 // Returns the tensors of a checkpoint that LoadWeights leaves alone: those of a vision tower or of layers that predict
 // further tokens. Errors: those of LoadWeights, but for reading.
 inline Result<std::vector<const TensorView*>> TensorsLeftOut(const Checkpoint& checkpoint, const ModelSpec& spec) {
-  return NoThrow(checkpoint.path().native(), [&]() -> Result<std::vector<const TensorView*>> {
-    if (auto possible = internal::CheckSpec(spec); !possible) return Failure(possible.error());
-    ModelWeights weights(spec);
-    const ParameterList list = ParametersOf(weights);
-    internal::LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), weights.dtype, WeightPackersOf<AllWeights>());
-    internal::AddAll(list, plan);
-    if (auto complete = plan.Check(); !complete) return Failure(complete.error());
-    return plan.LeftOut();
+  return NoThrow(checkpoint.path().native(), [&] {
+    return internal::AskPlan(checkpoint, spec, DType::kBF16, [](const auto& plan) { return plan.LeftOut(); });
   });
 }
 
-// The same from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
+// Returns the types that the matrices of a checkpoint have in memory where those of floats are loaded as `dtype`, in
+// the order of packed files. Errors: those of LoadWeights, but for reading.
+inline Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype) {
+  return NoThrow(checkpoint.path().native(), [&] {
+    return internal::AskPlan(checkpoint, spec, dtype, [](const auto& plan) { return plan.Types(); });
+  });
+}
+
+// LoadWeights from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
 // LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,
 // for people.
 inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,

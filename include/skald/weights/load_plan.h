@@ -67,6 +67,13 @@ class LoadPlan {
     return finder_.status();
   }
 
+  // Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
+  std::vector<DType> Types() const {
+    std::vector<DType> types;
+    for (const MatrixStep& step : matrices_) types.push_back(step.packer->type);
+    return types;
+  }
+
   // Returns the tensors that nothing asked for. Call after Check succeeded.
   std::vector<const TensorView*> LeftOut() const { return finder_.LeftOut(); }
 

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A server that several ranks compute for: it answers as one process does, goes on after any of them was killed, with
+any number of them, and ends when it is asked to.
+
+ranks_test.py PROGRAM; SKALD_KILLS=100 kills so often
+"""
+
+import http.client
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+import unittest
+
+from running_server import RunningServer, temporary_folder
+from turns import Turns
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from mpi_job import ENVIRONMENT, MPIRUN, can_run, pid_of_rank  # noqa: E402
+
+PROGRAM = sys.argv[1]
+KILLS = int(os.environ.get("SKALD_KILLS", "4"))
+OPTIONS = ["--max-context", "2048", "-t", "1"]
+
+
+def start(count, *options):
+    """A server of so many ranks; of one process without any where there is one."""
+    if count == 1:
+        return RunningServer(PROGRAM, *OPTIONS, *options)
+    return RunningServer(PROGRAM, *OPTIONS, "--ranks", "--rank-timeout", "10", *options,
+                         launcher=[MPIRUN, "-n", str(count)], env=ENVIRONMENT)
+
+
+def kill(server, count, rank):
+    """Ends one rank with SIGKILL; mpirun ends the others."""
+    if count > 1:
+        os.kill(pid_of_rank(server.process.pid, PROGRAM, rank), signal.SIGKILL)
+        server.process.wait(60)
+    server.kill()
+
+
+@unittest.skipUnless(can_run(PROGRAM), "SKIPPED: there is no mpirun, or the program was built without MPI")
+class Ranks(unittest.TestCase):
+    def test_any_rank_killed_at_any_moment(self):
+        rng = random.Random(4)
+        turns = Turns(rng)
+        with start(1) as calm:
+            turns.ask_all(calm)
+        with temporary_folder() as state:
+            count = 2
+            server = start(count, "--state", state)
+            names = [server.post("/v1/conversations", {})[1]["id"] for _ in range(3)]
+            killed, known, answers = {}, 0, 0
+            for _ in range(KILLS):
+                rank = rng.randrange(count)
+                killed[count, rank] = killed.get((count, rank), 0) + 1
+                moment = rng.random() * 1.5
+                killer = threading.Timer(moment, kill, (server, count, rank))
+                killer.start()
+                try:
+                    # Once a rank is gone, so are answers, though rank 0 may live on for a moment.
+                    end = time.monotonic() + moment
+                    while time.monotonic() < end:
+                        turns.one(self, server, rng.choice(names))
+                        answers += 1
+                except (OSError, http.client.HTTPException, json.JSONDecodeError):
+                    pass
+                except AssertionError:
+                    if time.monotonic() < end:
+                        raise
+                killer.join()
+                self.assertIsNotNone(server.process.poll())
+                count = rng.choice([1, 2, 2, 3])
+                server = start(count, "--state", state)
+                for name in names:
+                    known += turns.one(self, server, name)
+                    answers += 1
+            server.stop()
+            self.assertGreater(known, 0)
+            print(f"{KILLS} kills, by ranks and rank: {killed}; {answers} answers equal; {known} tokens of prompts were known")
+            self.assertEqual(os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "store", os.path.join(state, "prompts"), "--verify"]), 0)
+
+    def test_answers_have_time_to_end(self):
+        question = {"messages": [{"role": "user", "content": "And it came to pass"}], "seed": 1, "max_tokens": 150,
+                    "logit_bias": {"1": -100}}
+        server = start(2)
+        answers = []
+        client = threading.Thread(target=lambda: answers.append(server.post("/v1/chat/completions", question)))
+        client.start()
+        time.sleep(0.3)
+        server.process.send_signal(signal.SIGUSR1)
+        client.join()
+        self.assertEqual(server.stop(), 0)
+        self.assertEqual(answers[0][0], 200)
+        self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 150)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
