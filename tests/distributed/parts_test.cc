@@ -56,28 +56,46 @@ std::vector<DealtSection> SomeSections(uint32_t seed) {
   std::vector<DealtSection> sections(1 + random() % 5);
   for (DealtSection& section : sections) {
     section.units = random() % 7;
-    section.size = std::max<size_t>(section.units, 1) * (1 + random() % 3);
+    section.sharers = 1 + random() % 3;
+    section.is_copied = random() % 2 == 0;
+    section.size = std::max<size_t>(section.units, 1) * section.sharers * (1 + random() % 3);
   }
   return sections;
 }
 
-TEST_CASE("each element of sections is on one rank where they are dealt, else on all") {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+// Whether each element of a section, the first of which is number `first`, is where it belongs: `found` counts ranks.
+void CheckSection(const DealtSection& section, std::span<const size_t> found, size_t ranks) {
+  const bool is_dealt = AreDealt(section, ranks), is_copied = section.is_copied && section.units < ranks;
+  if (!is_dealt || !is_copied) {
+    CHECK(std::ranges::count(found, is_dealt ? 1u : ranks) == std::ssize(found));
+    return;
+  }
+  CHECK(std::ranges::count(found, 0u) == 0);
+  size_t sum = 0;
+  for (const size_t count : found) sum += count;
+  CHECK(sum == ranks * (section.size / section.units));  // each has a unit
+}
+
+TEST_CASE("each element of sections is on one rank where they are dealt, on those that share it, or on all") {
+  for (uint32_t seed = 0; seed < 400; ++seed) {
     const std::vector<DealtSection> sections = SomeSections(seed);
-    std::vector<size_t> expected;
-    for (const size_t ranks : {1u, 2u, 3u, 5u}) {
-      expected.clear();
-      for (const auto& [size, units] : sections)
-        expected.resize(expected.size() + size, AreDealt(units, ranks) ? 1 : ranks);
-      std::vector<size_t> found(expected.size());
+    size_t all = 0;
+    for (const DealtSection& section : sections) all += section.size;
+    for (const size_t ranks : {1u, 2u, 3u, 5u, 8u}) {
+      std::vector<size_t> found(all);
       for (size_t rank = 0; rank < ranks; ++rank) {
         size_t size = 0;
         for (const auto& [begin, end] : DealEach(sections, {rank, ranks})) {
+          CHECK(begin < end);
           for (size_t i = begin; i < end; ++i, ++size) ++found[i];
         }
         CHECK(size == DealtSize(sections, {rank, ranks}));
       }
-      CHECK(found == expected);
+      size_t first = 0;
+      for (const DealtSection& section : sections) {
+        CheckSection(section, std::span(found).subspan(first, section.size), ranks);
+        first += section.size;
+      }
     }
   }
 }
@@ -126,16 +144,22 @@ TEST_CASE("parts of vectors and of block-diagonal matrices are those of the whol
   }
 }
 
-// Rows of a divided matrix that every rank has, not one of them.
-size_t RowsOnAll(const MatrixParameter& matrix, size_t ranks) {
+// Rows of a divided matrix that other ranks have besides the first that has them.
+size_t RowsRepeated(const MatrixParameter& matrix, size_t ranks) {
   const std::vector<DealtSection> sections = internal::SectionsOf(matrix);
   if (!AreDealt(sections, ranks)) return 0;
   size_t rows = 0;
-  for (const auto& [size, units] : sections) rows += AreDealt(units, ranks) ? 0 : size;
+  for (const DealtSection& section : sections) {
+    if (!AreDealt(section, ranks)) {
+      rows += (ranks - 1) * section.size;
+    } else if (section.is_copied && section.units < ranks) {
+      rows += (ranks - section.units) * (section.size / section.units);
+    }
+  }
   return rows;
 }
 
-SKALD_LAW("each row of a divided matrix is on one rank, or on all where all need it", small) {
+SKALD_LAW("each row of a divided matrix is on one rank, or on all that need it", small) {
   const ModelWeights whole = *RandomWeights(small.spec, 5);
   size_t whole_rows = 0, whole_small = 0;
   const auto is_dealt = [](const Matrix& matrix) { return matrix.division != nullptr; };
@@ -151,7 +175,7 @@ SKALD_LAW("each row of a divided matrix is on one rank, or on all where all need
         bytes += matrix->target->data.size();
         if (is_dealt(*matrix->target)) {
           dealt_rows += matrix->target->rows;
-          repeated += rank == 0 ? 0 : RowsOnAll(*matrix, ranks);
+          repeated += rank == 0 ? RowsRepeated(*matrix, ranks) : 0;
         } else if (rank == 0) {
           kept += matrix->target->rows;
         }
@@ -173,9 +197,9 @@ SKALD_LAW("each row of a divided matrix is on one rank, or on all where all need
   }
 }
 
-SKALD_LAW("kv heads are dealt where every rank gets one; groups of state are the same on all ranks", small) {
+SKALD_LAW("kv heads are dealt, shared or on all ranks; groups of state are the same on all ranks", small) {
   const CacheLayout whole = LayoutOf(small.spec);
-  for (const size_t ranks : {2u, 3u}) {
+  for (const size_t ranks : {2u, 3u, 4u}) {
     std::vector<uint32_t> heads(whole.groups().size());
     for (size_t rank = 0; rank < ranks; ++rank) {
       const CacheLayout part = LayoutOf(small.spec, {rank, ranks});
@@ -191,8 +215,8 @@ SKALD_LAW("kv heads are dealt where every rank gets one; groups of state are the
     }
     for (size_t g = 0; g < heads.size(); ++g) {
       const uint32_t all = whole.groups()[g].kv_heads;
-      CHECK((heads[g] == all || heads[g] == all * ranks));
-      if (all < ranks) CHECK(heads[g] == all * ranks);
+      const bool are_shared = all > 1 && all < ranks && heads[g] == ranks;
+      CHECK((heads[g] == all || heads[g] == all * ranks || are_shared));
     }
   }
 }

@@ -31,10 +31,11 @@ struct DealtRows {
   }
 };
 
-// Returns where each rank's share of `count` items begins, and `count`; items are dealt in `units` of equal size.
-inline std::vector<size_t> SharesOf(size_t count, size_t units, size_t ranks) {
+// Returns where each rank's share of a section begins, and the section's size.
+inline std::vector<size_t> SharesOf(const DealtSection& section, size_t ranks) {
   std::vector<size_t> begins;
-  for (size_t rank = 0; rank <= ranks; ++rank) begins.push_back(Deal(units, {rank, ranks}).begin * (count / units));
+  for (size_t rank = 0; rank < ranks; ++rank) begins.push_back(Deal(section, {rank, ranks}).begin);
+  begins.push_back(section.size);
   return begins;
 }
 
@@ -52,16 +53,18 @@ inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share)
   const Dealing& dealing = matrix.dealing;
   DealtRows here;
   Division division;
-  if (AreDealt(dealing.input_units, share.ranks)) {
-    division.input_begins = SharesOf(matrix.cols / dealing.input_tiles, dealing.input_units, share.ranks);
+  const DealtSection inputs = {matrix.cols / dealing.input_tiles, dealing.input_units, dealing.input_sharers};
+  if (AreDealt(inputs, share.ranks)) {
+    division.input_begins = SharesOf(inputs, share.ranks);
     division.input_tiles = dealing.input_tiles;
   }
   if (const auto sections = SectionsOf(matrix); AreDealt(sections, share.ranks)) {
     here.ranges = DealEach(sections, share);
   } else {
-    const size_t panels = RoundUp(rows, kLanes) / kLanes;
-    division.output_begins = SharesOf(panels * kLanes, panels, share.ranks);
-    for (size_t& begin : division.output_begins) begin = std::min(begin, rows);
+    for (size_t rank = 0; rank <= share.ranks; ++rank) {
+      const size_t panels = RoundUp(rows, kLanes) / kLanes;
+      division.output_begins.push_back(std::min(Deal(panels, {rank, share.ranks}).begin * kLanes, rows));
+    }
     here.ranges.push_back({division.output_begins[share.rank], division.output_begins[share.rank + 1]});
   }
   here.division = std::make_shared<const Division>(std::move(division));

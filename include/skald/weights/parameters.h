@@ -66,9 +66,10 @@ using Conversion = std::function<void(std::vector<float>&)>;
 // How a matrix is dealt to ranks by what a layer has: heads, say, or columns of a feed-forward layer. Where there are
 // fewer of those than ranks, or none are named, all rows are dealt alike and every rank is given all outputs.
 struct Dealing {
-  size_t output_units = 0;  // that the rows of each part are: those of a rank's units stay with it
-  size_t input_units = 0;   // that the columns are: each rank has the inputs of its own units
-  size_t input_tiles = 1;   // tiles of columns, one after the other, each of which is dealt in these units
+  size_t output_units = 0;   // that the rows of each part are: those of a rank's units stay with it
+  size_t input_units = 0;    // that the columns are: each rank has the inputs of its own units
+  size_t input_tiles = 1;    // tiles of columns, one after the other, each of which is dealt in these units
+  size_t input_sharers = 1;  // ranks that may share a unit (DealtSection)
   std::vector<DealtSection> sections = {};  // of the rows, where these are not the parts
 };
 

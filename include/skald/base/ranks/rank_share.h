@@ -41,26 +41,49 @@ constexpr bool AreDealt(size_t units, size_t ranks) { return ranks > 1 && units 
 // Rows or elements one after the other, `units` of equal size that are dealt; 0: every rank has all of them.
 struct DealtSection {
   size_t size = 0, units = 0;
+  // How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
+  // least, or a copy of the unit.
+  size_t sharers = 1;
+  bool is_copied = false;
 };
+
+constexpr bool AreDealt(const DealtSection& section, size_t ranks) {
+  return AreDealt(section.units * section.sharers, ranks);
+}
 
 // Whether any of the sections is dealt.
 constexpr bool AreDealt(std::span<const DealtSection> sections, size_t ranks) {
   for (const DealtSection& section : sections) {
-    if (AreDealt(section.units, ranks)) return true;
+    if (AreDealt(section, ranks)) return true;
   }
   return false;
+}
+
+// Returns what a rank has of a section.
+constexpr DealtRange Deal(const DealtSection& section, const RankShare& share) {
+  if (!AreDealt(section, share.ranks)) return {0, section.size};
+  const size_t units = section.units, unit = section.size / units;
+  if (units >= share.ranks) {
+    const auto [begin, end] = Deal(units, share);
+    return {begin * unit, end * unit};
+  }
+  // Ranks that follow each other share a unit.
+  const auto first_rank = [&](size_t number) { return (number * share.ranks + units - 1) / units; };
+  const size_t own = share.rank * units / share.ranks, first = first_rank(own), begin = own * unit;
+  if (section.is_copied) return {begin, begin + unit};
+  const DealtRange parts = Deal(section.sharers, {share.rank - first, first_rank(own + 1) - first});
+  const size_t part = unit / section.sharers;
+  return {begin + parts.begin * part, begin + parts.end * part};
 }
 
 // Returns what a rank has of each of some sections that follow each other: places in all of them together.
 constexpr std::vector<DealtRange> DealEach(std::span<const DealtSection> sections, const RankShare& share) {
   std::vector<DealtRange> ranges;
   size_t first = 0;
-  for (const auto& [size, units] : sections) {
-    const bool is_dealt = AreDealt(units, share.ranks);
-    const auto [begin, end] = is_dealt ? Deal(units, share) : DealtRange{0, 1};
-    const size_t unit = size / (is_dealt ? units : 1);
-    ranges.push_back({first + begin * unit, first + end * unit});
-    first += size;
+  for (const DealtSection& section : sections) {
+    const auto [begin, end] = Deal(section, share);
+    ranges.push_back({first + begin, first + end});
+    first += section.size;
   }
   return ranges;
 }

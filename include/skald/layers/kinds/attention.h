@@ -143,9 +143,9 @@ struct Attention {
     if (output_gate) AddGatedParts(head, 0, projections);
     list.AddMatrix(weights.qkv, model_dim, std::move(projections), {.sections = Sections()});
     if (qkv_bias) {
-      list.AddDealtVector(weights.qkv_bias,
-                          {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}},
-                          units());
+      list.AddVector(weights.qkv_bias,
+                     {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
+      list.DealVector(Sections());
     }
     if (const auto& norm = head_norm ? head_norm : projection_norm) {
       norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
@@ -155,19 +155,20 @@ struct Attention {
       if (shares()) list.AllowUnused(name);  // some checkpoints have them all the same
     }
     if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
-    list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}}, {.input_units = units()});
+    list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}},
+                   {.input_units = units(), .input_sharers = sharers()});
     if (output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
     if (!sinks) return;
-    list.AddDealtVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, units(), {.spread = 1.0f});
+    list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
+    list.DealVector({Queries(1)});
   }
 
-  // Kv heads, each with the query heads that it serves.
+  // Kv heads, each with the query heads that it serves, or some of these.
   constexpr Attention OfRank(const RankShare& share) const {
-    if (!AreDealt(units(), share.ranks)) return *this;
     Attention part = *this;
-    part.kv_heads = static_cast<int>(Deal(units(), share).size());
-    part.heads = part.kv_heads * (heads / kv_heads);
+    part.heads = static_cast<int>(Deal(Queries(1), share).size());
+    part.kv_heads = static_cast<int>(Deal(Keys(1), share).size());
     return part;
   }
 
@@ -187,10 +188,7 @@ struct Attention {
       NormalizeHeads(*head_norm, weights.query_norm, heads, run, qkv);
       if (!shares()) NormalizeHeads(*head_norm, weights.key_norm, kv_heads, run, keys);
     }
-    if (projection_norm) {
-      projection_norm->Run(weights.query_norm, run.ops, qkv, rows, qkv);
-      projection_norm->Run(weights.key_norm, run.ops, keys, rows, keys);
-    }
+    if (projection_norm) NormalizeProjections(weights, run, qkv, keys);
     if (rotary_dim > 0) Rotate(run, qkv);
     if (!shares()) Store(run, keys, values);
     Attend(weights, run, qkv, mixed);
@@ -202,15 +200,24 @@ struct Attention {
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
 
-  // What can be dealt to ranks: nothing where a norm is over all heads.
-  constexpr size_t units() const { return projection_norm ? 0 : static_cast<size_t>(kv_heads); }
+  // What is dealt to ranks: kv heads. Ranks that share one have some of its query heads each, but where a norm is over
+  // all keys, which should be there once.
+  constexpr size_t units() const { return static_cast<size_t>(kv_heads); }
+  constexpr size_t sharers() const { return projection_norm ? 1 : static_cast<size_t>(heads / kv_heads); }
+  constexpr DealtSection Queries(size_t of_head) const {
+    return {static_cast<size_t>(heads) * of_head, units(), sharers()};
+  }
+  constexpr DealtSection Keys(size_t of_head) const {
+    return {units() * of_head, units(), sharers(), /*is_copied=*/true};
+  }
 
   // Queries, keys, values and gates, as their rows lie in weights.qkv.
   std::vector<DealtSection> Sections() const {
-    std::vector<DealtSection> sections = {{query_dim(), units()}};
-    if (!shares()) sections.push_back({kv_dim(), units()});
-    if (!shares() && !keys_as_values) sections.push_back({kv_dim(), units()});
-    if (output_gate) sections.push_back({query_dim(), units()});
+    const auto dim = static_cast<size_t>(head_dim);
+    std::vector<DealtSection> sections = {Queries(dim)};
+    if (!shares()) sections.push_back(Keys(dim));
+    if (!shares() && !keys_as_values) sections.push_back(Keys(dim));
+    if (output_gate) sections.push_back(Queries(dim));
     return sections;
   }
 
@@ -241,6 +248,16 @@ struct Attention {
       const Rows one{rows.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), rows.stride};
       norm.Run(weights, run.ops, one, run.rows.size(), one);
     }
+  }
+
+  // The norm is over all heads, of which ranks have some each.
+  void NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries, Rows keys) const {
+    const auto normalize = [&](const NormWeights& norm_weights, size_t queries_of_each, Rows here) {
+      run.ops.ChangeWhole(weights.output, queries_of_each, here, run.rows.size(),
+                          [&](Rows all) { projection_norm->Run(norm_weights, run.ops, all, run.rows.size(), all); });
+    };
+    normalize(weights.query_norm, 1, queries);
+    normalize(weights.key_norm, static_cast<size_t>(heads / kv_heads), keys);
   }
 
   void Rotate(const LayerRun& run, Rows qkv) const {

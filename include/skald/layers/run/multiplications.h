@@ -101,6 +101,23 @@ class Multiplications {
     if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
   }
 
+  // Calls change(rows) with all columns of rows of which this rank has some, and keeps these as they are then: ranks
+  // have one for each `of` inputs of `weights`.
+  template <class Change>
+  void ChangeWhole(const Matrix& weights, size_t of, Rows here, size_t rows, Change change) {
+    if (!weights.gathers_inputs()) return change(here);
+    std::vector<size_t> begins = weights.division->input_begins;
+    for (size_t& begin : begins) begin /= of;
+    const Rows all = gathers_.Columns(begins, here, rows);
+    change(all);
+    const size_t first = begins[gathers_.rank()], width = begins[gathers_.rank() + 1] - first;
+    ParallelFor(executor_, rows, width, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        std::copy_n(all.data + row * all.stride + first, width, here.data + row * here.stride);
+      }
+    });
+  }
+
   // MatMul for each part's rows of input and output, the work of all parts shared among the threads at once; with a
   // gate, outputs are half as wide, as in FeedForward, and not gathered. The matrices are of one shape and have no
   // adapters; there are

@@ -44,6 +44,8 @@ class RankGathers {
   // The first error of an exchange. What is computed behind that is of no use.
   const Result<void>& status() const { return status_; }
 
+  size_t rank() const { return ranks_->share().rank; }
+
   // Whether inputs can travel as what they are multiplied by: in fewer bytes, and prepared once instead of on each
   // rank.
   static bool TravelPrepared(const Matrix& weights) {
@@ -82,16 +84,22 @@ class RankGathers {
   // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, as they are, until the next call;
   // of several tiles, each of which is exchanged as a row, they lie without gaps.
   Rows Inputs(const Matrix& weights, Rows here, size_t rows) {
-    const std::vector<size_t>& begins = weights.division->input_begins;
-    const Rows all = {scratch_.inputs.data(), weights.cols};
-    const size_t tiles = weights.division->input_tiles, width = begins[rank() + 1] - begins[rank()];
-    const size_t count = rows * tiles, stride = here.stride / tiles;
-    float* const own = Own(begins, count);
-    ParallelFor(executor_, count, width, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) std::copy_n(here.data + row * stride, width, own + row * width);
+    const size_t tiles = weights.division->input_tiles;
+    const Rows all = Columns(weights.division->input_begins, {here.data, here.stride / tiles}, rows * tiles);
+    return {all.data, weights.cols};
+  }
+
+  // Returns all columns of rows, of which ranks have those from begins[rank] on, until the next call: not more than a
+  // matrix has whose inputs are gathered.
+  Rows Columns(std::span<const size_t> begins, Rows here, size_t rows) {
+    const size_t width = begins[rank() + 1] - begins[rank()];
+    const Rows all = {scratch_.inputs.data(), begins.back()};
+    float* const own = Own(begins, rows);
+    ParallelFor(executor_, rows, width, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) std::copy_n(here.data + row * here.stride, width, own + row * width);
     });
-    Gather(begins, count);
-    Place(begins, count, {all.data, all.stride / tiles});
+    Gather(begins, rows);
+    Place(begins, rows, all);
     return all;
   }
 
@@ -131,8 +139,6 @@ class RankGathers {
   }
 
  private:
-  size_t rank() const { return ranks_->share().rank; }
-
   // Floats of rank r begin at begins[r] * count, in what is exchanged.
   float* Own(std::span<const size_t> begins, size_t count) {
     return reinterpret_cast<float*>(scratch_.exchanged.data()) + begins[rank()] * count;
