@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What policies promise, on simulated users (benchmarks/simulation): none starves, tenants that always wait are served
+// What policies promise, on simulated users (benchmarks/engine): none starves, tenants that always wait are served
 // alike, memory is never exceeded, and nothing that was admitted is computed in vain.
 
 #include <algorithm>
@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "benchmarks/simulation/simulated_engine.h"
-#include "benchmarks/simulation/statistics.h"
-#include "benchmarks/simulation/trace.h"
+#include "benchmarks/engine/simulation/simulated_engine.h"
+#include "benchmarks/engine/simulation/statistics.h"
+#include "benchmarks/engine/simulation/trace.h"
 #include "doctest/doctest.h"
 
 namespace skald::testing {

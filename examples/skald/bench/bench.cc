@@ -14,7 +14,7 @@
 #include "bench/bench_measure.h"
 #include "bench/bench_report.h"
 #include "bench/bench_serve.h"
-#include "benchmarks/machine_limits.h"
+#include "benchmarks/machine/machine_limits.h"
 #include "commands/simd.h"
 #include "conversation/language_model.h"
 #include "ranks/rank_job.h"

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/machine_limits.h"
+#include "benchmarks/machine/machine_limits.h"
 #include "conversation/language_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bench/bench_measure.h"
-#include "benchmarks/machine_limits.h"
+#include "benchmarks/machine/machine_limits.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedule: what the next step computes, who begins and who gives memory back: a pure function of plain data, so that
-// it can be simulated with any number of requests and no model (benchmarks/schedule_sim.cc). What it decides changes
+// it can be simulated with any number of requests and no model (benchmarks/engine/). What it decides changes
 // when a token is computed, never which.
 //
 //   1. Memory goes by urgency: who runs and needs more than is free takes it from the least urgent, if that is enough.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/kernel_benchmark.h"
+#include "benchmarks/kernels/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"

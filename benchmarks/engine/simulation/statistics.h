@@ -2,8 +2,8 @@
 //
 // What is told of simulated schedules: percentiles of times, and how fairly tenants were served.
 
-#ifndef SKALD_BENCHMARKS_SIMULATION_STATISTICS_H_
-#define SKALD_BENCHMARKS_SIMULATION_STATISTICS_H_
+#ifndef SKALD_BENCHMARKS_ENGINE_SIMULATION_STATISTICS_H_
+#define SKALD_BENCHMARKS_ENGINE_SIMULATION_STATISTICS_H_
 
 #include <algorithm>
 #include <cmath>
@@ -103,4 +103,4 @@ class FairnessMeter {
 
 }  // namespace skald
 
-#endif  // SKALD_BENCHMARKS_SIMULATION_STATISTICS_H_
+#endif  // SKALD_BENCHMARKS_ENGINE_SIMULATION_STATISTICS_H_

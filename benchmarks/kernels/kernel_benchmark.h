@@ -3,8 +3,8 @@
 // Benchmarks of kernels on one core: each runs on every SIMD target of the CPU, checks its answer first, and is shown
 // beside the limit that the machine sets it, measured on the same target.
 
-#ifndef SKALD_BENCHMARKS_KERNEL_BENCHMARK_H_
-#define SKALD_BENCHMARKS_KERNEL_BENCHMARK_H_
+#ifndef SKALD_BENCHMARKS_KERNELS_KERNEL_BENCHMARK_H_
+#define SKALD_BENCHMARKS_KERNELS_KERNEL_BENCHMARK_H_
 
 #include <benchmark/benchmark.h>
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "benchmarks/machine_limits.h"
+#include "benchmarks/machine/machine_limits.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
@@ -90,4 +90,4 @@ void RegisterKernel(const std::string& name, const Make& make) {
 
 }  // namespace skald
 
-#endif  // SKALD_BENCHMARKS_KERNEL_BENCHMARK_H_
+#endif  // SKALD_BENCHMARKS_KERNELS_KERNEL_BENCHMARK_H_

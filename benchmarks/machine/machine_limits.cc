@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "benchmarks/machine_limits.h"
+#include "benchmarks/machine/machine_limits.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "benchmarks/machine_limits.cc"
+#define HWY_TARGET_INCLUDE "benchmarks/machine/machine_limits.cc"
 #include "hwy/foreach_target.h"
 // clang-format on
 #include "hwy/highway.h"

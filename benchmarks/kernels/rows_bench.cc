@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/kernel_benchmark.h"
+#include "benchmarks/kernels/kernel_benchmark.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/kernels.h"
 #include "tests/reference/math.h"

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "benchmarks/kernel_benchmark.h"
+#include "benchmarks/kernels/kernel_benchmark.h"
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"

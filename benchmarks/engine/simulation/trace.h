@@ -3,8 +3,8 @@
 // Traces: who asks for what, and when. The same seed gives the same trace with every compiler, so distributions are
 // made here and not by the standard library.
 
-#ifndef SKALD_BENCHMARKS_SIMULATION_TRACE_H_
-#define SKALD_BENCHMARKS_SIMULATION_TRACE_H_
+#ifndef SKALD_BENCHMARKS_ENGINE_SIMULATION_TRACE_H_
+#define SKALD_BENCHMARKS_ENGINE_SIMULATION_TRACE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -118,4 +118,4 @@ inline std::vector<SimulatedRequest> MakeTrace(const TraceOptions& options) {
 
 }  // namespace skald
 
-#endif  // SKALD_BENCHMARKS_SIMULATION_TRACE_H_
+#endif  // SKALD_BENCHMARKS_ENGINE_SIMULATION_TRACE_H_

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/simulation/simulated_engine.h"
-#include "benchmarks/simulation/statistics.h"
-#include "benchmarks/simulation/trace.h"
+#include "benchmarks/engine/simulation/simulated_engine.h"
+#include "benchmarks/engine/simulation/statistics.h"
+#include "benchmarks/engine/simulation/trace.h"
 
 namespace skald {
 namespace {

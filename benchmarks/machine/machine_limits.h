@@ -3,8 +3,8 @@
 // What bounds a computation on this machine, measured rather than looked up: reading memory, and multiplying and adding
 // in registers.
 
-#ifndef SKALD_BENCHMARKS_MACHINE_LIMITS_H_
-#define SKALD_BENCHMARKS_MACHINE_LIMITS_H_
+#ifndef SKALD_BENCHMARKS_MACHINE_MACHINE_LIMITS_H_
+#define SKALD_BENCHMARKS_MACHINE_MACHINE_LIMITS_H_
 
 #include "skald/base/threads/executor.h"
 
@@ -26,4 +26,4 @@ double MeasureReadBytes(const ExecutorRef& executor);
 
 }  // namespace skald
 
-#endif  // SKALD_BENCHMARKS_MACHINE_LIMITS_H_
+#endif  // SKALD_BENCHMARKS_MACHINE_MACHINE_LIMITS_H_

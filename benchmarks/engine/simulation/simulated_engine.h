@@ -4,8 +4,8 @@
 // the bytes that a memory model says; the scheduler sees what the real engine would show it, and a cost model that
 // learns from the steps.
 
-#ifndef SKALD_BENCHMARKS_SIMULATION_SIMULATED_ENGINE_H_
-#define SKALD_BENCHMARKS_SIMULATION_SIMULATED_ENGINE_H_
+#ifndef SKALD_BENCHMARKS_ENGINE_SIMULATION_SIMULATED_ENGINE_H_
+#define SKALD_BENCHMARKS_ENGINE_SIMULATION_SIMULATED_ENGINE_H_
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/simulation/statistics.h"
-#include "benchmarks/simulation/trace.h"
+#include "benchmarks/engine/simulation/statistics.h"
+#include "benchmarks/engine/simulation/trace.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/memory_model.h"
 #include "skald/engine/plan/policy.h"
@@ -264,4 +264,4 @@ class SimulatedEngine {
 
 }  // namespace skald
 
-#endif  // SKALD_BENCHMARKS_SIMULATION_SIMULATED_ENGINE_H_
+#endif  // SKALD_BENCHMARKS_ENGINE_SIMULATION_SIMULATED_ENGINE_H_
