@@ -4,7 +4,9 @@
 //
 //   build/release/examples/skald/skald --help
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -21,6 +23,7 @@
 #include "commands/store.h"
 #include "commands/tokenize.h"
 #include "ranks/follow.h"
+#include "ranks/machine_share.h"
 #include "ranks/rank_job.h"
 #include "skald/base/no_throw.h"
 #include "terminal/messages.h"
@@ -54,6 +57,15 @@ Result<int> RunCommand(const Options& options) {
   return kExitUsage;
 }
 
+// Threads are this rank's CPUs, unless the user has said how many.
+void KeepToMachineShare(Options& options) {
+  const uint32_t most = std::max(options.workspace.threads, std::ranges::max(options.bench.threads));
+  const uint32_t cpus = KeepToShare(options.ranks->on_this_machine(), options.chose_threads ? most : 0);
+  if (options.chose_threads) return;
+  options.workspace.threads = cpus;
+  options.bench.threads = {cpus};
+}
+
 Result<int> RunProgram(int argc, char** argv) {
   auto parsed = ParseOptions(argc, argv);
   if (const int* exit_code = std::get_if<int>(&parsed)) return *exit_code;
@@ -62,6 +74,7 @@ Result<int> RunProgram(int argc, char** argv) {
   auto job = RankJob::Start(options.rank_patience);
   if (!job) return Failure(job.error());
   options.ranks = *job;
+  KeepToMachineShare(options);
   Result<int> exit_code = RunCommand(options);
   if (exit_code && *exit_code == 0) return exit_code;
   // What all ranks know rank 0 tells, and then it ends them all.

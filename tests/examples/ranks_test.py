@@ -35,10 +35,10 @@ def run(command):
 class Writing:
     """A job of two ranks that writes without an end, once the first words have come."""
 
-    def __init__(self, test):
+    def __init__(self, test, *to_mpirun):
         self.process = subprocess.Popen(
-            job(2, "generate", "--ranks", "--rank-timeout", "1", "-t", "1", "--prompt", "In", "--max-tokens", "1000000",
-                "--max-context", "1000000", "--logit-bias", NO_END),
+            [MPIRUN, *to_mpirun, *job(2, "generate", "--ranks", "--rank-timeout", "1", "-t", "1", "--prompt", "In",
+                                      "--max-tokens", "1000000", "--max-context", "1000000", "--logit-bias", NO_END)[1:]],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
         test.addCleanup(self.process.communicate)
         test.addCleanup(self.process.kill)
@@ -76,6 +76,16 @@ class RanksTest(unittest.TestCase):
         found = run(job(2, "bench", "--ranks", "-p", "16", "-n", "4", "-t", "1", "-r", "1"))
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertRegex(found.stdout, r"\| 2 \| tg4 \| \d+\.\d+ \| \d+\.\d \| \d+ % \|")
+
+    @unittest.skipUnless(sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1, "SKIPPED: there is one CPU")
+    def test_ranks_of_a_machine_have_cpus_of_their_own(self):
+        writing = Writing(self, "--bind-to", "none")
+        first, second = (os.sched_getaffinity(writing.pid_of_rank(rank)) for rank in (0, 1))
+        if first == second:  # of one core
+            self.assertEqual(first, os.sched_getaffinity(0))
+        else:
+            self.assertFalse(first & second)
+            self.assertEqual(first | second, os.sched_getaffinity(0))
 
     def test_what_cannot_be_started_says_why(self):
         alone = skald("generate", "--ranks", "--prompt", "x")

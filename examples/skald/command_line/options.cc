@@ -449,6 +449,10 @@ std::variant<Options, int> ParseOptions(int argc, char** argv) {
   if (bench.parsed()) options.command = Command::kBench;
   if (store.parsed()) options.command = Command::kStore;
   if (serve.parsed()) options.command = Command::kServe;
+  for (const CLI::App* const command : app.get_subcommands()) {
+    const CLI::Option* const threads = command->get_option_no_throw("--threads");
+    options.chose_threads = threads != nullptr && threads->count() > 0;
+  }
   if (!options.chose_seed) options.seed = std::random_device{}();
   options.show_progress |= isatty(STDERR_FILENO) == 1;
   return options;

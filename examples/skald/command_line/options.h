@@ -105,7 +105,8 @@ struct Options {
   std::optional<DType> weight_type;     // unset: that of a packed file, else BF16
   RuntimeConfig runtime;                // but for max_tokens
   WorkspaceOptions workspace;
-  bool use_ranks = false;  // all processes of an MPI job compute together
+  bool chose_threads = false;  // by --threads
+  bool use_ranks = false;      // all processes of an MPI job compute together
   std::chrono::milliseconds rank_patience = std::chrono::seconds(30);
   std::shared_ptr<RankJob> ranks;  // set once the options are read, if they are used
 

@@ -13,12 +13,21 @@ namespace skald::program {
 #if defined(SKALD_HAS_MPI)
 
 struct RankJob::Ends {
-  explicit Ends(MpiRanks ranks) : mpi(std::move(ranks)) {}
+  explicit Ends(MpiRanks ranks) : mpi(std::move(ranks)) {
+    MPI_Comm neighbours = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &neighbours);
+    int rank = 0, count = 1;
+    MPI_Comm_rank(neighbours, &rank);
+    MPI_Comm_size(neighbours, &count);
+    MPI_Comm_free(&neighbours);
+    on_this_machine = {static_cast<size_t>(rank), static_cast<size_t>(count)};
+  }
 
   MpiRanks mpi;
   const CommunicatorRef plain{mpi};
   MeasuredRanks measured{plain};
   const CommunicatorRef ref{measured};
+  RankShare on_this_machine;
 };
 
 Result<std::shared_ptr<RankJob>> RankJob::Start(std::chrono::milliseconds patience) {
@@ -52,6 +61,7 @@ MeasuredRanks& RankJob::measured() { return ends_->measured; }
 struct RankJob::Ends {
   const CommunicatorRef ref;
   MeasuredRanks measured;
+  RankShare on_this_machine;
 };
 
 Result<std::shared_ptr<RankJob>> RankJob::Start(std::chrono::milliseconds) {
@@ -65,5 +75,7 @@ const CommunicatorRef& RankJob::ranks() const { return ends_->ref; }
 MeasuredRanks& RankJob::measured() { return ends_->measured; }
 
 #endif
+
+RankShare RankJob::on_this_machine() const { return ends_->on_this_machine; }
 
 }  // namespace skald::program

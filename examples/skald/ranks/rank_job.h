@@ -29,6 +29,8 @@ class RankJob {
 
   const CommunicatorRef& ranks() const;
   RankShare share() const { return ranks().share(); }
+  // This process among those of the job that are on the same machine.
+  RankShare on_this_machine() const;
   // What this rank has sent and waited for.
   MeasuredRanks& measured();
 
