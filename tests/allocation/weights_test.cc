@@ -95,6 +95,12 @@ TEST_CASE("a packed file is written and mapped, or there is an error, whichever 
     return cache;
   };
   FailEachAllocation("LoadWeights of what was packed", packed, load, kParameters);
+  const auto packed_for_ranks = [&] {
+    auto cache = packed();
+    cache->options.share = {1, 2};
+    return cache;
+  };
+  FailEachAllocation("LoadWeights of a rank's part of what was packed", packed_for_ranks, load, kParameters);
 }
 
 TEST_CASE("a model is made, or there is an error, whichever allocation fails") {

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -37,10 +38,17 @@ def start(count, *options):
 
 def kill(server, count, rank):
     """Ends one rank with SIGKILL; mpirun ends the others."""
-    if count > 1:
-        os.kill(pid_of_rank(server.process.pid, PROGRAM, rank), signal.SIGKILL)
-        server.process.wait(60)
-    server.kill()
+    os.kill(pid_of_rank(server.process.pid, PROGRAM, rank) if count > 1 else server.process.pid, signal.SIGKILL)
+
+
+def ranks_alive(server, count):
+    alive = []
+    for rank in range(count):
+        try:
+            alive.append((rank, pid_of_rank(server.process.pid, PROGRAM, rank)))
+        except AssertionError:
+            pass  # it is gone
+    return alive
 
 
 @unittest.skipUnless(can_run(PROGRAM), "SKIPPED: there is no mpirun, or the program was built without MPI")
@@ -73,7 +81,11 @@ class Ranks(unittest.TestCase):
                     if time.monotonic() < end:
                         raise
                 killer.join()
-                self.assertIsNotNone(server.process.poll())
+                try:
+                    server.process.wait(60)
+                except subprocess.TimeoutExpired:
+                    self.fail(f"rank {rank} of {count} was killed, and the job goes on with {ranks_alive(server, count)}")
+                server.kill()
                 count = rng.choice([1, 2, 2, 3])
                 server = start(count, "--state", state)
                 for name in names:
@@ -94,7 +106,8 @@ class Ranks(unittest.TestCase):
         time.sleep(0.3)
         server.process.send_signal(signal.SIGUSR1)
         client.join()
-        self.assertEqual(server.stop(), 0)
+        self.assertEqual(server.process.wait(60), 0)  # a second signal would end it at once
+        server.stop()
         self.assertEqual(answers[0][0], 200)
         self.assertEqual(answers[0][1]["usage"]["completion_tokens"], 150)
 

@@ -46,6 +46,20 @@ TEST_CASE("A file that was read keeps its bytes when the file changes") {
   CHECK(copy->status().st_size == 6);
 }
 
+TEST_CASE("What is said about pages changes no byte, mapped or read") {
+  const TemporaryFolder folder;
+  const std::string text(20'000, 'x');
+  WriteFile(folder.path() / "file", text);
+  for (const auto use : {MappedFile::Use::kReadOnce, MappedFile::Use::kParts, MappedFile::Use::kCopy}) {
+    const Result<MappedFile> file = MappedFile::Open(folder.path() / "file", use);
+    REQUIRE(file);
+    file->WillRead(file->bytes().subspan(5000, 100));
+    CHECK(TextOf(*file) == text);
+    file->LetGo();
+    CHECK(TextOf(*file) == text);
+  }
+}
+
 TEST_CASE("A pipe is refused without waiting for its writer") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "pipe";

@@ -135,8 +135,7 @@ inline Result<void> FillFromPacked(const std::filesystem::path& path, const Para
     return Fail(ErrorCode::kInvalidArgument, Concat({path.string(), ": packed as ", NameOf((*file)->table().dtype),
                                                      ", but LoadOptions::dtype is ", NameOf(options.dtype)}));
   }
-  if (auto mapped = MapParameters(*file, list, model, options); !mapped) return mapped;
-  return CheckPackedWeights(**file, options);
+  return TakeWeights(*file, list, model, options);
 }
 
 }  // namespace internal

@@ -52,12 +52,14 @@ class MappedFile {
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
         status_(other.status_),
-        is_trusted_(other.is_trusted_) {}
+        is_trusted_(other.is_trusted_),
+        is_copy_(other.is_copy_) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(status_, other.status_);
     std::swap(is_trusted_, other.is_trusted_);
+    std::swap(is_copy_, other.is_copy_);
     return *this;
   }
   ~MappedFile() {
@@ -74,6 +76,12 @@ class MappedFile {
     (void)::posix_madvise(begin, before + part.size(), POSIX_MADV_WILLNEED);
   }
 
+  // Has the system take back the pages of a mapped file that were read; they come again when they are needed. A copy
+  // stays: it is nowhere else.
+  void LetGo() const {
+    if (!is_copy_) (void)::madvise(data_, size_, MADV_DONTNEED);
+  }
+
   // What the system said of the file when it was opened.
   const struct stat& status() const { return status_; }
 
@@ -81,8 +89,8 @@ class MappedFile {
   bool is_trusted() const { return is_trusted_; }
 
  private:
-  MappedFile(void* data, size_t size, const struct stat& status, bool is_trusted)
-      : data_(data), size_(size), status_(status), is_trusted_(is_trusted) {}
+  MappedFile(void* data, size_t size, const struct stat& status, bool is_trusted, bool is_copy)
+      : data_(data), size_(size), status_(status), is_trusted_(is_trusted), is_copy_(is_copy) {}
 
   static Result<MappedFile> OpenRegular(const std::filesystem::path& path, Use use) {
     const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
@@ -96,16 +104,16 @@ class MappedFile {
     }
     const auto size = static_cast<uint64_t>(status.st_size);
     const bool is_trusted = internal::IsTrustedFile(file.get());
-    if (size == 0) return MappedFile(nullptr, 0, status, is_trusted);  // mmap refuses an empty range
+    const bool copy = use == Use::kCopy;
+    if (size == 0) return MappedFile(nullptr, 0, status, is_trusted, copy);  // mmap refuses an empty range
     if (size > std::numeric_limits<size_t>::max()) {
       return Fail(ErrorCode::kUnsupported, Concat({path.string(), ": larger than this machine's address space"}));
     }
-    const bool copy = use == Use::kCopy;
     const int flags = copy ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_PRIVATE;
     void* const data = ::mmap(nullptr, static_cast<size_t>(size), copy ? PROT_READ | PROT_WRITE : PROT_READ, flags,
                               copy ? -1 : file.get(), 0);
     if (data == MAP_FAILED) return FailWithErrno(path, "cannot map the file into memory");
-    MappedFile map(data, static_cast<size_t>(size), status, is_trusted);
+    MappedFile map(data, static_cast<size_t>(size), status, is_trusted, copy);
     if (copy) {
       const std::span bytes(static_cast<std::byte*>(data), map.size_);
       if (auto read = FdStream(file.get(), path.string()).Read(bytes); !read) return Failure(std::move(read.error()));
@@ -128,6 +136,7 @@ class MappedFile {
   size_t size_;
   struct stat status_;
   bool is_trusted_;
+  bool is_copy_;
 };
 
 }  // namespace skald

@@ -66,9 +66,15 @@ inline MappedFile::Use UseOfPacked(const LoadOptions& options) {
   return options.map ? MappedFile::Use::kKeep : MappedFile::Use::kCopy;
 }
 
-inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
-                                  uint64_t model, const LoadOptions& options) {
-  return skald::MapParameters(file, list, model, /*in_place=*/options.map || options.share.ranks == 1);
+// Fills what `list` refers to from `file` and compares that with its checksums, as `options` say. Errors: those of
+// MapParameters and CheckPackedWeights.
+inline Result<void> TakeWeights(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
+                                uint64_t model, const LoadOptions& options) {
+  const bool is_part = options.share.ranks > 1;
+  if (auto mapped = MapParameters(file, list, model, /*in_place=*/options.map || !is_part); !mapped) return mapped;
+  if (auto whole = CheckPackedWeights(*file, options); !whole) return whole;
+  if (is_part) file->LetGo();
+  return {};
 }
 
 // Fills what `list` refers to from the packed file at `path`. Errors: kFailedPrecondition for a file that others can
@@ -84,8 +90,7 @@ inline Result<void> ReadCached(const std::filesystem::path& path, const Paramete
   if ((*file)->table().source != source || (*file)->table().dtype != options.dtype) {
     return Fail(ErrorCode::kNotFound, Concat({path.string(), ": packed from other files"}));
   }
-  if (auto whole = CheckPackedWeights(**file, options); !whole) return whole;
-  if (auto mapped = MapParameters(*file, list, model, options); !mapped) return mapped;
+  if (auto taken = TakeWeights(*file, list, model, options); !taken) return taken;
   NoteUse(path);
   return {};
 }

@@ -79,6 +79,8 @@ class PackedFile {
 
   // Tells the system that these of the file's bytes are wanted soon.
   void WillRead(std::span<const std::byte> bytes) const { map_.WillRead(bytes); }
+  // Tells it that the bytes that were read need not count as this process's memory any longer.
+  void LetGo() const { map_.LetGo(); }
 
   // The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
   Result<std::string_view> Attachment(std::string_view name) const {
