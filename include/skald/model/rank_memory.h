@@ -31,7 +31,7 @@ namespace skald {
 
 // Bytes, padding included. Activations and what is exchanged come on top, a few megabytes for each pass.
 struct RankMemory {
-  uint64_t dealt = 0;       // weights that this rank alone has
+  uint64_t dealt = 0;       // its part of the weights that are dealt
   uint64_t replicated = 0;  // weights that all ranks have
   uint64_t state = 0;       // of one conversation
 
