@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "skald/cache/create.h"
-#include "skald/layers/kinds/gated_delta_net.h"
-#include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/recurrent/gated_delta_net.h"
+#include "skald/layers/kinds/recurrent/mamba2.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"

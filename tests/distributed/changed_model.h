@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "skald/layers/kinds/gated_delta_net.h"
+#include "skald/layers/kinds/recurrent/gated_delta_net.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "tests/support/small_models.h"

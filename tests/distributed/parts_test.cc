@@ -19,7 +19,7 @@
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/distributed/dealt_state.h"
-#include "skald/layers/kinds/rwkv/time_mix.h"
+#include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"

@@ -10,7 +10,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/recurrent/mamba2.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {

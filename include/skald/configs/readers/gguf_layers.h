@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/json/json_fields.h"
-#include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/recurrent/mamba2.h"
 
 namespace skald::internal {
 

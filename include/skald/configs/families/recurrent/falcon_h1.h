@@ -12,7 +12,7 @@
 
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
-#include "skald/layers/kinds/mamba2.h"
+#include "skald/layers/kinds/recurrent/mamba2.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/standard_layers.h"

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "skald/layers/kinds/attention.h"
-#include "skald/layers/kinds/gated_delta_net.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
+#include "skald/layers/kinds/recurrent/gated_delta_net.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/standard_layers.h"

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "skald/layers/kinds/rwkv/channel_mix.h"
-#include "skald/layers/kinds/rwkv/time_mix.h"
+#include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
+#include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/layer_norm.h"
 #include "skald/layers/standard_layers.h"

@@ -3,8 +3,8 @@
 // Channel mix of RWKV-7, Peng et al. 2025 (arXiv:2503.14456, section 4.2): a feed-forward layer of the input mixed with
 // the row before it, value(max(key(x), 0)^2).
 
-#ifndef SKALD_LAYERS_KINDS_RWKV_CHANNEL_MIX_H_
-#define SKALD_LAYERS_KINDS_RWKV_CHANNEL_MIX_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_CHANNEL_MIX_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_RWKV_CHANNEL_MIX_H_
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/dealt_columns.h"
-#include "skald/layers/kinds/rwkv/token_shift.h"
+#include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
@@ -84,4 +84,4 @@ struct RwkvChannelMix {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_RWKV_CHANNEL_MIX_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_RWKV_CHANNEL_MIX_H_

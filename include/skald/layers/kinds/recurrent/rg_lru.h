@@ -3,8 +3,8 @@
 // The recurrent layer of Griffin, De et al. 2024 (arXiv:2402.19427): a real-gated linear recurrent unit over a
 // convolution, multiplied by the GELU of a second projection.
 
-#ifndef SKALD_LAYERS_KINDS_RG_LRU_H_
-#define SKALD_LAYERS_KINDS_RG_LRU_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_RG_LRU_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_RG_LRU_H_
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/packing/recurrent_transforms.h"
@@ -134,4 +134,4 @@ struct RgLru {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_RG_LRU_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_RG_LRU_H_

@@ -2,8 +2,8 @@
 //
 // Mamba, a selective state space, Gu and Dao 2023 (arXiv:2312.00752).
 
-#ifndef SKALD_LAYERS_KINDS_MAMBA_H_
-#define SKALD_LAYERS_KINDS_MAMBA_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_MAMBA_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_MAMBA_H_
 
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/kinds/causal_conv.h"
 #include "skald/layers/kinds/dealt_columns.h"
+#include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/packing/recurrent_transforms.h"
@@ -141,4 +141,4 @@ struct Mamba {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_MAMBA_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_MAMBA_H_

@@ -3,8 +3,8 @@
 // The causal depthwise convolution, a part of the recurrent layers. Its last inputs are state:
 // [taps - 1, channels] floats, oldest first.
 
-#ifndef SKALD_LAYERS_KINDS_CAUSAL_CONV_H_
-#define SKALD_LAYERS_KINDS_CAUSAL_CONV_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_CAUSAL_CONV_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_CAUSAL_CONV_H_
 
 #include <cmath>
 #include <cstddef>
@@ -74,4 +74,4 @@ struct CausalConv {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_CAUSAL_CONV_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_CAUSAL_CONV_H_

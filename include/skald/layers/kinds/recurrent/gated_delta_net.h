@@ -3,8 +3,8 @@
 // Gated delta net, Yang et al. 2024 (arXiv:2412.06464), as in Qwen3-Next: a matrix for each value head, which decays
 // and in which each token replaces what its key stands for.
 
-#ifndef SKALD_LAYERS_KINDS_GATED_DELTA_NET_H_
-#define SKALD_LAYERS_KINDS_GATED_DELTA_NET_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -244,4 +244,4 @@ struct GatedDeltaNet {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_GATED_DELTA_NET_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_GATED_DELTA_NET_H_

@@ -4,8 +4,8 @@
 // at a rate of its own, and in which each token replaces a part of what its key stands for. Layers but the first mix
 // their values with those of the first one, which it carries to them.
 
-#ifndef SKALD_LAYERS_KINDS_RWKV_TIME_MIX_H_
-#define SKALD_LAYERS_KINDS_RWKV_TIME_MIX_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_TIME_MIX_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_RWKV_TIME_MIX_H_
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/kinds/rwkv/token_shift.h"
+#include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
@@ -209,4 +209,4 @@ struct RwkvTimeMix {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_RWKV_TIME_MIX_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_RWKV_TIME_MIX_H_

@@ -3,8 +3,8 @@
 // The gated short convolution of LFM2 (Liquid AI 2025, arXiv:2511.23404): of three projections of a row, two gate what
 // goes into a causal convolution over a few tokens and what comes out.
 
-#ifndef SKALD_LAYERS_KINDS_SHORT_CONV_H_
-#define SKALD_LAYERS_KINDS_SHORT_CONV_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_SHORT_CONV_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_SHORT_CONV_H_
 
 #include <array>
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/kinds/causal_conv.h"
 #include "skald/layers/kinds/dealt_columns.h"
+#include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
@@ -100,4 +100,4 @@ struct ShortConv {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_SHORT_CONV_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_SHORT_CONV_H_

@@ -3,8 +3,8 @@
 // Token shift, a part of RWKV's layers: each row is mixed with the one before it, channel by channel. That row is
 // state: [channels] floats.
 
-#ifndef SKALD_LAYERS_KINDS_RWKV_TOKEN_SHIFT_H_
-#define SKALD_LAYERS_KINDS_RWKV_TOKEN_SHIFT_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_TOKEN_SHIFT_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_RWKV_TOKEN_SHIFT_H_
 
 #include <cstddef>
 #include <vector>
@@ -43,4 +43,4 @@ struct TokenShift {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_RWKV_TOKEN_SHIFT_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_RWKV_TOKEN_SHIFT_H_

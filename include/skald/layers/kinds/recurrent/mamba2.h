@@ -3,8 +3,8 @@
 // Mamba-2, state-space duality, Dao and Gu 2024 (arXiv:2405.21060): one decay for each head, and a norm behind the
 // gate.
 
-#ifndef SKALD_LAYERS_KINDS_MAMBA2_H_
-#define SKALD_LAYERS_KINDS_MAMBA2_H_
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
 
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
-#include "skald/layers/kinds/causal_conv.h"
+#include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -235,4 +235,4 @@ struct Mamba2 {
 
 }  // namespace skald
 
-#endif  // SKALD_LAYERS_KINDS_MAMBA2_H_
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
