@@ -50,7 +50,8 @@ constexpr uint32_t kConversations = 8;
 
 // An adapter from a seed for every matrix that may have one.
 Adapter MakeAdapter(const ModelWeights& weights, uint64_t seed) {
-  Adapter adapter = {.model = Fingerprint(weights.spec)};
+  Adapter adapter;
+  adapter.model = Fingerprint(weights.spec);
   adapter.digest.fill(static_cast<std::byte>(seed));
   size_t number = 0;
   ThreadPool alone(1);

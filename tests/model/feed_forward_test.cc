@@ -107,9 +107,11 @@ float (*ScalarOf(Activation activation))(float) {
     case Activation::kGeluErf:
       return reference::GeluErf;
     case Activation::kReluSquared:
-      break;
+      return reference::ReluSquared;
+    case Activation::kClampedSwiglu:
+      break;  // a function of two values
   }
-  return reference::ReluSquared;
+  return nullptr;
 }
 
 constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf,
