@@ -23,9 +23,9 @@
 #include "commands/store.h"
 #include "commands/tokenize.h"
 #include "ranks/follow.h"
-#include "ranks/machine_share.h"
 #include "ranks/rank_job.h"
 #include "skald/base/no_throw.h"
+#include "skald/distributed/machine_share.h"
 #include "terminal/messages.h"
 #include "terminal/standard_streams.h"
 

@@ -13,21 +13,13 @@ namespace skald::program {
 #if defined(SKALD_HAS_MPI)
 
 struct RankJob::Ends {
-  explicit Ends(MpiRanks ranks) : mpi(std::move(ranks)) {
-    MPI_Comm neighbours = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &neighbours);
-    int rank = 0, count = 1;
-    MPI_Comm_rank(neighbours, &rank);
-    MPI_Comm_size(neighbours, &count);
-    MPI_Comm_free(&neighbours);
-    on_this_machine = {static_cast<size_t>(rank), static_cast<size_t>(count)};
-  }
+  explicit Ends(MpiRanks ranks) : mpi(std::move(ranks)) {}
 
   MpiRanks mpi;
   const CommunicatorRef plain{mpi};
   MeasuredRanks measured{plain};
   const CommunicatorRef ref{measured};
-  RankShare on_this_machine;
+  const RankShare on_this_machine = MpiRanks::OnThisMachine();
 };
 
 Result<std::shared_ptr<RankJob>> RankJob::Start(std::chrono::milliseconds patience) {

@@ -73,6 +73,17 @@ class MpiRanks {
 
   RankShare share() const { return share_; }
 
+  // This process among those of `job` that are on the same machine (KeepToShare). All of them must call it.
+  static RankShare OnThisMachine(MPI_Comm job = MPI_COMM_WORLD) {
+    MPI_Comm neighbours = MPI_COMM_NULL;
+    int rank = 0, count = 1;
+    if (MPI_Comm_split_type(job, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &neighbours) != MPI_SUCCESS) return {};
+    MPI_Comm_rank(neighbours, &rank);
+    MPI_Comm_size(neighbours, &count);
+    MPI_Comm_free(&neighbours);
+    return {static_cast<size_t>(rank), static_cast<size_t>(count)};
+  }
+
   Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins) {
     return NoThrow("MPI", [&]() -> Result<void> {
       std::vector<int> counts(share_.ranks), offsets(share_.ranks);
