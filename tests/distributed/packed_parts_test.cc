@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/distributed/handshake.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "skald/weights/packed_files/packed_writer.h"
@@ -26,7 +28,8 @@ namespace packed_parts_test {
 bool SameDivision(const Matrix& a, const Matrix& b) {
   if (a.division == nullptr || b.division == nullptr) return a.division == b.division;
   return a.division->output_begins == b.division->output_begins &&
-         a.division->input_begins == b.division->input_begins && a.division->input_tiles == b.division->input_tiles;
+         a.division->input_begins == b.division->input_begins && a.division->input_tiles == b.division->input_tiles &&
+         a.division->known_by == b.division->known_by;
 }
 
 bool SameMatrix(const Matrix& a, const Matrix& b) {
@@ -79,11 +82,15 @@ void CheckParts(const std::filesystem::path& path, DType type) {
   const ModelSpec spec = DescribeModel(path)->spec;
   Write(packed, *LoadWeights(path, spec, "a model", {.dtype = type}));
   for (const size_t ranks : {2u, 3u, 4u}) {
+    uint64_t known_by = 0;
     for (size_t rank = 0; rank < ranks; ++rank) {
       CAPTURE(ranks);
       CAPTURE(rank);
       const auto expected = LoadPart(path, spec, type, {rank, ranks});
       REQUIRE(expected);
+      const uint64_t facts = internal::FactsOf(*expected).weights;
+      if (rank == 0) known_by = facts;
+      CHECK(facts == known_by);
       const auto found = LoadPart(packed, spec, type, {rank, ranks});
       REQUIRE_MESSAGE(found, found.error().message);
       CheckSame(*found, *expected);

@@ -8,14 +8,20 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
+#include "skald/weights/packed_files/packed_writer.h"
 #include "tests/distributed/led_ranks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 #include "tests/support/targets.h"
+#include "tests/support/temporary_folder.h"
 
 namespace skald::testing {
 namespace ranked_model_test {
@@ -142,29 +148,62 @@ TEST_CASE("a rank that computes other bits, and so one whose SIMD target has no 
   }
 }
 
-TEST_CASE("a rank with other weights, another model or another share is named") {
-  const SmallModel &small = SmallModels()[0], &other = SmallModels()[1];
-  const auto meet = [&](const SmallModel& of_follower, uint64_t seed, size_t dealt_to) {
-    auto ends = CreateThreadRanks(2, std::chrono::seconds(20));
-    Result<void> followed;
-    std::thread follower([&] {
-      const CommunicatorRef end(ends[1]);
-      const RandomModel model(of_follower, *RandomWeights(of_follower.spec, seed, DType::kBF16, 1, {1, dealt_to}));
-      Workspace workspace = *CreateWorkspace({.threads = 1});
-      followed = FollowRanks(model.any(), end, workspace);
-    });
+// What both of two ranks say, of which the first has a share of the first small model's weights.
+std::string Meet(const SmallModel& of_follower, ModelWeights weights_of_follower) {
+  const SmallModel& small = SmallModels()[0];
+  auto ends = CreateThreadRanks(2, std::chrono::seconds(20));
+  Result<void> followed;
+  std::thread follower([&] {
+    const CommunicatorRef end(ends[1]);
+    const RandomModel model(of_follower, std::move(weights_of_follower));
+    Workspace workspace = *CreateWorkspace({.threads = 1});
+    followed = FollowRanks(model.any(), end, workspace);
+  });
+  std::string led_says;
+  {
     const CommunicatorRef end(ends[0]);
     const RandomModel model(small, *RandomWeights(small.spec, 5, DType::kBF16, 1, end.share()));
     const auto led = RankedModel::Create(model.any(), end);
-    follower.join();
-    REQUIRE_FALSE(led);
-    REQUIRE_FALSE(followed);
-    CHECK(led.error().message == followed.error().message);
-    return led.error().message;
+    if (!led) led_says = led.error().message;
+  }
+  follower.join();
+  CHECK(led_says == (followed ? std::string() : followed.error().message));
+  return led_says;
+}
+
+TEST_CASE("a rank with other weights, another model or another share is named") {
+  const SmallModel &small = SmallModels()[0], &other = SmallModels()[1];
+  const auto says = [](const SmallModel& of_follower, uint64_t seed, size_t ranks) {
+    return Meet(of_follower, *RandomWeights(of_follower.spec, seed, DType::kBF16, 1, {1, ranks}));
   };
-  CHECK(meet(small, 6, 2).find("rank 1 has other weights") == 0);
-  CHECK(meet(other, 5, 2).find("rank 1 has another model") == 0);
-  CHECK(meet(small, 5, 3).find("rank 1 has") == 0);
+  CHECK(says(small, 5, 2).empty());
+  CHECK(says(small, 6, 2).find("rank 1 has other weights") == 0);
+  CHECK(says(other, 5, 2).find("rank 1 has another model") == 0);
+  CHECK(says(small, 5, 3).find("rank 1 has") == 0);
+}
+
+TEST_CASE("a rank with a tuned model beside its base is named, whichever matrix was tuned") {
+  const SmallModel& small = SmallModels()[0];
+  const TemporaryFolder folder;
+  size_t tuned = 0;
+  for (size_t place = 0;; ++place) {
+    CAPTURE(place);
+    ModelWeights whole = *RandomWeights(small.spec, 5, DType::kBF16);
+    std::vector<Matrix*> matrices;
+    const ParameterList list = ParametersOf(whole);
+    for (const Parameter& parameter : list.parameters()) {
+      if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) matrices.push_back(matrix->target);
+    }
+    if (place == matrices.size()) break;
+    for (std::byte& byte : std::span(matrices[place]->data.data(), matrices[place]->data.size())) byte ^= std::byte{1};
+    const auto path = folder.path() / std::to_string(place);
+    REQUIRE(WritePackedFile(path, list, {"tuned", Fingerprint(small.spec), DType::kBF16}));
+    auto part = LoadWeights(path, small.spec, "tuned", {.share = {1, 2}, .packed_check = PackedCheck::kNever});
+    REQUIRE(part);
+    CHECK(Meet(small, std::move(*part)).find("rank 1 has other weights") == 0);
+    ++tuned;
+  }
+  CHECK(tuned > 8);
 }
 
 }  // namespace ranked_model_test

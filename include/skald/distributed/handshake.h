@@ -5,8 +5,8 @@
 // with each step, the type of keys and values, the token limit and the size of blocks with each pool. Threads change no
 // bit.
 //
-// Of weights those are compared that all ranks have: vectors and matrices that are not divided. That the others' parts
-// are of one checkpoint, nobody can tell from them.
+// Of weights those are compared that all ranks have: vectors, matrices that are not divided, and the first row of each
+// tensor of those that are, which every rank reads for this. So what differs in other rows alone is not noticed.
 
 #ifndef SKALD_DISTRIBUTED_HANDSHAKE_H_
 #define SKALD_DISTRIBUTED_HANDSHAKE_H_
@@ -37,7 +37,7 @@ struct RankFacts {
   uint64_t version = 0;
   uint64_t arithmetic = 0;
   uint64_t model = 0;    // Fingerprint of its spec
-  uint64_t weights = 0;  // of the parameters that every rank has all of, and of the types of the others
+  uint64_t weights = 0;  // of what every rank has or has read of each parameter, and of their types
   uint64_t ranks = 0;
 };
 static_assert(std::has_unique_object_representations_v<RankFacts>);
@@ -51,7 +51,8 @@ inline RankFacts FactsOf(const ModelWeights& weights) {
       for (const float value : *vector->target) print.Add(value);
     } else if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
       print.Add(static_cast<uint64_t>(matrix->target->dtype));
-      if (matrix->target->division == nullptr) print.Add(Xxh64(matrix->target->data));
+      const Division* const division = matrix->target->division.get();
+      print.Add(division == nullptr ? Xxh64(matrix->target->data) : division->known_by);
     }
   }
   return {.version = (SKALD_VERSION_MAJOR * 1000u + SKALD_VERSION_MINOR) * 1000u + SKALD_VERSION_PATCH,

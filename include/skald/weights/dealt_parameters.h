@@ -22,7 +22,8 @@ namespace skald::internal {
 // The rows of a whole matrix that are here, in order, and how the matrix is divided; no division where it is not.
 struct DealtRows {
   std::vector<DealtRange> ranges;
-  std::shared_ptr<const Division> division = {};
+  std::shared_ptr<Division> division = {};
+  std::vector<DealtRange> first = {};  // the first row of each of a divided matrix's tensors, which tell it from others
 
   size_t size() const {
     size_t sum = 0;
@@ -67,7 +68,12 @@ inline DealtRows RowsHere(const MatrixParameter& matrix, const RankShare& share)
     }
     here.ranges.push_back({division.output_begins[share.rank], division.output_begins[share.rank + 1]});
   }
-  here.division = std::make_shared<const Division>(std::move(division));
+  here.division = std::make_shared<Division>(std::move(division));
+  size_t first = 0;
+  for (const Part& part : matrix.parts) {
+    here.first.push_back({first, first + 1});
+    first += part.rows;
+  }
   return here;
 }
 

@@ -21,6 +21,7 @@
 
 #include "skald/base/message.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
@@ -215,7 +216,11 @@ class LoadPlan {
         row = 0;
       }
     });
-    step.target->division = step.here.division;
+    if (step.here.division != nullptr) {
+      const CutRows first(whole, step.parts, step.here.first, step.cols);
+      step.here.division->known_by = Xxh64(PackMatrix(first.sources, step.cols, *step.packer, executor).data);
+      step.target->division = step.here.division;
+    }
     if (cut.left_out > 0) Report(*step.parts.back().view, cut.left_out, progress);
   }
 

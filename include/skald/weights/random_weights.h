@@ -18,6 +18,7 @@
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/threads/executor.h"
 #include "skald/weights/dealt_parameters.h"
 #include "skald/weights/packing/pack_groups.h"
@@ -82,13 +83,17 @@ class RandomParameters {
 
   void operator()(const MatrixParameter& parameter) {
     const DealtRows here = RowsHere(parameter, share_);
-    *parameter.target = MakeMatrix(here.ranges, parameter.cols, parameter.dtype.value_or(dtype_));
+    const DType dtype = parameter.dtype.value_or(dtype_);
+    ++seed_;
+    *parameter.target = MakeMatrix(here.ranges, parameter.cols, dtype);
+    if (here.division == nullptr) return;
+    here.division->known_by = Xxh64(MakeMatrix(here.first, parameter.cols, dtype).data);
     parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
     ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
-      if (target == nullptr) return void(++seed_);
-      *target = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
+      ++seed_;
+      if (target != nullptr) *target = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
     });
   }
   void operator()(const VectorParameter& parameter) {
@@ -101,14 +106,14 @@ class RandomParameters {
   }
 
  private:
-  // The rows in `ranges` of a matrix.
+  // The rows in `ranges` of the matrix that the seed is of.
   Matrix MakeMatrix(const std::vector<DealtRange>& ranges, size_t cols, DType dtype) {
     std::vector<size_t> numbers;
     for (const DealtRange& range : ranges) {
       for (size_t row = range.begin; row < range.end; ++row) numbers.push_back(row);
     }
     Matrix matrix(numbers.size(), cols, dtype);
-    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(++seed_, numbers, executor_, matrix); });
+    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(seed_, numbers, executor_, matrix); });
     return matrix;
   }
 

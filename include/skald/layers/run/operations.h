@@ -70,12 +70,21 @@ class Operations : public Multiplications {
     });
   }
 
-  // MatMul of the RMSNorm of each row, all of it where ranks have parts of the rows. What `input` has then is of no
-  // use.
-  void NormMatMul(const Matrix& weights, std::span<const float> norm, float epsilon, Rows input, size_t rows,
-                  const std::vector<float>& bias, Rows output) {
+  // RMSNorm of each of `parts` equal parts of each row of `size` elements, in place.
+  void NormParts(Rows values, size_t rows, size_t size, size_t parts, std::span<const float> weight, float epsilon) {
+    const size_t part = size / parts;
+    for (size_t i = 0; i < parts; ++i) {
+      const Rows columns = {values.data + i * part, values.stride};
+      Norm(columns, rows, part, weight.empty() ? weight : weight.subspan(i * part, part), epsilon, columns);
+    }
+  }
+
+  // MatMul of the RMSNorm of each of `parts` of each row, all of it where ranks have parts of the rows. What `input`
+  // has then is of no use.
+  void NormMatMul(const Matrix& weights, std::span<const float> norm, size_t parts, float epsilon, Rows input,
+                  size_t rows, const std::vector<float>& bias, Rows output) {
     const Rows whole = WholeRows(weights, input, rows);
-    Norm(whole, rows, weights.cols, norm, epsilon, whole);
+    NormParts(whole, rows, weights.cols, parts, norm, epsilon);
     MatMulWhole(weights, whole, rows, bias, output);
   }
 

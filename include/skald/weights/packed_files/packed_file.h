@@ -151,13 +151,18 @@ class ParameterMapper {
   // Takes what the next parameter of the file has for one that Fits.
   void operator()(const MatrixParameter& parameter) {
     const DealtRows here = RowsHere(parameter, share_);
-    *parameter.target = TakeRows(parameter.rows(), here.ranges);
+    const PackedParameter& found = Next();
+    *parameter.target = TakeRows(found, here.ranges);
+    if (here.division == nullptr) return;
+    const auto dtype = static_cast<DType>(found.dtype);
+    here.division->known_by = Xxh64(CopyRows(file_->BytesOf(found.range).data(), dtype, found.cols, here.first).data);
     parameter.target->division = here.division;
   }
   void operator()(const BlocksParameter& parameter) {
     ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
       const DealtRange all = {0, part.rows};
-      target != nullptr ? void(*target = TakeRows(part.rows, {&all, 1})) : void(Next());
+      const PackedParameter& found = Next();
+      if (target != nullptr) *target = TakeRows(found, {&all, 1});
     });
   }
   void operator()(const VectorParameter& parameter) {
@@ -200,12 +205,11 @@ class ParameterMapper {
   }
   bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
 
-  // Rows of the next matrix, of so many. Those of whole panels that follow each other stay where they are.
-  Matrix TakeRows(size_t rows, std::span<const DealtRange> ranges) {
-    const PackedParameter& found = Next();
+  // Rows of a matrix. Those of whole panels that follow each other stay where they are.
+  Matrix TakeRows(const PackedParameter& found, std::span<const DealtRange> ranges) const {
     const auto dtype = static_cast<DType>(found.dtype);
     const std::span<const std::byte> whole = file_->BytesOf(found.range);
-    const bool ends_panel = ranges.back().end % kLanes == 0 || ranges.back().end == rows;
+    const bool ends_panel = ranges.back().end % kLanes == 0 || ranges.back().end == found.rows;
     if (!in_place_ || ranges.size() != 1 || ranges.front().begin % kLanes != 0 || !ends_panel) {
       return CopyRows(whole.data(), dtype, found.cols, ranges);
     }

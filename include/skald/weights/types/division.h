@@ -7,6 +7,7 @@
 #define SKALD_WEIGHTS_TYPES_DIVISION_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace skald {
@@ -19,6 +20,8 @@ struct Division {
   std::vector<size_t> input_begins = {};
   // Tiles of equal size that the columns are, each of which is so divided: input_begins are those of one tile.
   size_t input_tiles = 1;
+  // By which ranks that have parts of different matrices are told apart: Xxh64 of rows that every one of them has read.
+  uint64_t known_by = 0;
 };
 
 }  // namespace skald

@@ -40,7 +40,7 @@ struct Mamba2 {
   bool has_norm = true;
   std::vector<float> input_multipliers = {};  // of what is projected: gate, x, B, C, time steps; none: nothing is
   float output_multiplier = 1.0f;             // of all that the layer gives
-  bool norm_over_ranks = false;  // the norm is of what all ranks have: in a rank's part of a group of heads
+  int groups_of_ranks = 0;  // that all ranks have together, and the norms are of, in a rank's part of a group
 
   friend constexpr bool operator==(const Mamba2&, const Mamba2&) = default;
 
@@ -57,7 +57,7 @@ struct Mamba2 {
     VisitUnless(true, "has_norm", self.has_norm, visit);
     VisitUnless(std::vector<float>(), "input_multipliers", self.input_multipliers, visit);
     VisitUnless(1.0f, "output_multiplier", self.output_multiplier, visit);
-    VisitUnless(false, "norm_over_ranks", self.norm_over_ranks, visit);
+    VisitUnless(0, "groups_of_ranks", self.groups_of_ranks, visit);
   }
 
   constexpr const char* WhyImpossible() const {
@@ -72,7 +72,9 @@ struct Mamba2 {
       return "The multipliers of Mamba-2's inputs are five: of the gate, x, B, C and time steps.";
     }
     if (!(output_multiplier > 0.0f)) return "The multiplier of what Mamba-2 gives must be positive.";
-    if (norm_over_ranks && groups != 1) return "A norm over what all ranks have is of one group of heads.";
+    if (groups_of_ranks < 0 || (groups_of_ranks > 0 && groups != 1)) {
+      return "A rank that has a part of a group of heads has no other group.";
+    }
     if (const char* why = norm.WhyImpossible()) return why;
     return CausalConv::WhyImpossible(conv_width);
   }
@@ -94,40 +96,41 @@ struct Mamba2 {
 
   void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
     const auto h = static_cast<size_t>(heads);
-    std::vector<DealtSection> projected = {{width(), units()}};
+    std::vector<DealtSection> projected = {OfHeads(width())};
     for (const DealtSection& section : DealState().inputs) projected.push_back(section);
     list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}},
                    {.sections = std::move(projected)});
     conv().ListParameters(weights.conv, "mixer.conv1d", list, ConvSections());
-    list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}}, {.input_units = units()});
+    list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}},
+                   {.input_units = OfHeads(width()).units, .input_sharers = OfHeads(width()).sharers});
     // As Mamba's.
     list.AddDecay(weights.decay, "mixer.A_log", h, {-8.5f, 7.5f});
-    list.DealVector({{h, units()}});
-    list.AddDealtVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, units(), {-3.43f, 1.15f});
-    list.AddDealtVector(weights.skip, {{"mixer.D", h}}, units(), {.center = 1.0f});
+    list.DealVector({OfHeads(h)});
+    list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
+    list.DealVector({OfHeads(h)});
+    list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
+    list.DealVector({OfHeads(h)});
     if (has_norm) {
       norm.ListParameters(weights.norm, "mixer.norm", width(), list);
-      if (norm.weight) list.DealVector({{width(), group_units()}});
+      if (norm.weight) list.DealVector({{width(), static_cast<size_t>(groups)}});
     }
     if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
   }
 
-  // Groups of heads; or, where there is but one, heads: then every rank has B and C.
+  // Groups of heads; heads where there are fewer groups than ranks, and those that share a group have its B and C.
   constexpr Mamba2 OfRank(const RankShare& share) const {
-    if (!AreDealt(units(), share.ranks)) return *this;
+    const DealtSection h = OfHeads(static_cast<size_t>(heads));
+    if (!AreDealt(h, share.ranks)) return *this;
     Mamba2 part = *this;
-    const auto here = static_cast<int>(Deal(units(), share).size());
-    part.heads = here * (heads / static_cast<int>(units()));
-    if (groups > 1)
-      part.groups = here;
-    else
-      part.norm_over_ranks = has_norm;
+    part.heads = static_cast<int>(Deal(h, share).size());
+    part.groups = std::max(1, part.heads / (heads / groups));
+    if (has_norm && h.units < share.ranks) part.groups_of_ranks = groups;
     return part;
   }
   constexpr StateSections DealState() const {
-    StateSections sections = {.state = {{scan_floats(), units()}}, .inputs = ConvSections()};
+    StateSections sections = {.state = {OfHeads(scan_floats())}, .inputs = ConvSections()};
     for (const DealtSection& section : conv().DealState(ConvSections())) sections.state.push_back(section);
-    sections.inputs.push_back({static_cast<size_t>(heads), units()});
+    sections.inputs.push_back(OfHeads(static_cast<size_t>(heads)));
     return sections;
   }
 
@@ -144,10 +147,11 @@ struct Mamba2 {
     if (!input_multipliers.empty()) MultiplySections(run, projected);
     KeepInputs(run.state, InputsIn(projected), input_floats());
     Recur(weights, run, projected, mixed);
-    if (norm_over_ranks) {
-      run.ops.NormMatMul(weights.output, weights.norm, norm.epsilon, {mixed, w}, rows, {}, run.output);
+    const auto parts = static_cast<size_t>(std::max(groups, groups_of_ranks));
+    if (groups_of_ranks > 0) {
+      run.ops.NormMatMul(weights.output, weights.norm, parts, norm.epsilon, {mixed, w}, rows, {}, run.output);
     } else {
-      if (has_norm) NormalizeGroups(weights, run, mixed);
+      if (has_norm) run.ops.NormParts({mixed, w}, rows, w, parts, weights.norm, norm.epsilon);
       run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
     }
     if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
@@ -172,22 +176,15 @@ struct Mamba2 {
     }
   }
 
-  void NormalizeGroups(const Weights& weights, const LayerRun& run, float* mixed) const {
-    const size_t w = width(), part = w / static_cast<size_t>(groups);
-    for (size_t group = 0; group < static_cast<size_t>(groups); ++group) {
-      const Rows columns{mixed + group * part, w};
-      const std::span<const float> all = weights.norm, of_group = all.empty() ? all : all.subspan(group * part, part);
-      run.ops.Norm(columns, run.state.rows(), part, of_group, norm.epsilon, columns);
-    }
+  // So many of each head's.
+  constexpr DealtSection OfHeads(size_t size) const {
+    return {size, static_cast<size_t>(groups), static_cast<size_t>(heads / groups)};
   }
-
-  // What can be dealt to ranks of heads, and of B, C and norms.
-  constexpr size_t units() const { return static_cast<size_t>(groups > 1 ? groups : heads); }
-  constexpr size_t group_units() const { return static_cast<size_t>(groups > 1 ? groups : 0); }
   // x, B and C.
   constexpr std::vector<DealtSection> ConvSections() const {
-    const size_t of_groups = static_cast<size_t>(groups) * static_cast<size_t>(state_dim);
-    return {{width(), units()}, {of_groups, group_units()}, {of_groups, group_units()}};
+    DealtSection of_groups = OfHeads(static_cast<size_t>(groups) * static_cast<size_t>(state_dim));
+    of_groups.is_copied = true;
+    return {OfHeads(width()), of_groups, of_groups};
   }
 
   constexpr size_t width() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
