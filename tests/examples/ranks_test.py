@@ -49,8 +49,6 @@ class Writing:
 
     def end(self):
         """What was written to stderr. Fails where the job does not end by itself."""
-        self.process.stdout.close()
-        self.process.stdout = None
         return self.process.communicate(timeout=30)[1].decode()
 
 
