@@ -6,6 +6,7 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_MAMBA2_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
