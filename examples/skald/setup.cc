@@ -38,7 +38,7 @@ Result<void> ComputeOnRanks(const CommunicatorRef& ranks, const Result<std::uniq
 LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const ProgressBar& bar) {
   return {.dtype = options.weight_type.value_or(info.weight_type),
           .threads = options.workspace.threads,
-          .share = options.ranks ? options.ranks->share() : RankShare(),
+          .share = ShareOf(options.ranks),
           .progress = [&bar](const LoadProgress& progress) { bar.Draw(progress.bytes_done, progress.bytes_total); },
           .cache_folder = options.packed_cache,
           .cache_bytes = options.packed_cache_bytes,
@@ -48,11 +48,12 @@ LoadOptions LoadOptionsOf(const Options& options, const ModelInfo& info, const P
 Result<std::unique_ptr<LanguageModel>> LoadWeights(const Options& options, const ModelInfo& info) {
   const ProgressBar bar("loading " + std::string(info.name), options.show_progress);
   auto model = LoadLanguageModel(info, options.model, LoadOptionsOf(options, info, bar));
+  if (model && options.adapter) {
+    if (auto used = (*model)->UseAdapter(*options.adapter); !used) model = Failure(used.error());
+  }
   if (options.ranks != nullptr) {
     if (auto led = ComputeOnRanks(options.ranks->ranks(), model); !led) return Failure(led.error());
   }
-  if (!model || !options.adapter) return model;
-  if (auto used = (*model)->UseAdapter(*options.adapter); !used) return Failure(used.error());
   return model;
 }
 

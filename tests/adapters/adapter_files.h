@@ -157,10 +157,10 @@ inline void WritePeft(const std::filesystem::path& folder, const nlohmann::json&
 }
 
 // The adapter of RandomPairs.
-inline Adapter RandomAdapter(const ModelSpec& spec, uint64_t seed, size_t rank) {
+inline Adapter RandomAdapter(const ModelSpec& spec, uint64_t seed, size_t rank, const RankShare& share = {}) {
   const TemporaryFolder folder;
   WritePeft(folder.path(), PeftSettings(rank), PeftTensors(RandomPairs(spec, seed, rank)));
-  auto adapter = LoadAdapter(folder.path(), spec);
+  auto adapter = LoadAdapter(folder.path(), spec, share);
   if (!adapter) FAIL(adapter.error().message);
   return std::move(*adapter);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -20,21 +21,28 @@
 #include "skald/distributed/thread_ranks.h"
 #include "skald/model/load.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/adapters/adapter.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {
 
 class LedRanks {
  public:
+  // Adapters of a rank.
+  using MakeAdapters = std::function<std::vector<Adapter>(const RankShare& share)>;
+
   LedRanks(const SmallModel& small, size_t ranks, uint64_t seed, const RuntimeConfig& runtime,
-           DType type = DType::kBF16)
+           DType type = DType::kBF16, const MakeAdapters& make_adapters = {})
       : ends_(CreateThreadRanks(ranks, std::chrono::seconds(60))), results_(ranks) {
     for (size_t r = 1; r < ranks; ++r) {
-      followers_.emplace_back([this, &small, r, seed, type] {
+      followers_.emplace_back([this, &small, r, seed, type, make_adapters] {
         const CommunicatorRef end(ends_[r]);
         const RandomModel model(small, *RandomWeights(small.spec, seed, type, 1, end.share()));
         Workspace workspace = *CreateWorkspace({.threads = 1});
-        results_[r] = FollowRanks(model.any(), end, workspace);
+        const auto adapters = make_adapters ? make_adapters(end.share()) : std::vector<Adapter>();
+        std::vector<const Adapter*> all;
+        for (const Adapter& adapter : adapters) all.push_back(&adapter);
+        results_[r] = FollowRanks(model.any(), end, workspace, all);
       });
     }
     const CommunicatorRef end(ends_[0]);

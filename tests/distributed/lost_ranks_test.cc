@@ -3,6 +3,7 @@
 // A rank that goes at any point of a step: all others get an error in time, and every conversation is as it was.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +53,7 @@ class LeavingRank {
 
   ThreadRank end_;
   const bool hangs_;
-  size_t left_ = std::numeric_limits<size_t>::max();
+  std::atomic<size_t> left_ = std::numeric_limits<size_t>::max();
 };
 
 constexpr std::chrono::milliseconds kPatience(300);

@@ -17,6 +17,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import demo_adapter  # noqa: E402
 from mpi_job import ENVIRONMENT, MPIRUN, can_run, pid_of_rank  # noqa: E402
 from skald_program import DEMO, NO_END, PROGRAM, TIMEOUT, skald  # noqa: E402
 
@@ -60,6 +61,17 @@ class RanksTest(unittest.TestCase):
             found = run(job(count, "generate", "--ranks", "--prompt", "In the beginning", *SMALL))
             self.assertEqual(found.returncode, 0, found.stderr)
             self.assertEqual(found.stdout, expected)
+
+    def test_adapters_add_to_what_every_rank_has(self):
+        with tempfile.TemporaryDirectory() as folder:
+            adapter = pathlib.Path(folder) / "adapter"
+            demo_adapter.write(adapter, 1)
+            arguments = ("--prompt", "In the beginning", "--adapter", adapter, *SMALL)
+            expected = skald("generate", *arguments).stdout
+            self.assertNotEqual(expected, skald("generate", "--prompt", "In the beginning", *SMALL).stdout)
+            for count in (2, 3):
+                found = run(job(count, "generate", "--ranks", *arguments))
+                self.assertEqual(found.stdout, expected, found.stderr)
 
     def test_prompts_go_from_ranks_to_one_process(self):
         with tempfile.TemporaryDirectory() as folder:

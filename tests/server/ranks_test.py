@@ -21,6 +21,7 @@ from running_server import RunningServer, temporary_folder
 from turns import Turns
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+import demo_adapter  # noqa: E402
 from mpi_job import ENVIRONMENT, MPIRUN, can_run, pid_of_rank  # noqa: E402
 
 PROGRAM = sys.argv[1]
@@ -95,6 +96,27 @@ class Ranks(unittest.TestCase):
             self.assertGreater(known, 0)
             print(f"{KILLS} kills, by ranks and rank: {killed}; {answers} answers equal; {known} tokens of prompts were known")
             self.assertEqual(os.spawnv(os.P_WAIT, PROGRAM, [PROGRAM, "store", os.path.join(state, "prompts"), "--verify"]), 0)
+
+    def test_adapters_are_served_as_by_one_process(self):
+        def answers(server):
+            texts = []
+            for model in ("demo", "one", "other"):
+                status, answer = server.post("/v1/completions", {"model": model, "prompt": "And it came to pass",
+                                                                 "seed": 1, "max_tokens": 30})
+                self.assertEqual(status, 200, answer)
+                texts.append(answer["choices"][0]["text"])
+            return texts
+
+        with temporary_folder() as folder:
+            options = ["--model-name", "demo"]
+            for seed, name in enumerate(("one", "other")):
+                demo_adapter.write(os.path.join(folder, name), seed)
+                options += ["--adapter", f"{name}={os.path.join(folder, name)}"]
+            with start(1, *options) as alone:
+                expected = answers(alone)
+            self.assertEqual(len(set(expected)), 3)
+            with start(2, *options) as ranks:
+                self.assertEqual(answers(ranks), expected)
 
     def test_answers_have_time_to_end(self):
         question = {"messages": [{"role": "user", "content": "And it came to pass"}], "seed": 1, "max_tokens": 150,

@@ -34,7 +34,7 @@ struct BenchModel {
 // With the weights as `weight_type`; unset, as the options of all commands say.
 Result<BenchModel> LoadModel(const Options& options, std::optional<DType> weight_type) {
   if (!options.bench.shape.empty()) {
-    const RankShare share = options.ranks ? options.ranks->share() : RankShare();
+    const RankShare share = ShareOf(options.ranks);
     auto model = RandomLanguageModel(options.bench.shape, weight_type.value_or(DType::kBF16), share);
     if (!model) return Failure(model.error());
     if (options.ranks != nullptr) {

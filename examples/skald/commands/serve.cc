@@ -20,11 +20,11 @@
 #include "conversation/state_identity.h"
 #include "model_files/identify_model.h"
 #include "model_files/model_text.h"
+#include "ranks/rank_job.h"
 #include "serve/api/router.h"
 #include "serve/http/http_server.h"
 #include "serve/service/service.h"
 #include "setup.h"
-#include "skald/model/load_adapter.h"
 #include "skald/store/backends/directory_store.h"
 #ifdef SKALD_HAS_REDIS
 #include "serve/service/redis_link.h"
@@ -102,7 +102,8 @@ RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
 using NamedAdapters = std::vector<serve::ServedModel::NamedAdapter>;
 
 // The adapters of a model that clients call `model_name`.
-Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::string& model_name, const ModelSpec& spec) {
+Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::string& model_name, const ModelSpec& spec,
+                                   const RankShare& share) {
   NamedAdapters all;
   for (const auto& option : options.adapters) {
     const std::string& name = option.first;
@@ -110,7 +111,7 @@ Result<NamedAdapters> LoadAdapters(const ServeOptions& options, const std::strin
     if (name == model_name || name == serve::kDefaultModel || std::ranges::any_of(all, has_name)) {
       return Fail(ErrorCode::kInvalidArgument, "--adapter: '" + name + "' is the name of another model");
     }
-    auto adapter = LoadAdapter(option.second, spec);
+    auto adapter = OpenAdapter(option.second, spec, share);
     if (!adapter) return Annotate("--adapter " + name, adapter);
     for (const auto& other : all) {
       if (other.adapter.digest != adapter->digest) continue;
@@ -136,7 +137,7 @@ Result<serve::ServedModel> LoadServedModel(const Options& options) {
   auto stops = IdsThatStop(*tokenizer, *chat_template, *advice);
   if (!stops) return Failure(stops.error());
   const std::string name = options.serve.model_name.empty() ? info->name : options.serve.model_name;
-  auto adapters = LoadAdapters(options.serve, name, info->spec);
+  auto adapters = LoadAdapters(options.serve, name, info->spec, ShareOf(options.ranks));
   if (!adapters) return Failure(adapters.error());
   auto weights = LoadWeights(options, *info);
   if (!weights) return Failure(weights.error());

@@ -71,16 +71,22 @@ Result<KVCache> LanguageModel::CreateCache(const std::shared_ptr<BlockPool>& poo
 }
 
 Result<void> LanguageModel::UseAdapter(const std::filesystem::path& path) {
-#ifdef SKALD_HAS_STORE
-  auto adapter = LoadAdapter(path, model_.spec());
+  auto adapter = OpenAdapter(path, model_.spec(), model_.weights().share);
   if (!adapter) return Failure(adapter.error());
   adapter_ = std::move(*adapter);
   return {};
+}
+
+#ifdef SKALD_HAS_STORE
+Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec& spec, const RankShare& share) {
+  return LoadAdapter(path, spec, share);
+}
 #else
+Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec&, const RankShare&) {
   return Fail(ErrorCode::kUnsupported,
               path.string() + ": this program was built without OpenSSL, so it has no adapters");
-#endif
 }
+#endif
 
 Result<std::span<const float>> LanguageModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
                                                       Workspace& workspace) const {

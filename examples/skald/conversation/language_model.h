@@ -36,8 +36,7 @@ class LanguageModel {
  public:
   explicit LanguageModel(AnyModel model) : model_(std::move(model)) {}
 
-  // From now on conversations are for the adapter at `path`. Errors: see LoadAdapter; kUnsupported in a program without
-  // skald::store.
+  // From now on conversations are for the adapter at `path`. Errors: see OpenAdapter.
   Result<void> UseAdapter(const std::filesystem::path& path);
 
   // From now on all ranks compute, where the weights are rank 0's; other ranks have nothing to call this for. Errors:
@@ -58,14 +57,20 @@ class LanguageModel {
   ModelCost Cost() const;
   // Without the adapter, and of this rank alone.
   const AnyModel& model() const { return model_; }
+  // Of this rank alone, too; with a digest of zeros where there is none.
+  const Adapter& adapter() const { return adapter_; }
 
  private:
   ForwardOptions options() const { return {.adapters = {&adapter_}}; }
 
   AnyModel model_;
   std::optional<RankedModel> ranked_;
-  Adapter adapter_;  // with a digest of zeros: none
+  Adapter adapter_;
 };
+
+// Loads an adapter for models of the spec, and what a rank adds of it. Errors: see LoadAdapter; kUnsupported in a
+// program without skald::store.
+Result<Adapter> OpenAdapter(const std::filesystem::path& path, const ModelSpec& spec, const RankShare& share);
 
 // Loads the weights of the model that IdentifyModel found at `path`. Errors: see LoadWeights.
 Result<std::unique_ptr<LanguageModel>> LoadLanguageModel(const ModelInfo& info, const std::filesystem::path& path,

@@ -4,6 +4,8 @@
 
 #include <csignal>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "bench/bench.h"
 #include "conversation/language_model.h"
@@ -12,14 +14,29 @@
 #include "setup.h"
 #include "skald/distributed/follow_ranks.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/adapters/adapter.h"
 
 namespace skald::program {
 namespace {
 
-Result<void> Follow(const LanguageModel& model, const Options& options, const WorkspaceOptions& threads) {
+// The adapters that a server has are none of the model's own.
+Result<std::vector<Adapter>> ServedAdapters(const Options& options, const ModelSpec& spec) {
+  std::vector<Adapter> adapters;
+  for (const auto& [name, path] : options.serve.adapters) {
+    auto adapter = OpenAdapter(path, spec, options.ranks->share());
+    if (!adapter) return Annotate("--adapter " + name, adapter);
+    adapters.push_back(*std::move(adapter));
+  }
+  return adapters;
+}
+
+Result<void> Follow(const LanguageModel& model, const Options& options, const WorkspaceOptions& threads,
+                    const std::vector<Adapter>& served = {}) {
   auto workspace = CreateWorkspace(threads);
   if (!workspace) return Failure(workspace.error());
-  return FollowRanks(model.model(), options.ranks->ranks(), *workspace);
+  std::vector<const Adapter*> adapters = {&model.adapter()};
+  for (const Adapter& adapter : served) adapters.push_back(&adapter);
+  return FollowRanks(model.model(), options.ranks->ranks(), *workspace, std::move(adapters));
 }
 
 }  // namespace
@@ -38,9 +55,11 @@ Result<int> FollowRankZero(const Options& options) {
   }
   const auto info = IdentifyModel(options.model);
   if (!info) return Failure(info.error());
+  const auto served = ServedAdapters(options, info->spec);
+  if (!served) return Failure(served.error());
   const auto model = LoadWeights(options, *info);
   if (!model) return Failure(model.error());
-  if (auto followed = Follow(**model, options, options.workspace); !followed) return Failure(followed.error());
+  if (auto followed = Follow(**model, options, options.workspace, *served); !followed) return Failure(followed.error());
   return 0;
 }
 

@@ -41,6 +41,9 @@ class RankJob {
   std::unique_ptr<Ends> ends_;
 };
 
+// Returns which rank this process is: the only one where there is no job.
+inline RankShare ShareOf(const std::shared_ptr<RankJob>& job) { return job ? job->share() : RankShare(); }
+
 }  // namespace skald::program
 
 #endif  // SKALD_EXAMPLES_SKALD_RANKS_RANK_JOB_H_

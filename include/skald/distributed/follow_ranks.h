@@ -28,6 +28,7 @@
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/adapters/adapter.h"
 
 namespace skald {
 
@@ -35,8 +36,9 @@ namespace internal {
 
 class Follower {
  public:
-  Follower(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace)
-      : model_(model), ranks_(ranks), workspace_(workspace) {}
+  Follower(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace,
+           std::vector<const Adapter*> adapters)
+      : model_(model), ranks_(ranks), workspace_(workspace), adapters_(std::move(adapters)) {}
 
   // Does what rank 0 says until that is to stop.
   Result<void> Follow() {
@@ -91,7 +93,7 @@ class Follower {
 
   Result<void> Compute(const StepOrder& order) {
     BlockPool& pool = *pools_.at(order.pool).blocks;
-    const ForwardOptions options = {.pass_tokens = order.pass_tokens, .ranks = &ranks_};
+    const ForwardOptions options = {.pass_tokens = order.pass_tokens, .adapters = adapters_, .ranks = &ranks_};
     const auto plan = StepPlanFromBytes(order.plan, pool);
     if (!plan) {
       static_cast<void>(Agree(ranks_, plan));
@@ -124,21 +126,23 @@ class Follower {
   const AnyModel& model_;
   const CommunicatorRef& ranks_;
   Workspace& workspace_;
+  const std::vector<const Adapter*> adapters_;
   std::map<uint64_t, Pool> pools_;
 };
 
 }  // namespace internal
 
 // Meets rank 0, which makes a RankedModel, and computes this rank's part of its steps until that is gone. `model` has
-// the weights of this rank (LoadOptions::share). Errors: those of RankedModel::Create, and a rank that is gone or does
-// not answer.
-inline Result<void> FollowRanks(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace) {
+// the weights of this rank (LoadOptions::share), and `adapters` are those that any of its steps may need, loaded for it
+// (LoadAdapter). Errors: those of RankedModel::Create, and a rank that is gone or does not answer.
+inline Result<void> FollowRanks(const AnyModel& model, const CommunicatorRef& ranks, Workspace& workspace,
+                                std::vector<const Adapter*> adapters = {}) {
   return NoThrow("FollowRanks", [&]() -> Result<void> {
     if (ranks.share().rank == 0) {
       return Fail(ErrorCode::kInvalidArgument, "rank 0 follows no other; it has a RankedModel");
     }
     if (auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights())); !same) return same;
-    return internal::Follower(model, ranks, workspace).Follow();
+    return internal::Follower(model, ranks, workspace, std::move(adapters)).Follow();
   });
 }
 

@@ -324,8 +324,13 @@ class AnyModel {
       return Fail(ErrorCode::kInvalidArgument, Concat({"the adapter ", ShortHex(adapter.digest),
                                                        " is for another model than ", name_, "; load it for that"}));
     }
-    if (weights_.share.ranks > 1) {
-      return Fail(ErrorCode::kUnsupported, "adapters are for models that one process computes, not for ranks");
+    if (adapter.share != weights_.share) {
+      const auto part = [](const RankShare& share) {
+        return std::to_string(share.rank) + " of " + std::to_string(share.ranks);
+      };
+      return Fail(ErrorCode::kInvalidArgument,
+                  Concat({"the adapter ", ShortHex(adapter.digest), " was loaded for rank ", part(adapter.share),
+                          ", the model for rank ", part(weights_.share)}));
     }
     if (FindType(tables_.kernels, kAdapterType) != nullptr) return {};
     return Fail(ErrorCode::kFailedPrecondition, Concat({"adapters are multiplied as ", NameOf(kAdapterType),

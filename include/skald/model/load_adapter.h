@@ -10,9 +10,11 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/sha256.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
@@ -22,6 +24,9 @@
 #include "skald/weights/adapters/adapter.h"
 #include "skald/weights/adapters/adapter_file.h"
 #include "skald/weights/adapters/adapter_plan.h"
+#include "skald/weights/dealt_parameters.h"
+#include "skald/weights/packing/copy_rows.h"
+#include "skald/weights/parameters.h"
 
 namespace skald {
 
@@ -38,13 +43,34 @@ inline Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter) {
   return hash.Finish();
 }
 
-// Returns the LoRA adapter at `path`, for models of `spec`: a folder of Hugging Face's PEFT (adapter_config.json,
-// adapter_model.safetensors) or a GGUF file of llama.cpp. Its products are added where a layer multiplies all rows by a
-// matrix: attention, feed-forward and recurrent projections, routers, shared experts. Errors name the file and the
-// tensor or field: kNotFound, kDataLoss for damaged files; kUnsupported for other kinds of adapters (DoRA, modules to
-// save, biases), for embeddings, output heads and experts; kInvalidArgument for tensors of other sizes than the
-// model's, and for a spec that no model can be.
-inline Result<Adapter> LoadAdapter(const std::filesystem::path& path, const ModelSpec& spec) {
+namespace internal {
+
+// Leaves of an adapter what is added to a rank's part of the model whose list this is.
+inline void KeepDealt(const ParameterList& list, const RankShare& share, Adapter& adapter) {
+  adapter.share = share;
+  auto low = adapter.low_ranks.begin();
+  size_t number = 0;
+  for (const Parameter& parameter : list.parameters()) {
+    const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+    if (matrix == nullptr || !parameter.layer) continue;
+    if (low == adapter.low_ranks.end()) return;
+    if (low->matrix != number++) continue;
+    const DealtRows here = RowsHere(*matrix, share);
+    if (here.division != nullptr) low->b = CopyRows(low->b.bytes(), low->b.dtype, low->b.cols, here.ranges);
+    ++low;
+  }
+}
+
+}  // namespace internal
+
+// Returns the LoRA adapter at `path`, for models of `spec`, or for the part of them that `share` has: a folder of
+// Hugging Face's PEFT (adapter_config.json, adapter_model.safetensors) or a GGUF file of llama.cpp. Its products are
+// added where a layer multiplies all rows by a matrix: attention, feed-forward and recurrent projections, routers,
+// shared experts. Errors name the file and the tensor or field: kNotFound, kDataLoss for damaged files; kUnsupported
+// for other kinds of adapters (DoRA, modules to save, biases), for embeddings, output heads and experts;
+// kInvalidArgument for tensors of other sizes than the model's, and for a spec that no model can be.
+inline Result<Adapter> LoadAdapter(const std::filesystem::path& path, const ModelSpec& spec,
+                                   const RankShare& share = {}) {
   return NoThrow(path.native(), [&]() -> Result<Adapter> {
     if (const char* const why = WhyImpossible(spec)) return Fail(ErrorCode::kInvalidArgument, why);
     const auto file = internal::AdapterFile::Open(path);
@@ -59,6 +85,7 @@ inline Result<Adapter> LoadAdapter(const std::filesystem::path& path, const Mode
     const auto digest = DigestOfAdapter(adapter);
     if (!digest) return Failure(digest.error());
     adapter.digest = *digest;
+    internal::KeepDealt(list, share, adapter);
     return adapter;
   });
 }

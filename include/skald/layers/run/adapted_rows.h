@@ -82,14 +82,23 @@ class AdaptedRows {
     }
   }
 
+  // Whether some of the pass's rows have an adapter that changes `weights`.
+  bool Change(const Matrix& weights) const {
+    const size_t matrix = numbers_.Of(weights);
+    return std::ranges::any_of(groups_, [matrix](const Group& group) {
+      return !group.rows.empty() && group.adapter->Find(matrix) != nullptr;
+    });
+  }
+
   // output += b * (a * input) for the rows whose adapter changes `weights`, a matrix that all `rows` rows of the pass
-  // are multiplied by. (What a layer multiplies a choice of rows by has no adapter: see Part::expert.)
+  // are multiplied by: those outputs that are here. (What a layer multiplies a choice of rows by has no adapter: see
+  // Part::expert.)
   template <class Operations>
   void AddTo(Operations& ops, const Matrix& weights, Rows input, size_t rows, Rows output) const {
     const size_t matrix = numbers_.Of(weights);
     for (const Group& group : groups_) {
       const LowRank* const low = group.rows.empty() ? nullptr : group.adapter->Find(matrix);
-      if (low == nullptr) continue;
+      if (low == nullptr || low->b.rows == 0) continue;
       HWY_DASSERT(rows == pass_rows_);
       if (rows != pass_rows_) return;  // never reads beyond them
       const Rows between = {scratch_.between.data(), low->a.rows}, added = {scratch_.added.data(), low->b.rows};

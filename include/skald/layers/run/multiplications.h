@@ -87,18 +87,16 @@ class Multiplications {
   // input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is as
   // long as the output.
   void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    if (weights.gathers_inputs() && RankGathers::TravelPrepared(weights)) {
-      return DividedMatMul(weights, GatherPrepared(weights, input, rows), rows, bias, output);
+    const bool is_adapted = adapted_ != nullptr && adapted_->Change(weights);  // by floats
+    if (weights.gathers_inputs() && RankGathers::TravelPrepared(weights) && !is_adapted) {
+      return MultiplyAll(weights, GatherPrepared(weights, input, rows), {}, rows, bias, output);
     }
     MatMulWhole(weights, WholeRows(weights, input, rows), rows, bias, output);
   }
 
   // The same where the input has all columns.
   void MatMulWhole(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    const std::byte* const prepared = PrepareRows(weights, input, rows);
-    if (weights.division != nullptr) return DividedMatMul(weights, prepared, rows, bias, output);
-    MultiplyPrepared(weights, prepared, rows, PointerTo(bias), {.output = output});
-    if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, output);
+    MultiplyAll(weights, PrepareRows(weights, input, rows), input, rows, bias, output);
   }
 
   // Calls change(rows) with all columns of rows of which this rank has some, and keeps these as they are then: ranks
@@ -307,15 +305,15 @@ class Multiplications {
                                  .prepared_output = to.prepared});
   }
 
-  // MatMul by a matrix of which some rows are here. (Adapters are for whole models.)
-  void DividedMatMul(const Matrix& weights, const std::byte* prepared, size_t rows, const std::vector<float>& bias,
-                     Rows output) {
-    if (!weights.gathers_outputs())
-      return MultiplyPrepared(weights, prepared, rows, PointerTo(bias), {.output = output});
-    const size_t first = bias.empty() ? 0 : gathers_.FirstOutput(weights);
-    const Rows here = {gathers_.OwnOutputs(weights, rows), weights.rows};
+  // MatMul of rows that are `prepared`. Adapters multiply them as they were: `input`, or nothing where none does.
+  void MultiplyAll(const Matrix& weights, const std::byte* prepared, Rows input, size_t rows,
+                   const std::vector<float>& bias, Rows output) {
+    const bool gathers = weights.gathers_outputs();
+    const Rows here = gathers ? Rows{gathers_.OwnOutputs(weights, rows), weights.rows} : output;
+    const size_t first = gathers ? gathers_.FirstOutput(weights) : 0;
     MultiplyPrepared(weights, prepared, rows, bias.empty() ? nullptr : bias.data() + first, {.output = here});
-    gathers_.Outputs(weights, rows, output);
+    if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, here);
+    if (gathers) gathers_.Outputs(weights, rows, output);
   }
 
   // Exchanges rows of which this rank has some columns as `weights` are multiplied by them.

@@ -14,6 +14,7 @@
 
 #include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -25,13 +26,14 @@ inline constexpr DType kAdapterType = DType::kF32;
 struct LowRank {
   size_t matrix;  // which: the number of its parameter among those of layers that are matrices (ParameterList)
   Matrix a;       // [rank, cols]
-  Matrix b;       // [rows, rank], with the adapter's scale multiplied in
+  Matrix b;       // [rows, rank], with the adapter's scale multiplied in; of a rank's share: those that the matrix has
 };
 
 // Immutable after loading (model/load_adapter.h), safe for concurrent reads. Move-only.
 struct Adapter {
   uint64_t model = 0;              // Fingerprint of the ModelSpec that it is for
   Sha256Digest digest = {};        // of all that it adds and the model; what caches, plans and snapshots know it by
+  RankShare share = {};            // whose part of the model it adds to
   std::vector<LowRank> low_ranks;  // ascending by matrix
 
   // Returns what it adds to a matrix, or null.
