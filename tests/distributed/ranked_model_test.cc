@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -118,10 +119,48 @@ TEST_CASE("what ranks cannot do is refused, and they go on") {
   };
   CheckError(forward(foreign, tokens), ErrorCode::kInvalidArgument, "CreatePool");
   CheckError(forward(cache, odd), ErrorCode::kInvalidArgument, "-7");
-  CheckError(forward(cache, tokens, {.observer = [](const ResidualStream&) {}}), ErrorCode::kUnsupported, "observers");
   CHECK(cache.size() == 0);
   CHECK(forward(cache, tokens));
   CHECK(cache.size() == 3);
+}
+
+SKALD_LAW("what an observer on rank 0 makes of the stream all ranks go on with", small) {
+  const std::vector<int32_t> tokens = RandomTokens(small, 1, 30);
+  const std::vector<Want> wants(tokens.size(), Want::kLogits);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const auto steer = [](const ResidualStream& stream) {
+    for (size_t i = 0; i < stream.rows(); ++i) stream.row(i)[stream.block % 3] += 0.5f;
+  };
+  const ForwardOptions options = {.pass_tokens = 20, .observer = steer};
+  const auto logits = [&](const auto& model, const std::shared_ptr<BlockPool>& pool) {
+    KVCache cache = *CreateKVCache(pool);
+    const auto outputs = model.Forward(Batch().Add(cache, tokens, wants), workspace, options);
+    REQUIRE_MESSAGE(outputs, outputs.error().message);
+    std::vector<float> all;
+    for (size_t i = 0; i < outputs->size(); ++i) all.insert(all.end(), (*outputs)[i].begin(), (*outputs)[i].end());
+    return all;
+  };
+  const std::vector<float> expected = logits(RandomModel(small, 5), NewPool(small, kRuntime));
+  for (const size_t ranks : {2u, 3u}) {
+    const LedRanks led(small, ranks, 5, kRuntime);
+    CHECK((logits(led.model(), led.pool()) == expected));
+  }
+}
+
+TEST_CASE("an observer that throws ends the step on all ranks, and they go on") {
+  const LedRanks ranks(SmallModels()[0], 3, 5, kRuntime);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  KVCache cache = *CreateKVCache(ranks.pool());
+  const std::vector<int32_t> tokens = {1, 2, 3};
+  for (const size_t block : {0u, 1u}) {
+    const auto stop = [block](const ResidualStream& stream) {
+      if (stream.block == block) throw std::runtime_error("enough");
+    };
+    CheckError(ranks.model().Forward(cache, tokens, workspace, {.observer = stop}), ErrorCode::kFailedPrecondition,
+               "enough");
+    CHECK(cache.size() == 0);
+  }
+  CHECK(ranks.model().Forward(cache, tokens, workspace));
 }
 
 TEST_CASE("a rank that computes other bits, and so one whose SIMD target has no FMA, is named") {

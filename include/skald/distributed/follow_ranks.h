@@ -24,6 +24,7 @@
 #include "skald/distributed/dealt_state.h"
 #include "skald/distributed/handshake.h"
 #include "skald/distributed/rank_messages.h"
+#include "skald/distributed/rank_observers.h"
 #include "skald/distributed/rank_pool.h"
 #include "skald/model/any_model.h"
 #include "skald/model/forward_options.h"
@@ -93,7 +94,10 @@ class Follower {
 
   Result<void> Compute(const StepOrder& order) {
     BlockPool& pool = *pools_.at(order.pool).blocks;
-    const ForwardOptions options = {.pass_tokens = order.pass_tokens, .adapters = adapters_, .ranks = &ranks_};
+    ObservedRanks observed(ranks_);
+    const CommunicatorRef ranks(observed);
+    ForwardOptions options = {.pass_tokens = order.pass_tokens, .adapters = adapters_, .ranks = &ranks};
+    if (order.is_observed != 0) options.observer = observed.observer();
     const auto plan = StepPlanFromBytes(order.plan, pool);
     if (!plan) {
       static_cast<void>(Agree(ranks_, plan));

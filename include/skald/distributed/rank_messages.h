@@ -37,6 +37,7 @@ struct PoolOrder {
 struct StepOrder {
   uint64_t pool = 0;
   uint32_t pass_tokens = 0;
+  uint32_t is_observed = 0;     // on rank 0, whose stream all have then
   std::vector<std::byte> plan;  // StepPlanToBytes
   std::vector<int32_t> tokens;  // of all its sequences
 };
@@ -69,6 +70,7 @@ inline std::vector<std::byte> BytesOf(const StepOrder& order) {
   writer.Put(RankOrder::kStep);
   writer.Put(order.pool);
   writer.Put(order.pass_tokens);
+  writer.Put(order.is_observed);
   writer.PutList(std::span(order.plan));
   writer.PutList(std::span(order.tokens));
   return writer.bytes();
@@ -94,6 +96,7 @@ inline StepOrder GetStepOrder(ByteReader& reader) {
   StepOrder order;
   order.pool = reader.Get<uint64_t>();
   order.pass_tokens = reader.Get<uint32_t>();
+  order.is_observed = reader.Get<uint32_t>();
   order.plan = reader.GetList<std::byte>();
   order.tokens = reader.GetList<int32_t>();
   return order;

@@ -29,6 +29,7 @@
 #include "skald/distributed/handshake.h"
 #include "skald/distributed/rank_lead.h"
 #include "skald/distributed/rank_messages.h"
+#include "skald/distributed/rank_observers.h"
 #include "skald/distributed/rank_pool.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/any_model.h"
@@ -85,15 +86,12 @@ class RankedModel {
 
   // As AnyModel::Forward, and with the same bits as a model that is whole. All caches are of one pool of CreatePool. A
   // failure, also of another rank, leaves every cache as it was, but for resume points that gave way to the batch's
-  // tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. Further
-  // errors: kInvalidArgument (a cache of another pool, or caches of several), kUnsupported (an observer: it would see
-  // one rank's stream alone).
+  // tokens; after that of an exchange no further call succeeds, and the caches' tokens are what is left. What an
+  // observer makes of the stream is sent to all ranks, before each block. Further error: kInvalidArgument (a cache of
+  // another pool, or caches of several).
   Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options = {}) const {
     return NoThrow("Forward", [&]() -> Result<Outputs> {
       const auto turn = lead_->Turn();
-      if (options.observer) {
-        return Fail(ErrorCode::kUnsupported, "observers are for models that one process computes, not for ranks");
-      }
       auto step = Step::Plan(batch, options.pass_tokens);
       if (!step) return Failure(step.error());
       BlockPool& pool = *step->pools().front();
@@ -104,13 +102,14 @@ class RankedModel {
       if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
       const auto plan = StepPlanToBytes(step->plan());
       if (!plan) return Failure(plan.error());
-      internal::StepOrder order = {peers->number(), options.pass_tokens, *plan, {}};
+      internal::StepOrder order = {peers->number(), options.pass_tokens, options.observer != nullptr, *plan, {}};
       for (const StepRequest& request : batch.requests()) {
         order.tokens.insert(order.tokens.end(), request.tokens.begin(), request.tokens.end());
       }
       if (auto given = lead_->Give(internal::BytesOf(order)); !given) return Failure(given.error());
       ForwardOptions own = options;
       own.ranks = &lead_->ranks();
+      if (options.observer) own.observer = internal::ShownToAll(options.observer, lead_->ranks());
       auto outputs = model_->Execute(step->plan(), order.tokens, pool, workspace, own);
       if (outputs) step->Commit();
       return outputs;
