@@ -11,8 +11,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/distributed/measured_ranks.h"
-#include "skald/distributed/thread_ranks.h"
+#include "skald/distributed/communicators/measured_ranks.h"
+#include "skald/distributed/communicators/thread_ranks.h"
 #include "skald/layers/run/operations.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/random_weights.h"

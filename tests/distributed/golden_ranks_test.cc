@@ -14,7 +14,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/distributed/thread_ranks.h"
+#include "skald/distributed/communicators/thread_ranks.h"
 #include "skald/model/load_any.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/test_data.h"

@@ -15,9 +15,9 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
+#include "skald/distributed/communicators/thread_ranks.h"
 #include "skald/distributed/follow_ranks.h"
 #include "skald/distributed/ranked_model.h"
-#include "skald/distributed/thread_ranks.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/load.h"
 #include "tests/support/small_models.h"

@@ -11,7 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/distributed/thread_ranks.h"
+#include "skald/distributed/communicators/thread_ranks.h"
 #include "skald/layers/kinds/recurrent/mamba2.h"
 #include "skald/layers/model_spec.h"
 #include "skald/model/load.h"

@@ -34,6 +34,7 @@ MAY_INCLUDE = {
 # The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
 # too, but for what kernels share with whoever calls them. A room with rooms of its own has a line too.
 ROOMS = {
+    "distributed": ["", "communicators"],
     "engine": ["", "running", "answers", "speculation", "form", "plan"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["packed_files", "adapters", "", "files", "packing", "types"],

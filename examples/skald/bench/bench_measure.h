@@ -15,7 +15,7 @@
 #include "conversation/language_model.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
-#include "skald/distributed/measured_ranks.h"
+#include "skald/distributed/communicators/measured_ranks.h"
 
 namespace skald::program {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #if defined(SKALD_HAS_MPI)
-#include "skald/distributed/mpi_ranks.h"
+#include "skald/distributed/communicators/mpi_ranks.h"
 #endif
 
 namespace skald::program {

@@ -10,7 +10,7 @@
 
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
-#include "skald/distributed/measured_ranks.h"
+#include "skald/distributed/communicators/measured_ranks.h"
 
 namespace skald::program {
 

@@ -2,8 +2,8 @@
 //
 // MeasuredRanks: any communicator, with an account of what goes over it.
 
-#ifndef SKALD_DISTRIBUTED_MEASURED_RANKS_H_
-#define SKALD_DISTRIBUTED_MEASURED_RANKS_H_
+#ifndef SKALD_DISTRIBUTED_COMMUNICATORS_MEASURED_RANKS_H_
+#define SKALD_DISTRIBUTED_COMMUNICATORS_MEASURED_RANKS_H_
 
 #include <chrono>
 #include <cstddef>
@@ -60,4 +60,4 @@ class MeasuredRanks {
 
 }  // namespace skald
 
-#endif  // SKALD_DISTRIBUTED_MEASURED_RANKS_H_
+#endif  // SKALD_DISTRIBUTED_COMMUNICATORS_MEASURED_RANKS_H_

@@ -3,8 +3,8 @@
 // MpiRanks: ranks that are the processes of an MPI job (MPI 3.1: https://www.mpi-forum.org/docs/mpi-3.1/), of Open MPI
 // or MPICH. The only header that needs MPI; the program links it.
 
-#ifndef SKALD_DISTRIBUTED_MPI_RANKS_H_
-#define SKALD_DISTRIBUTED_MPI_RANKS_H_
+#ifndef SKALD_DISTRIBUTED_COMMUNICATORS_MPI_RANKS_H_
+#define SKALD_DISTRIBUTED_COMMUNICATORS_MPI_RANKS_H_
 
 // The bindings for C++ were taken out of MPI in version 3; some implementations still have them in their header.
 #ifndef OMPI_SKIP_MPICXX
@@ -164,4 +164,4 @@ class MpiRanks {
 
 }  // namespace skald
 
-#endif  // SKALD_DISTRIBUTED_MPI_RANKS_H_
+#endif  // SKALD_DISTRIBUTED_COMMUNICATORS_MPI_RANKS_H_

@@ -3,8 +3,8 @@
 // ThreadRanks: ranks that are threads of one process: for tests, and for machines whose threads had better each keep to
 // the memory beside them.
 
-#ifndef SKALD_DISTRIBUTED_THREAD_RANKS_H_
-#define SKALD_DISTRIBUTED_THREAD_RANKS_H_
+#ifndef SKALD_DISTRIBUTED_COMMUNICATORS_THREAD_RANKS_H_
+#define SKALD_DISTRIBUTED_COMMUNICATORS_THREAD_RANKS_H_
 
 #include <atomic>
 #include <chrono>
@@ -127,4 +127,4 @@ inline std::vector<ThreadRank> CreateThreadRanks(size_t ranks,
 
 }  // namespace skald
 
-#endif  // SKALD_DISTRIBUTED_THREAD_RANKS_H_
+#endif  // SKALD_DISTRIBUTED_COMMUNICATORS_THREAD_RANKS_H_
