@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The server's APIs, as a client without a library sees them: api_test.py PROGRAM DEMO_MODEL."""
+"""The server's APIs, as a client without a library sees them: api_test.py PROGRAM."""
 
 import base64
 import json
+import os
 import struct
 import sys
 import unittest
 
 from running_server import RunningServer, adapters, temporary_folder, tool_model
 
-PROGRAM, DEMO = sys.argv[1], sys.argv[2]
+PROGRAM = sys.argv[1]
+DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "demo_model")
 WEATHER = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 8}, "days": {"type": "integer"}},
            "required": ["city", "days"], "additionalProperties": False}
 
