@@ -5,6 +5,6 @@
 # `skald generate`: examples/demo.sh --prompt "And it came to pass"
 set -euo pipefail
 cd "$(dirname "$0")/.."
-.ci/setup
-.ci/build skald_cli
+.ci/setup program
+.ci/build --program skald_cli
 exec build/release/examples/skald/skald generate "$@"

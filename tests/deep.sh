@@ -11,12 +11,13 @@
 #   fuzz       every fuzz target for a minute (FUZZ_SECONDS), from its corpus on; needs clang
 #   standards  every header as C++20 and C++23, with and without exceptions, by g++ and clang; a model runs without them
 #   tidy       clang-tidy with the checks of .clang-tidy; needs clang-tidy 14
+#   systems    both commands of README on minimal systems; needs root and debootstrap
 #
 # It stops at the first stage that fails. CTEST_ARGUMENTS go to ctest, as in CTEST_ARGUMENTS="-R cache" tests/deep.sh asan
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-readonly stages=(asan tsan aarch64 fuzz standards tidy)
+readonly stages=(asan tsan aarch64 fuzz standards tidy systems)
 readonly found=build/deep
 jobs=$(getconf _NPROCESSORS_ONLN)
 read -ra ctest_arguments <<< "${CTEST_ARGUMENTS:-}"
@@ -94,6 +95,8 @@ tidy() {
   clang-tidy-14 --quiet --config-file=.clang-tidy "$found/every_header.cc" -- -std=c++20 -DHWY_COMPILE_ONLY_STATIC \
     -Iinclude $(highway)
 }
+
+systems() { tests/systems/run.sh; }
 
 for stage in "$@"; do
   [[ " ${stages[*]} " == *" $stage "* ]] || { echo "deep.sh: no stage $stage; there are ${stages[*]}" >&2; exit 2; }
