@@ -58,7 +58,8 @@ aarch64() { tests/aarch64/run.sh "${ctest_arguments[@]}"; }
 fuzz() {
   need clang++
   cmake -B build/fuzz -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release -DSKALD_FUZZ=ON \
-    -DCMAKE_CXX_FLAGS="-march=native -DHWY_COMPILE_ONLY_STATIC" -DSKALD_BUILD_EXAMPLES=OFF -DSKALD_BUILD_BENCHMARKS=OFF
+    -DCMAKE_CXX_FLAGS="-march=native -DHWY_COMPILE_ONLY_STATIC -fsanitize=fuzzer-no-link,address,undefined" \
+    -DSKALD_BUILD_EXAMPLES=OFF -DSKALD_BUILD_BENCHMARKS=OFF
   for source in tests/fuzz/*_fuzz.cc; do
     local program name
     program=$(basename "$source" .cc)
