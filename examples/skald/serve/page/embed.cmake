@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# cmake -DOUTPUT=page_bytes.h -DFILES="a;b" -P embed.cmake: writes the files as an array of C++.
+# cmake -DOUTPUT=page_bytes.h -DFILES="a;b" -P embed.cmake: writes the files as an array of C++. Files of other folders
+# are served by their names alone.
 set(entries "")
 set(text "// Made by embed.cmake.\n#include \"serve/page/page_files.h\"\n\nnamespace skald::serve {\n\n")
-set(types html text/html css text/css js text/javascript svg image/svg+xml)
+set(types html text/html css text/css js text/javascript svg image/svg+xml json application/json)
 set(number 0)
 foreach(file IN LISTS FILES)
   file(RELATIVE_PATH name ${CMAKE_CURRENT_LIST_DIR} ${file})
+  if(name MATCHES "^\\.\\./")
+    get_filename_component(name ${file} NAME)
+  endif()
   get_filename_component(extension ${file} LAST_EXT)
   string(SUBSTRING "${extension}" 1 -1 extension)
   list(FIND types ${extension} place)
