@@ -128,13 +128,13 @@ TEST_CASE("infinity is a number nowhere else, and no excuse for bad JSON") {
         "config.json: layer_norm_epsilon must be a number from 1e-30 to 1e30, but is \"NaN\"");
   for (const char* value : {"--Infinity", "1Infinity", "Infinity1", "xNaN", "\"a\"NaN", "Infinit", "\"\\\"Infinity"}) {
     CAPTURE(value);
-    CHECK(ErrorOf(std::string(R"({"hidden_size": )") + value + ", " + rest).message ==
-          "config.json is not well-formed JSON");
+    CHECK(ErrorOf(std::string(R"({"hidden_size": )") + value + ", " + rest)
+              .message.starts_with("config.json is not valid JSON"));
   }
   // Inside strings the words are only letters.
   const json words = {{"a", "Infinity"}, {"b", "\"NaN\\"}, {"-Infinity", 1}};
   json parsed;
-  CHECK(internal::ParsePythonJson(words.dump(), parsed));
+  CHECK(internal::ParsePythonJson(words.dump(), parsed).empty());
   CHECK(parsed == words);
 }
 

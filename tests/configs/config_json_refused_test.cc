@@ -21,12 +21,13 @@ using namespace testing::config_json;
 
 TEST_CASE("text that is not a JSON object is refused") {
   CheckRefused({
-      {"", ErrorCode::kDataLoss, "not well-formed JSON"},
-      {"{\"model_type\": \"llama\"", ErrorCode::kDataLoss, "not well-formed JSON"},
-      {"{} {}", ErrorCode::kDataLoss, "not well-formed JSON"},
-      {std::string("\0\xff\xfe", 3), ErrorCode::kDataLoss, "not well-formed JSON"},
-      {"{\"model_type\": \"\xff\"}", ErrorCode::kDataLoss, "not well-formed JSON"},
-      {"{\"rms_norm_eps\": 1e999}", ErrorCode::kDataLoss, "not well-formed JSON"},
+      {"", ErrorCode::kDataLoss, "not valid JSON"},
+      {std::string(100'000, '['), ErrorCode::kDataLoss, "config.json is nested deeper than 100 levels"},
+      {"{\"model_type\": \"llama\"", ErrorCode::kDataLoss, "not valid JSON"},
+      {"{} {}", ErrorCode::kDataLoss, "not valid JSON"},
+      {std::string("\0\xff\xfe", 3), ErrorCode::kDataLoss, "not valid JSON"},
+      {"{\"model_type\": \"\xff\"}", ErrorCode::kDataLoss, "not valid JSON"},
+      {"{\"rms_norm_eps\": 1e999}", ErrorCode::kDataLoss, "not valid JSON"},
       {"[1, 2]", ErrorCode::kDataLoss, "does not hold a JSON object"},
       {"\"llama\"", ErrorCode::kDataLoss, "does not hold a JSON object"},
       {"null", ErrorCode::kDataLoss, "does not hold a JSON object"},

@@ -273,7 +273,7 @@ TEST_CASE("a program is told what its own list lacks") {
   CHECK(Identified<Two>(gemma2) ==
         "config.json: the model_type is gemma2, but the Configs to choose from are of llama, qwen3");
   CHECK(IdentifyConfig(Two{}, gemma2).error().code == ErrorCode::kUnsupported);
-  CHECK(Identified<Two>("{").starts_with("config.json is not well-formed JSON"));
+  CHECK(Identified<Two>("{").starts_with("config.json is not valid JSON"));
 }
 
 // A user's own model that follows Qwen3 but also has biases, as no config.json of that model_type can.

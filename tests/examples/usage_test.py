@@ -107,7 +107,7 @@ class Mistakes(TestCase):
         (model / "config.json").write_text(json.dumps(config | {"model_type": "rwkv"}))
         self.refused(1, ".*model_type.*rwkv", "chat", "--model", model)
         (model / "config.json").write_text("not JSON")
-        self.refused(1, ".*config.json is not well-formed JSON", "chat", "--model", model)
+        self.refused(1, ".*config.json is not valid JSON", "chat", "--model", model)
 
     def test_tokenizers_that_do_not_fit(self):
         model = self.copy_of_demo()

@@ -63,6 +63,10 @@ TOP_LEVEL = {"include", "tests", "examples", "benchmarks", "build",
 FORBIDDEN = re.compile(
     r"\b(abort|exit|_Exit|quick_exit|terminate|f?printf|puts|getenv|cout|cerr|clog|HWY_ABORT|HWY_ASSERT)\b")
 
+# Foreign JSON is parsed in one place, where limits of depth and size hold.
+JSON_PARSER = pathlib.PurePath("include/skald/base/json/read_json.h")
+JSON_PARSING = re.compile(r"\b[Jj]son::(parse|accept|sax_parse|from_[a-z]+)\b|\bsax_parse\(|\binput_adapter\(|(?<!\w)_json\b")
+
 # Other versions lay out some lines differently.
 CLANG_FORMAT_VERSION = "14"
 
@@ -142,6 +146,15 @@ class Lint:
             self.warnings.append(f"{path.relative_to(self.root)}: {len(lines) - 1} lines is a lot")
         if path.suffix == ".h":
             self.check_guard(path, data.decode())
+        if path.suffix in {".h", ".cc"} and path.relative_to(self.root).parts[0] in {"include", "examples"}:
+            self.check_json(path, data.decode())
+
+    def check_json(self, path, text):
+        if path.relative_to(self.root) == JSON_PARSER:
+            return
+        for number, line in enumerate(only_code(text).split("\n"), 1):
+            if found := JSON_PARSING.search(line):
+                self.problem(path, number, f"{found.group().rstrip('(')}: use ParseJson of base/json/json_tree.h")
 
     def check_guard(self, path, text):
         """x.h is included once, x-inl.h once per SIMD target."""

@@ -26,10 +26,10 @@ TEST_CASE("an error names the file and the member") {
     const auto config = ParseGenerationConfig(text);
     return config ? "" : config.error().message;
   };
-  for (const char* wrong : {"", "{", "[]", "3"}) {
-    CAPTURE(wrong);
-    CHECK(message(wrong) == "generation_config.json: not valid JSON, expected an object");
-  }
+  CHECK(message("") == "generation_config.json is not valid JSON from byte 1 on");
+  CHECK(message("{") == "generation_config.json is not valid JSON from byte 2 on");
+  CHECK(message("[]") == "generation_config.json is no JSON object");
+  CHECK(message("3") == "generation_config.json is no JSON object");
   for (const char* wrong : {R"({"eos_token_id": "9"})", R"({"eos_token_id": -1})", R"({"eos_token_id": 1.5})",
                             R"({"eos_token_id": [1, 5000000000]})"}) {
     CAPTURE(wrong);

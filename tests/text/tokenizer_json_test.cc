@@ -205,7 +205,7 @@ TEST_CASE("A tokenizer.json that cannot be is refused with a word about what is 
   for (const size_t size : {size_t{1}, text.size() / 2, text.size() - 1}) {
     const Result<Tokenizer> tokenizer = Tokenizer::Parse(text.substr(0, size));
     REQUIRE_FALSE(tokenizer);
-    CHECK(Names(tokenizer.error().message, "is no JSON from byte"));
+    CHECK(Names(tokenizer.error().message, "is not valid JSON from byte"));
   }
 }
 

@@ -20,6 +20,7 @@
 #include "conversation/saved_state.h"
 #include "model_files/model_text.h"
 #include "setup.h"
+#include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/text/chat.h"
 #include "skald/text/stream_decoder.h"
@@ -110,8 +111,9 @@ class Conversation {
     if (auto known = IdentifyModelOnce(); !known) return known;
     auto saved = LoadChat(file, *owner_, session_.pool());
     if (!saved) return Failure(saved.error());
-    auto messages = nlohmann::ordered_json::parse(saved->messages, nullptr, /*allow_exceptions=*/false);
-    if (!messages.is_array() || messages.size() < 2 * saved->turns.size()) {
+    nlohmann::ordered_json messages;
+    const bool is_json = internal::ParseJson(saved->messages, messages).empty();
+    if (!is_json || !messages.is_array() || messages.size() < 2 * saved->turns.size()) {
       return Fail(ErrorCode::kDataLoss, file.string() + ": its messages do not belong to its turns");
     }
     session_.Replace(std::move(saved->cache), std::move(saved->pending));
@@ -156,8 +158,9 @@ class Conversation {
     chat_ = Chat();
     chat_.options = RenderOptionsNow();
     for (const auto& [name, text] : options_.variables) {
-      const auto value = nlohmann::ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
-      chat_.variables[name] = value.is_discarded() ? nlohmann::ordered_json(text) : value;  // a bare word is a text
+      nlohmann::ordered_json value;
+      const bool is_json = internal::ParseJson(text, value).empty();
+      chat_.variables[name] = is_json ? std::move(value) : nlohmann::ordered_json(text);  // a bare word is a text
     }
     if (!options_.system.empty()) chat_.Add(Role::kSystem, options_.system);
   }

@@ -11,6 +11,7 @@
 #include "model_files/known_configs.h"
 #include "model_files/open_tokenizer.h"
 #include "skald/base/files/small_file.h"
+#include "skald/base/json/json_tree.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/configs/form/config_text.h"
 #include "skald/configs/gguf_config.h"
@@ -29,7 +30,9 @@ using nlohmann::json;
 constexpr uint64_t kMaxModelFileBytes = uint64_t{256} << 20;
 
 json ReadConfigJson(const ReadModelFile& read_file) {
-  return json::parse(read_file("config.json").value_or(""), nullptr, /*allow_exceptions=*/false);
+  json config;
+  const bool is_json = internal::ParseJson(read_file("config.json").value_or(""), config).empty();
+  return is_json ? config : json();
 }
 
 // How long the texts were that the model learned from, which no Config says: it changes no logit.

@@ -91,9 +91,9 @@ inline Result<GenerationConfig> ParseGenerationConfig(std::string_view text) {
     const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     nlohmann::json root;
     const internal::JsonGuard guard(root);
-    if (!internal::ParseJson(text, root) || !root.is_object()) {
-      return Fail(ErrorCode::kDataLoss, "generation_config.json: not valid JSON, expected an object");
-    }
+    std::string complaint = internal::ParseJson(text, root);
+    if (complaint.empty() && !root.is_object()) complaint = "is no JSON object";
+    if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, "generation_config.json " + complaint);
     GenerationConfig config;
     internal::GenerationConfigReader reader(root);
     reader.Read("eos_token_id", config.eos_ids);

@@ -172,7 +172,7 @@ TEST_CASE("JSON Schema: what is not supported is named with its place") {
     CAPTURE(error);
     CHECK(Has(error, message));
   }
-  CHECK(Has(ErrorOf(ParseJsonSchema(std::string(200, '['))), "nests deeper"));
+  CHECK(Has(ErrorOf(ParseJsonSchema(std::string(200, '['))), "is nested deeper than 100 levels"));
   CHECK(Has(ErrorOf(ParseJsonSchema(std::string(kMaxGrammarText + 1, ' '))), "bytes"));
   std::string chain = R"({"$ref":"#/$defs/0","$defs":{)";
   for (int i = 0; i < 9000; ++i)

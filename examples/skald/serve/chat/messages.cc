@@ -22,8 +22,8 @@ Json ReadCalls(const Json& calls, const std::string& path) {
     const Json* const given = function->Any("arguments");
     Json arguments = given == nullptr ? Json::object() : *given;
     if (arguments.is_string()) {
-      Json parsed = Json::parse(arguments.get_ref<const std::string&>(), nullptr, /*allow_exceptions=*/false);
-      if (parsed.is_object()) arguments = std::move(parsed);  // else templates write the text as it is
+      auto parsed = TryParseJson(arguments.get_ref<const std::string&>());
+      if (parsed && parsed->is_object()) arguments = *std::move(parsed);  // else templates write the text as it is
     } else if (!arguments.is_object()) {
       function->Fail("arguments", "a text that is an object of JSON");
     }

@@ -3,16 +3,15 @@
 #include "serve/chat/output_parser.h"
 
 #include <cctype>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "serve/api/request/json_reader.h"
 #include "serve/chat/marks.h"
 
 namespace skald::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Kind = OutputPart::Kind;
 
 std::string_view Trimmed(std::string_view text) {
@@ -45,7 +44,7 @@ std::optional<OutputPart> CallOf(const Json& json) {
 
 // Calls of a text that is one JSON object, or a list of them; nothing where it is something else.
 std::vector<OutputPart> CallsOf(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = TryParseJson(text).value_or(Json());
   std::vector<OutputPart> calls;
   if (const auto call = CallOf(json)) return {*call};
   if (!json.is_array()) return {};
@@ -90,8 +89,8 @@ std::vector<OutputPart> CallsOfFunctions(std::string_view text, const ToolList& 
       if (value.starts_with('\n')) value.remove_prefix(1);
       if (value.ends_with('\n')) value.remove_suffix(1);
       const bool is_string = tool == nullptr || IsString(tool->parameters, parameter);
-      Json parsed = is_string ? Json() : Json::parse(value, nullptr, /*allow_exceptions=*/false);
-      arguments[parameter] = is_string || parsed.is_discarded() ? Json(value) : std::move(parsed);
+      auto parsed = is_string ? std::nullopt : TryParseJson(value);
+      arguments[parameter] = parsed ? *std::move(parsed) : Json(value);
     }
     calls.push_back({Kind::kToolCall, arguments.dump(), name});
     at = end;
@@ -206,10 +205,9 @@ class TaggedParser final : public MarkedParser {
       if (brace == one.npos) return {};
       std::string_view name = one.substr(0, std::min(brace, one.find('[')));
       const size_t marked = one.find(kArguments);
-      const Json arguments = Json::parse(one.substr(marked == one.npos ? brace : marked + kArguments.size()), nullptr,
-                                         /*allow_exceptions=*/false);
-      if (!arguments.is_object() || Trimmed(name).empty()) return {};
-      calls.push_back({Kind::kToolCall, arguments.dump(), std::string(Trimmed(name))});
+      const auto arguments = TryParseJson(one.substr(marked == one.npos ? brace : marked + kArguments.size()));
+      if (!arguments || !arguments->is_object() || Trimmed(name).empty()) return {};
+      calls.push_back({Kind::kToolCall, arguments->dump(), std::string(Trimmed(name))});
     }
     return calls;
   }

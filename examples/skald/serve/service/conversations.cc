@@ -12,6 +12,7 @@
 #include "skald/base/files/fd_io.h"
 #include "skald/base/files/folders.h"
 #include "skald/base/files/small_file.h"
+#include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 
 namespace skald::serve {
@@ -92,7 +93,8 @@ Result<void> Conversations::ReadAll() {
     if (entry.path().extension() != ".json") continue;
     const auto text = ReadSmallFile(entry.path(), kMostBytes);
     if (!text) return Failure(text.error());
-    const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    Json json;
+    if (!internal::ParseJson(*text, json).empty()) continue;
     auto conversation = ConversationOf(json);
     if (!conversation || conversation->id != entry.path().stem()) continue;
     all_[{json.value("tenant", ""), conversation->id}] = *std::move(conversation);

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON values where memory may run out. nlohmann::json's destructor lists what a value holds, for which it needs
-// memory; where there is none it ends the program. So values are built under the eyes of a JsonGuard, which takes them
-// apart from the leaves on, and without temporary values that hold others: never from initializer lists. Nor does a
-// null become an object or an array by itself: it would be half of one where there is no memory for the other half.
+// JSON values out of texts, also where memory may run out. nlohmann::json's destructor lists what a value holds, for
+// which it needs memory; where there is none it ends the program. So values are built under the eyes of a JsonGuard,
+// which takes them apart from the leaves on, and without temporary values that hold others: never from initializer
+// lists. Nor does a null become an object or an array by itself: it would be half of one where there is no memory for
+// the other half.
 
 #ifndef SKALD_BASE_JSON_JSON_TREE_H_
 #define SKALD_BASE_JSON_JSON_TREE_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-namespace skald::internal {
+#include "skald/base/json/read_json.h"
+#include "skald/base/message.h"
 
-// Deeper than any text that is read here goes.
-inline constexpr size_t kMaxJsonTreeDepth = 100;
+namespace skald::internal {
 
 // Empties a value without asking for memory.
 inline void Dismantle(nlohmann::json& value) noexcept {
@@ -40,32 +43,41 @@ class JsonGuard {
   nlohmann::json& value_;
 };
 
-// Told of each part of a text while it is read.
-using JsonEvents = nlohmann::json_sax<nlohmann::json>;
+// What becomes of a name that an object gives twice.
+enum class SameNames {
+  kLastCounts,  // the value is the last one's, the place the first one's
+  kRefused,     // parsers commonly keep one of them, so two programs could read one text differently
+};
 
-// Reads `text` to its end, or until `events` returns false or it is no JSON. Returns whether it was read to the end.
-// It is json::sax_parse without the readers of five binary formats that come along there, 90 KB of code in every
-// program, and needs two names of nlohmann's that are not public.
-inline bool ReadJson(std::string_view text, JsonEvents& events) {
-  auto adapter = nlohmann::detail::input_adapter(text.begin(), text.end());
-  using Parser = nlohmann::detail::parser<nlohmann::json, decltype(adapter)>;
-  return Parser(std::move(adapter)).sax_parse(&events);  // NOLINT: it takes no other
-}
-
-// Builds a value from the parts of a text, in place.
-class JsonBuilder final : public JsonEvents {
+// Builds a value from the parts of a text, in place. `Tree` is nlohmann::json, or ordered_json, which keeps the order
+// of names and would search all of an object's names for each one that is added.
+template <class Tree>
+class JsonTreeBuilder final : public JsonEvents {
  public:
   using Json = nlohmann::json;
 
-  explicit JsonBuilder(Json& root) : next_(&root) {}
+  explicit JsonTreeBuilder(Tree& root, SameNames same_names = SameNames::kLastCounts)
+      : next_(&root), same_names_(same_names) {}
+
+  // Continues a sentence about the text; empty where nothing is wrong with it.
+  const std::string& complaint() const { return complaint_; }
 
   bool start_object(size_t /*elements*/) override { return Open(Json::value_t::object); }
   bool start_array(size_t /*elements*/) override { return Open(Json::value_t::array); }
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(std::string& name) override {
-    next_ = &(*open_.back())[name];
-    Dismantle(*next_);  // of two values of a name the last one counts
+    if (Tree* const known = FindMember(name)) {
+      if (same_names_ == SameNames::kRefused) {
+        complaint_ = Concat({"gives the name ", QuotedName(name), " twice"});
+        return false;
+      }
+      if constexpr (!kIsOrdered) Dismantle(*known);
+      *known = nullptr;
+      next_ = known;
+      return true;
+    }
+    next_ = &AddMember(name);
     return true;
   }
   bool null() override { return Add(nullptr); }
@@ -78,10 +90,40 @@ class JsonBuilder final : public JsonEvents {
   bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
 
  private:
+  static constexpr bool kIsOrdered = std::is_same_v<Tree, nlohmann::ordered_json>;
+  struct Level {
+    Tree* value;
+    std::map<std::string, size_t> places;  // of an ordered object's names
+  };
+
+  // The member of the innermost object, or null.
+  Tree* FindMember(const std::string& name) {
+    auto& object = open_.back().value->template get_ref<typename Tree::object_t&>();
+    if constexpr (kIsOrdered) {
+      const auto found = open_.back().places.find(name);
+      return found == open_.back().places.end()
+                 ? nullptr
+                 : &(object.begin() + static_cast<std::ptrdiff_t>(found->second))->second;
+    } else {
+      const auto found = object.find(name);
+      return found == object.end() ? nullptr : &found->second;
+    }
+  }
+  Tree& AddMember(std::string& name) {
+    auto& object = open_.back().value->template get_ref<typename Tree::object_t&>();
+    if constexpr (kIsOrdered) {
+      using Members = typename Tree::object_t::Container;
+      open_.back().places.emplace(name, object.size());
+      return static_cast<Members&>(object).emplace_back(std::move(name), nullptr).second;
+    } else {
+      return object.emplace(std::move(name), nullptr).first->second;
+    }
+  }
+
   // Where the next value goes: behind its name, or at the end of an array.
-  Json& Place() {
+  Tree& Place() {
     if (next_ != nullptr) return *std::exchange(next_, nullptr);
-    return open_.back()->emplace_back(nullptr);
+    return open_.back().value->emplace_back(nullptr);
   }
   template <class Value>
   bool Add(Value&& value) {
@@ -89,10 +131,9 @@ class JsonBuilder final : public JsonEvents {
     return true;
   }
   bool Open(Json::value_t type) {
-    if (open_.size() == kMaxJsonTreeDepth) return false;
-    Json& place = Place();
+    Tree& place = Place();
     place = type;
-    open_.push_back(&place);
+    open_.push_back({&place, {}});
     return true;
   }
   bool Close() {
@@ -100,14 +141,22 @@ class JsonBuilder final : public JsonEvents {
     return true;
   }
 
-  Json* next_;               // null in an array
-  std::vector<Json*> open_;  // objects and arrays that have not ended, the outermost first
+  Tree* next_;               // null in an array
+  std::vector<Level> open_;  // objects and arrays that have not ended, the outermost first
+  const SameNames same_names_;
+  std::string complaint_;
 };
+using JsonBuilder = JsonTreeBuilder<nlohmann::json>;
 
-// Parses `text` into `root`, which its caller guards. Returns false where it is no JSON, or too deep.
-inline bool ParseJson(std::string_view text, nlohmann::json& root) {
-  JsonBuilder builder(root);
-  return ReadJson(text, builder);
+// Parses `text` into `root`, which its caller guards where memory may run out. Returns "" or a complaint that continues
+// a sentence about the text; `root` is then a part of what was read.
+template <class Tree>
+std::string ParseJson(std::string_view text, Tree& root, const JsonLimits& limits = {},
+                      SameNames same_names = SameNames::kLastCounts) {
+  JsonTreeBuilder<Tree> builder(root, same_names);
+  std::string complaint;
+  if (ReadJson(text, builder, complaint, limits)) return "";
+  return complaint.empty() ? builder.complaint() : complaint;
 }
 
 }  // namespace skald::internal

@@ -93,7 +93,9 @@ inline Result<TextModel> ReadConfigJson(std::string_view text) {
   }
   nlohmann::json root, defaults = nlohmann::json::object();
   const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
-  if (!ParsePythonJson(text, root)) return Fail(ErrorCode::kDataLoss, "config.json is not well-formed JSON");
+  if (const std::string complaint = ParsePythonJson(text, root); !complaint.empty()) {
+    return Fail(ErrorCode::kDataLoss, "config.json " + complaint);
+  }
   if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
 
   std::optional<Error> error;

@@ -42,8 +42,8 @@ inline std::string QuoteBareNumbers(std::string_view text) {
 }
 
 // Parses the text into `root`, which its caller guards, with the words above as strings of the same letters, which is
-// no number to whoever asks for one. Returns false if the text is not well-formed.
-inline bool ParsePythonJson(std::string_view text, nlohmann::json& root) {
+// no number to whoever asks for one. Returns as ParseJson does.
+inline std::string ParsePythonJson(std::string_view text, nlohmann::json& root) {
   return ParseJson(QuoteBareNumbers(text), root);
 }
 

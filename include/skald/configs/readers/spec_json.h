@@ -230,8 +230,8 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
     const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     nlohmann::json json;
     const internal::JsonGuard guard(json);
-    if (!internal::ParsePythonJson(text, json)) {
-      return Fail(ErrorCode::kDataLoss, "the description of a model is not well-formed JSON");
+    if (const std::string complaint = internal::ParsePythonJson(text, json); !complaint.empty()) {
+      return Fail(ErrorCode::kDataLoss, "the description of a model " + complaint);
     }
     internal::SpecReader reader;
     ModelSpec spec;

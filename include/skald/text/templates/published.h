@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "skald/base/json/json_tree.h"
 #include "skald/base/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
@@ -68,8 +69,10 @@ class PublishedTemplate {
 
   void ReadConfig(std::string_view file) {
     Read(file, [&](const std::string& text) {
-      const Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-      if (!config.is_object()) return Complain(file, "not valid JSON, expected an object");
+      Json config;
+      std::string complaint = internal::ParseJson(text, config);
+      if (complaint.empty() && !config.is_object()) complaint = "is no JSON object";
+      if (!complaint.empty()) return Complain(file, complaint);
       ReadTemplates(file, config.value("chat_template", Json()));
       ReadTokens(file, config);
     });

@@ -151,8 +151,7 @@ Json MessageOf(const Choice& choice) {
   Json message = {{"role", "assistant"}, {"content", choice.text}};
   if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
   for (const Choice::ToolCall& call : choice.calls) {
-    Json arguments = Json::parse(call.arguments, nullptr, /*allow_exceptions=*/false);
-    if (arguments.is_discarded()) arguments = call.arguments;
+    const Json arguments = TryParseJson(call.arguments).value_or(Json(call.arguments));
     message["tool_calls"].push_back(
         {{"type", "function"}, {"function", {{"name", call.name}, {"arguments", arguments}}}, {"id", call.id}});
   }

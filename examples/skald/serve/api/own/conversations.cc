@@ -10,6 +10,7 @@
 #include "serve/api/endpoints.h"
 #include "serve/api/request/json_reader.h"
 #include "serve/chat/messages.h"
+#include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/store/snapshots/snapshot.h"
 
@@ -158,9 +159,10 @@ Answer ExportConversation(const Call& call) {
 Answer ImportConversation(const Call& call) {
   const auto [snapshot, model] = LoadState(call, std::as_bytes(std::span(call.http.body)));
   const std::string_view text(reinterpret_cast<const char*>(snapshot.notes.user.data()), snapshot.notes.user.size());
-  const Json note = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json note;
+  const bool is_json = internal::ParseJson(text, note).empty();
   const bool is_ours =
-      note.is_object() && note.contains("conversation") && note.contains("ids") && note["ids"].is_array();
+      is_json && note.is_object() && note.contains("conversation") && note.contains("ids") && note["ids"].is_array();
   auto conversation = is_ours ? ConversationOf(note["conversation"]) : std::nullopt;
   if (!conversation) throw ApiError{400, "this is a snapshot, but not of a conversation of this server's kind"};
   conversation->id.clear();

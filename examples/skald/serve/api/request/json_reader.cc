@@ -5,19 +5,20 @@
 #include <algorithm>
 #include <sstream>
 
+#include "skald/base/json/json_tree.h"
+
 namespace skald::serve {
 
 Json ParseJson(std::string_view text) {
-  bool is_too_deep = false;
-  const auto watch = [&](int depth, Json::parse_event_t, Json&) {
-    is_too_deep |= depth > static_cast<int>(kMostJsonLevels);
-    return !is_too_deep;
-  };
-  Json json = Json::parse(text, watch, /*allow_exceptions=*/false);
-  if (is_too_deep) {
-    throw ApiError{400, "the request's JSON is nested more than " + std::to_string(kMostJsonLevels) + " levels deep"};
-  }
-  if (json.is_discarded()) throw ApiError{400, "the request's body is not valid JSON"};
+  Json json;
+  const std::string complaint = internal::ParseJson(text, json, kRequestJson);
+  if (!complaint.empty()) throw ApiError{400, "the request's body " + complaint};
+  return json;
+}
+
+std::optional<Json> TryParseJson(std::string_view text) {
+  Json json;
+  if (!internal::ParseJson(text, json, kRequestJson).empty()) return std::nullopt;
   return json;
 }
 

@@ -16,16 +16,21 @@
 #include <vector>
 
 #include "serve/api/request/api_error.h"
+#include "skald/base/json/read_json.h"
 
 namespace skald::serve {
 
 using Json = nlohmann::ordered_json;
 
-// Levels of a request's JSON, arrays and objects, at most.
-inline constexpr size_t kMostJsonLevels = 64;
+// What a request's JSON may be at most, whatever the limit of its bytes: a value takes up to 100 bytes of memory.
+inline constexpr internal::JsonLimits kRequestJson = {.depth = 64, .values = size_t{1} << 22, .names = size_t{1} << 18};
 
-// Parses a request's body. Errors: no JSON, or nested too deeply.
+// Parses a request's body. Errors: no JSON, or more than kRequestJson allows.
 Json ParseJson(std::string_view text);
+
+// Parses a text that stands inside of a request or of an answer, as arguments of a call do. Nothing where it is no
+// JSON, or more than kRequestJson allows.
+std::optional<Json> TryParseJson(std::string_view text);
 
 // JSON as text; what is not valid UTF-8 becomes U+FFFD.
 std::string Dump(const Json& json);

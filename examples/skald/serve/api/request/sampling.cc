@@ -25,7 +25,10 @@ void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sample
           "'logit_bias' has '" + name.substr(0, 64) + "', expected ids of tokens below " + std::to_string(vocab_size),
           "logit_bias"};
     }
-    sampler.logit_bias.push_back({id, static_cast<float>(biases->Number(name, -100, 100).value_or(0.0))});
+    // Not by its name: that would be a search through all of them for each.
+    const double value = bias->is_number() ? bias->get<double>() : bias->is_null() ? 0.0 : 1000.0;
+    if (value < -100 || value > 100) biases->Fail(name, "a number from -100 to 100");
+    sampler.logit_bias.push_back({id, static_cast<float>(value)});
   }
 }
 

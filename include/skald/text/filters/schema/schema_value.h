@@ -68,10 +68,7 @@ class SchemaBuilder final : public JsonEvents {
   bool number_float(Json::number_float_t, const std::string& text) override { return AddText(Kind::kNumber, text); }
   bool string(std::string& value) override { return AddText(Kind::kString, std::move(value)); }
   bool binary(Json::binary_t&) override { return false; }
-  bool parse_error(size_t, const std::string&, const Json::exception&) override {
-    complaint_ = "is not valid JSON";
-    return false;
-  }
+  bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
 
  private:
   struct Level {
@@ -89,10 +86,6 @@ class SchemaBuilder final : public JsonEvents {
     return true;
   }
   bool Open(Kind kind) {
-    if (open_.size() == kMaxGrammarNesting) {
-      complaint_ = Concat({"nests deeper than ", std::to_string(kMaxGrammarNesting), " levels"});
-      return false;
-    }
     open_.push_back({Add(kind), {}});  // the value stays where it is until it is closed
     return true;
   }
@@ -114,8 +107,9 @@ inline Result<SchemaValue> ParseSchemaValue(std::string_view text) {
   }
   SchemaValue root;
   SchemaBuilder builder(root);
-  if (ReadJson(text, builder)) return root;
-  return Fail(ErrorCode::kInvalidArgument, "the schema " + builder.complaint());
+  std::string complaint;
+  if (ReadJson(text, builder, complaint, {.depth = kMaxGrammarNesting})) return root;
+  return Fail(ErrorCode::kInvalidArgument, "the schema " + (complaint.empty() ? builder.complaint() : complaint));
 }
 
 }  // namespace skald::internal

@@ -29,9 +29,9 @@ struct TokenizerConfig {
 inline Result<TokenizerConfig> ReadTokenizerConfig(std::string_view text) {
   nlohmann::json tree;
   const JsonGuard guard(tree);
-  if (!ParseJson(text, tree) || !tree.is_object()) {
-    return Fail(ErrorCode::kDataLoss, "the tokenizer_config.json is no JSON object");
-  }
+  std::string complaint = ParseJson(text, tree);
+  if (complaint.empty() && !tree.is_object()) complaint = "is no JSON object";
+  if (!complaint.empty()) return Fail(ErrorCode::kDataLoss, "the tokenizer_config.json " + complaint);
   std::optional<Error> error;
   const JsonFields fields(&tree, nullptr, "tokenizer_config.json: ", &error);
   const auto name = [&fields](const char* field) -> std::optional<std::string> {

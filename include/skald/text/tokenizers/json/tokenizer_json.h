@@ -99,17 +99,13 @@ class TokenizerJsonEvents final : public JsonEvents {
   }
   bool boolean(bool value) override { return big_ == Big::kNone ? tree_.boolean(value) : Complain(); }
   bool binary(Json::binary_t&) override { return false; }
-  bool parse_error(size_t at, const std::string&, const Json::exception&) override {
-    complaint = "is no JSON from byte " + std::to_string(at) + " on, or cut short";
-    return false;
-  }
+  bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
 
  private:
   enum class Big { kNone, kVocabulary, kMerges };
 
   bool Enter(bool entered) {
     ++depth_;
-    if (!entered) complaint = "nests too deep";
     return entered;
   }
   bool Leave(bool left) {
@@ -178,8 +174,8 @@ inline Result<TokenizerSpec> ReadTokenizerJson(std::string_view text) {
   nlohmann::json tree;
   const JsonGuard guard(tree);
   TokenizerJsonEvents events(tree);
-  if (!ReadJson(text, events)) {
-    return Fail(ErrorCode::kDataLoss, "the tokenizer.json " + events.complaint);
+  if (std::string complaint; !ReadJson(text, events, complaint)) {
+    return Fail(ErrorCode::kDataLoss, "the tokenizer.json " + (complaint.empty() ? events.complaint : complaint));
   }
   if (!tree.is_object()) return Fail(ErrorCode::kDataLoss, "the tokenizer.json is no object");
   std::optional<Error> error;

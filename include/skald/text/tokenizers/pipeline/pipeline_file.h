@@ -79,7 +79,7 @@ inline Failure FailOnPipelineFile(std::string_view why) {
 inline Result<TokenizerSpec> ReadPipelineSpec(std::string_view text) {
   nlohmann::json tree;
   const JsonGuard guard(tree);
-  if (!ParseJson(text, tree) || !tree.is_object()) return FailOnPipelineFile("has no readable description");
+  if (!ParseJson(text, tree).empty() || !tree.is_object()) return FailOnPipelineFile("has no readable description");
   std::optional<Error> error;
   const JsonFields root(&tree, nullptr, "", &error);
   TokenizerSpec spec;
