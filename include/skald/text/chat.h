@@ -55,12 +55,13 @@ struct Chat {
     messages.push_back(std::move(message));
   }
 
-  nlohmann::ordered_json messages = nlohmann::ordered_json::array();    // {"role": ..., "content": ..., ...}
-  nlohmann::ordered_json tools, documents;                              // lists, or null
-  nlohmann::ordered_json variables = nlohmann::ordered_json::object();  // "enable_thinking" and the like
-  bool add_generation_prompt = true;                                    // up to where the model answers
-  std::string template_name;  // of several that a model publishes; empty: "tool_use" for chats with tools
-  RenderOptions options;      // the time, for templates that tell it; limits
+  nlohmann::ordered_json messages = nlohmann::ordered_json::array();  // {"role": ..., "content": ..., ...}
+  nlohmann::ordered_json tools, documents;                            // lists, or null
+  // "enable_thinking" and the like. What a rendering takes from elsewhere, as "bos_token", is not among them.
+  nlohmann::ordered_json variables = nlohmann::ordered_json::object();
+  bool add_generation_prompt = true;  // up to where the model answers
+  std::string template_name;          // of several that a model publishes; empty: "tool_use" for chats with tools
+  RenderOptions options;              // the time, for templates that tell it; limits
 };
 
 // What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
@@ -75,10 +76,11 @@ struct NextTurn {
 // tokenizer_config.json or GGUF metadata say that texts begin with it, and the rendering does not, it is added.
 //
 // Errors: those of ChatTemplate::Render; a piece that a built-in template needs and the tokenizer lacks; a user's or
-// system's message with a mark of a built-in template that is ordinary text to its tokenizer. (There is no such rule
-// for published templates: of a text like "### Response:" nothing tells that it separates messages, and a rule that
-// refused whatever the template writes would refuse half of all messages. What the tokenizer has special pieces for,
-// which is how nearly all models mark turns, is safe with any template.)
+// system's message with a mark of a built-in template that is ordinary text to its tokenizer; a variable of the chat
+// with a name that the template trusts. (There is no such rule for marks of published templates: of a text like
+// "### Response:" nothing tells that it separates messages, and a rule that refused whatever the template writes would
+// refuse half of all messages. What the tokenizer has tokens of its own for, which is how nearly all models mark turns,
+// is safe with any template.)
 inline Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
 
 // Returns the ids of a whole chat.
@@ -138,6 +140,19 @@ inline Result<void> CheckMarks(const ChatTemplateParts& parts, const nlohmann::o
       return Fail(ErrorCode::kInvalidArgument,
                   Concat({"a message contains ", mark, ", which the ", parts.name, " uses to separate messages"}));
     }
+  }
+  return {};
+}
+
+// A template writes the values of these as its own, and a chat's variables may come from a request.
+inline Result<void> CheckVariables(const nlohmann::ordered_json& variables) {
+  if (!variables.is_object()) return {};
+  for (const auto& [name, value] : variables.items()) {
+    static constexpr std::string_view kOthers[] = {"messages", "tools", "documents", "add_generation_prompt"};
+    const bool is_other = std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
+    if (!is_other && !jinja::IsSpecialTokenName(name)) continue;
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({"the variables of a chat contain ", name, ", which the chat template has from elsewhere"}));
   }
   return {};
 }
@@ -296,6 +311,7 @@ inline Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTempl
     }
     if (Result<void> valid = internal::CheckPieces(tokenizer, parts); !valid) return Failure(valid.error());
     if (Result<void> valid = internal::CheckMarks(parts, chat.messages); !valid) return Failure(valid.error());
+    if (Result<void> valid = internal::CheckVariables(chat.variables); !valid) return Failure(valid.error());
     const internal::ChatVariables variables(tokenizer, parts, chat);
     const std::string_view name = chat.template_name;
     Result<MarkedText> text =

@@ -58,14 +58,18 @@ class Tokenizer {
   // Makes a tokenizer of an engine of your own, which must not be null.
   static Tokenizer From(std::shared_ptr<const TokenizerEngine> engine) { return Tokenizer(std::move(engine)); }
 
-  // Returns the ids of `text`, without any control piece or marker unless asked for: text from users cannot steer the
-  // model. Any bytes are allowed: those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each
-  // stretch of text between special pieces is encoded on its own, and so starts with the space that some models put
-  // before every text.
+  // Returns the ids of `text` as the library that defines the tokenizer does: without any control piece or special
+  // token unless asked for. Added tokens that a tokenizer.json does not call special are parsed in any case, though
+  // many of them steer a model ("<think>"): a text of somebody else is encoded as a MarkedText, below. Any bytes are
+  // allowed: those that are not part of valid UTF-8 count as U+FFFD. With ParseSpecial::kYes each stretch of text
+  // between special pieces is encoded on its own, and so starts with the space that some models put before every text.
   Result<std::vector<int32_t>> Encode(std::string_view text, ParseSpecial parse_special = ParseSpecial::kNo,
                                       AddSpecial add_special = AddSpecial::kNo) const;
 
-  // The same for a text of several authors: a special piece is one only where a template wrote all of it.
+  // The same for a text of several authors. Control pieces, special tokens and markers are that only where a template
+  // wrote all of them; what a message spells is encoded as if the tokenizer did not have them. Markers are the added
+  // tokens, whatever their file calls them, but for those that stand for text: a single character, white space, words
+  // of letters and digits, tags of formatted text.
   Result<std::vector<int32_t>> Encode(const MarkedText& text, AddSpecial add_special = AddSpecial::kNo) const;
 
   // Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become

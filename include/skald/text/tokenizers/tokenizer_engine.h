@@ -59,10 +59,10 @@ class TokenizerEngine {
   virtual size_t vocab_size() const = 0;
   virtual NamedIds named_ids() const = 0;
 
-  // The ids of a text. Any bytes may come. A special token is one only where a template wrote all of it.
+  // The ids of a text. Any bytes may come. Special tokens and markers are that only where a template wrote all of them.
   virtual Result<std::vector<int32_t>> Encode(const MarkedText& text) const = 0;
 
-  // The same for a text of one author.
+  // The same for a text without marks. `author` says only whether special tokens in it are parsed.
   virtual Result<std::vector<int32_t>> Encode(std::string_view text, Author author) const {
     return Encode(MarkedText(text, author));
   }

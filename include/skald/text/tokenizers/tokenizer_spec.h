@@ -174,7 +174,7 @@ struct AddedToken {
   bool single_word = false;             // no letter or digit beside it
   bool lstrip = false, rstrip = false;  // swallows white space beside it
   bool normalized = false;              // looked for in the normalized text; normalized itself
-  bool special = false;                 // steers the model: parsed only where asked for, and no text when decoded
+  bool special = false;                 // parsed only where asked for, and no text when decoded
 };
 
 namespace token_decoder {

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "skald/text/tokenizers/byte_range.h"
+#include "skald/text/tokenizers/marker_names.h"
 #include "skald/text/tokenizers/pipeline/prefix_trie.h"
 #include "skald/text/tokenizers/pipeline/token_table.h"
+#include "skald/text/tokenizers/tokenizer_engine.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 #include "skald/text/tokenizers/unicode.h"
 
@@ -32,6 +34,22 @@ inline size_t LastCharacter(std::string_view text) {
 inline bool IsWordCharacter(char32_t c) {
   return IsLetter(c) || IsMark(c) || IsCategory(c, UTF8PROC_CATEGORY_ND, UTF8PROC_CATEGORY_NL) ||
          IsCategory(c, UTF8PROC_CATEGORY_PC, UTF8PROC_CATEGORY_PC) || c == 0x200C || c == 0x200D;
+}
+
+// Whether an added token of this content is text like any other: a single character, white space, words, or a tag of
+// formatted text. Models have such tokens to spell texts in fewer ids, so a message needs them. Of all others we cannot
+// tell whether a template or a model's own output gives them a meaning: each is a marker, which only a template writes.
+// What the file says of a token ("special") does not tell: of the marks that steer models half are not so flagged.
+inline bool StandsForText(std::string_view content) {
+  if (content.empty() || FirstCodePoint(content).length == content.size() || IsFormattingTag(content)) return true;
+  while (!content.empty()) {
+    const CodePoint c = FirstCodePoint(content);
+    const bool is_word = IsLetter(c.value) || IsMark(c.value) || IsNumber(c.value);
+    const bool is_space = IsWhiteSpace(c.value) || content.starts_with(kSpaceSymbol);
+    if (!is_word && !is_space) return false;
+    content.remove_prefix(c.length);
+  }
+  return true;
 }
 
 class AddedTokenFinder {
@@ -53,9 +71,9 @@ class AddedTokenFinder {
 
   bool empty() const { return tokens_.empty(); }
 
-  // Returns the parts of `text`, none of them empty. may_steer(range) says whether a special token may stand there.
-  template <class MaySteer>
-  std::vector<Part> Cut(std::string_view text, MaySteer may_steer) const {
+  // Returns the parts of `text`, none of them empty. may_be(token, range) says whether the token may stand there.
+  template <class MayBe>
+  std::vector<Part> Cut(std::string_view text, MayBe may_be) const {
     std::vector<Part> parts;
     size_t done = 0;
     for (size_t at = 0; at < text.size() && !empty();) {
@@ -68,7 +86,7 @@ class AddedTokenFinder {
       trie_.ForEachPrefix(text.substr(at), [&](size_t length, int32_t index) {
         const AddedToken& candidate = tokens_[static_cast<size_t>(index)];
         const ByteRange there = {at, at + length};
-        if (candidate.special && !may_steer(there)) return;
+        if (!may_be(candidate, there)) return;
         token = &candidate;
         range = there;
       });

@@ -7,9 +7,11 @@
 #ifndef SKALD_TEXT_TOKENIZERS_PIPELINE_BPE_MODEL_H_
 #define SKALD_TEXT_TOKENIZERS_PIPELINE_BPE_MODEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,11 +36,11 @@ struct BpeOptions {
 
 class BpeModel final : public PieceModel {
  public:
-  // `is_whole` says of each id whether a word of that very text is that token; if it is empty it is filled. All three
+  // `is_whole` says of each id whether a word of that very text is that token; if it is empty it is filled. All four
   // must outlive this.
   BpeModel(const ModelVocabulary& vocabulary, const MergeTable& merges, BpeOptions options,
-           std::vector<uint8_t>& is_whole)
-      : vocabulary_(vocabulary), options_(std::move(options)), merges_(merges), is_whole_(is_whole) {
+           std::vector<uint8_t>& is_whole, const Markers& markers)
+      : vocabulary_(vocabulary), options_(std::move(options)), merges_(merges), is_whole_(is_whole), markers_(markers) {
     if (options_.byte_fallback) byte_pieces_ = BytePieces(vocabulary);
     for (size_t byte = 0; byte < 256; ++byte) {
       const char letter = static_cast<char>(byte);
@@ -46,20 +48,22 @@ class BpeModel final : public PieceModel {
     }
     cuts_words_ = !options_.of_bytes && !options_.ignore_merges && !HasAffixes() && NoMergeCrossesSpaces();
     if (is_whole.empty()) is_whole = FindWholeTokens();
+    FindReachableMarkers();
   }
 
-  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces,
+  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
                       std::vector<int32_t>& ids) const override {
+    const bool shuns_markers = reaches_markers_ && author == Author::kMessage;
     Room room;
     for (const ByteRange& piece : pieces) {
       std::string_view rest = piece.Of(text);
       if (rest.size() >= kMostBytes) return Fail(ErrorCode::kOutOfRange, "a word of 2 GB cannot be encoded");
       while (cuts_words_ && !rest.empty()) {
         const std::string_view word = rest.substr(0, FindSpaceAfterWord(rest));
-        EncodeWord(word, room, ids);
+        EncodeWord(word, shuns_markers, room, ids);
         rest.remove_prefix(word.size());
       }
-      if (!rest.empty()) EncodeWord(rest, room, ids);
+      if (!rest.empty()) EncodeWord(rest, shuns_markers, room, ids);
     }
     return {};
   }
@@ -112,12 +116,28 @@ class BpeModel final : public PieceModel {
     return is_whole;
   }
 
-  void EncodeWord(std::string_view word, Room& room, std::vector<int32_t>& ids) const {
+  // Few models can make a marker of a text's letters; those have merges without markers for what messages write.
+  void FindReachableMarkers() {
+    for (size_t id = 0; id < markers_.size() && id < is_whole_.size(); ++id) {
+      reaches_markers_ |= markers_[id] && is_whole_[id] && !vocabulary_.texts[static_cast<int32_t>(id)].empty();
+    }
+    const auto makes_marker = [this](const MergeTable::Entry& merge) { return IsMarker(markers_, merge.result); };
+    const auto merges = merges_.entries();
+    reaches_markers_ |= std::any_of(merges.begin(), merges.end(), makes_marker);
+    if (!reaches_markers_) return;
+    std::vector<MergeTable::Entry> kept;
+    std::remove_copy_if(merges.begin(), merges.end(), std::back_inserter(kept), makes_marker);
+    merges_to_text_ = MergeTable::From(std::move(kept)).value_or(MergeTable());
+  }
+
+  void EncodeWord(std::string_view word, bool shuns_markers, Room& room, std::vector<int32_t>& ids) const {
     const int32_t whole = vocabulary_.Find(word);
-    if (whole != kNoToken && is_whole_[static_cast<size_t>(whole)]) return ids.push_back(whole);
+    // Where merges that make a marker are left out, nobody has found out which tokens are whole.
+    const bool may_be_whole = !shuns_markers || (options_.ignore_merges && !IsMarker(markers_, whole));
+    if (whole != kNoToken && may_be_whole && is_whole_[static_cast<size_t>(whole)]) return ids.push_back(whole);
     room.symbols.clear();
     AppendSymbols(word, room);
-    merges_.Apply(room.symbols, room.merging);
+    (shuns_markers ? merges_to_text_ : merges_).Apply(room.symbols, room.merging);
     ids.insert(ids.end(), room.symbols.begin(), room.symbols.end());
   }
 
@@ -160,6 +180,9 @@ class BpeModel final : public PieceModel {
   std::array<int32_t, 256> byte_ids_;  // of letters of one byte
   bool cuts_words_ = false;
   const std::vector<uint8_t>& is_whole_;
+  const Markers& markers_;
+  bool reaches_markers_ = false;
+  MergeTable merges_to_text_;  // of what messages write, where that differs
 };
 
 }  // namespace skald::internal

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/text/marked_text.h"
 #include "skald/text/tokenizers/byte_range.h"
 #include "skald/text/tokenizers/pipeline/token_table.h"
 
@@ -23,10 +24,18 @@ class PieceModel {
  public:
   virtual ~PieceModel() = default;
 
-  // Appends the ids of `pieces` of `text`, none of which is empty.
-  virtual Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces,
+  // Appends the ids of `pieces` of `text`, none of which is empty. What a message wrote becomes no marker.
+  virtual Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
                               std::vector<int32_t>& ids) const = 0;
 };
+
+// Says by id which pieces are markers; beyond its end none is.
+using Markers = std::vector<bool>;
+
+inline bool IsMarker(const Markers& markers, int32_t id) {
+  const auto index = static_cast<size_t>(id);
+  return index < markers.size() && markers[index];
+}
 
 // The pieces of the model, without added tokens that it does not know itself: texts as it meets them, by id and by
 // text.

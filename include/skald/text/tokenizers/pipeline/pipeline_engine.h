@@ -35,13 +35,17 @@
 
 namespace skald::internal {
 
-// Whoever wrote a text: one author all of it, or several.
+// Whoever wrote a text. In a text without marks `all` says whether the special tokens in it are parsed, as with the
+// library that defines tokenizer.json: all other added tokens are in any case. In a marked text a message becomes no
+// marker, whether the file calls it special or not.
 struct Authors {
   const MarkedText* marked = nullptr;
   Author all = Author::kMessage;
 
-  bool AreTemplates(const ByteRange& range) const {
-    return marked == nullptr ? all == Author::kTemplate : marked->IsTemplates(range.begin, range.size());
+  // A message's if any of it is.
+  Author Of(const ByteRange& range) const {
+    if (marked == nullptr) return all;
+    return marked->IsTemplates(range.begin, range.size()) ? Author::kTemplate : Author::kMessage;
   }
 };
 
@@ -138,13 +142,19 @@ class PipelineEngine final : public TokenizerEngine {
 
   Result<void> Prepare();
   Result<void> CheckIds() const;
+  Result<void> CheckAddedTokens() const;
   Result<void> PrepareAddedTokens();
   void PrepareVocabulary();
+  void PrepareMarkers();
   void PrepareModel();
   bool TakesBytes() const;
   std::optional<int32_t> VocabularyId(const std::optional<std::string>& piece) const;
 
   static MarkedText Repair(const MarkedText& text);
+  bool MayBe(const AddedToken& token, const Authors& authors, Author author) const {
+    if (author == Author::kTemplate) return true;
+    return !token.special && (authors.marked == nullptr || !IsMarker(is_marker_, token.id));
+  }
   Result<std::vector<int32_t>> EncodeValid(std::string_view text, Authors authors) const;
   Result<void> EncodeStretch(std::string_view text, const ByteRange& range, const Authors& authors,
                              std::vector<int32_t>& ids) const;
@@ -156,9 +166,10 @@ class PipelineEngine final : public TokenizerEngine {
   TextIndex other_names_;       // all other pieces as the file spells them
   bool has_byte_pieces_ = false;
   std::vector<bool> is_added_, is_special_;  // by id
-  // Added tokens to look for in the text as it comes; the same with those in it that a template wrote and that would
-  // be looked for later; and those to look for in the normalized text.
-  AddedTokenFinder raw_tokens_, raw_and_special_tokens_, normalized_tokens_;
+  Markers is_marker_;
+  // Added tokens to look for in the text as it comes; the same with the markers in it that a template wrote and that
+  // would be looked for later; and those to look for in the normalized text.
+  AddedTokenFinder raw_tokens_, raw_tokens_and_markers_, normalized_tokens_;
   NormalizerChain normalizers_;
   PreTokenizerChain pre_tokenizers_;
   std::unique_ptr<const PieceModel> model_;
@@ -180,6 +191,8 @@ inline Result<void> PipelineEngine::Prepare() {
   if (!decoders) return Failure(decoders.error());
   decoders_ = *std::move(decoders);
   PrepareVocabulary();
+  if (Result<void> checked = CheckAddedTokens(); !checked) return checked;
+  PrepareMarkers();
   PrepareModel();
   return PrepareAddedTokens();
 }
@@ -234,6 +247,31 @@ inline void PipelineEngine::PrepareVocabulary() {
   other_names_ = TextIndex(pieces, [&](int32_t id) { return !is_known(id) && !pieces[id].empty(); });
 }
 
+inline Result<void> PipelineEngine::CheckAddedTokens() const {
+  for (const AddedToken& token : spec_.added_tokens) {
+    if (token.id >= 0 && static_cast<size_t>(token.id) < vocab_size()) continue;
+    return FailOnId(token.content, token.id, "beyond the vocabulary");
+  }
+  return {};
+}
+
+// Markers are the added tokens that do not stand for text, and the pieces that begin, end and pad texts, some of which
+// look like tags ("<s>"). A single character cannot be spelled otherwise than by itself, whatever the file calls it.
+inline void PipelineEngine::PrepareMarkers() {
+  is_marker_.assign(vocab_size(), false);
+  const auto add = [this](int32_t id, std::string_view content, bool special) {
+    const bool is_character = !content.empty() && FirstCodePoint(content).length == content.size();
+    if (!is_character && (special || !StandsForText(content))) is_marker_[static_cast<size_t>(id)] = true;
+  };
+  for (const AddedToken& token : spec_.added_tokens) add(token.id, token.content, token.special);
+  const auto add_named = [&](int32_t id) { add(id, tables_.pieces[id], IsFormattingTag(tables_.pieces[id])); };
+  for (const std::optional<int32_t>& id : {spec_.bos_id, spec_.eos_id, spec_.pad_id}) {
+    if (id) add_named(*id);
+  }
+  for (const int32_t id : spec_.prefix) add_named(id);
+  for (const int32_t id : spec_.suffix) add_named(id);
+}
+
 inline std::optional<int32_t> PipelineEngine::VocabularyId(const std::optional<std::string>& piece) const {
   return piece ? PieceToId(*piece) : std::nullopt;
 }
@@ -250,19 +288,19 @@ inline void PipelineEngine::PrepareModel() {
                        bpe->fuse_unk,
                        bpe->byte_fallback,
                        bpe->ignore_merges};
-    model_ = std::make_unique<BpeModel>(vocabulary_, tables_.merges, std::move(options), tables_.is_whole);
+    model_ = std::make_unique<BpeModel>(vocabulary_, tables_.merges, std::move(options), tables_.is_whole, is_marker_);
   } else if (const auto* const unigram = std::get_if<token_model::Unigram>(&spec_.model)) {
     unk = unigram->unk_id;
     has_byte_pieces_ = unigram->byte_fallback;
-    model_ =
-        std::make_unique<UnigramModel>(vocabulary_, tables_.scores, unk.value_or(kNoToken), unigram->byte_fallback);
+    model_ = std::make_unique<UnigramModel>(vocabulary_, tables_.scores, unk.value_or(kNoToken), unigram->byte_fallback,
+                                            is_marker_);
   } else if (const auto* const level = std::get_if<token_model::WordLevel>(&spec_.model)) {
     unk = VocabularyId(level->unk_token);
-    model_ = std::make_unique<WordLevelModel>(vocabulary_, unk.value_or(kNoToken));
+    model_ = std::make_unique<WordLevelModel>(vocabulary_, unk.value_or(kNoToken), is_marker_);
   } else if (const auto* const words = std::get_if<token_model::WordPiece>(&spec_.model)) {
     unk = VocabularyId(words->unk_token);
     model_ = std::make_unique<WordPieceModel>(vocabulary_, unk.value_or(kNoToken), words->continuing_subword_prefix,
-                                              words->max_input_chars_per_word);
+                                              words->max_input_chars_per_word, is_marker_);
   }
   if (!spec_.unk_id) spec_.unk_id = unk;
 }
@@ -270,25 +308,24 @@ inline void PipelineEngine::PrepareModel() {
 inline Result<void> PipelineEngine::PrepareAddedTokens() {
   is_added_.assign(vocab_size(), false);
   is_special_.assign(vocab_size(), false);
-  std::vector<AddedToken> raw, special, normalized;
+  std::vector<AddedToken> raw, markers, normalized;
   for (const AddedToken& token : spec_.added_tokens) {
     const auto id = static_cast<size_t>(token.id);
-    if (token.id < 0 || id >= vocab_size()) return FailOnId(token.content, token.id, "beyond the vocabulary");
     is_added_[id] = true;
     is_special_[id] = is_special_[id] || token.special;
     if (!token.normalized) {
       raw.push_back(token);
       continue;
     }
-    if (token.special && !normalizers_.empty()) special.push_back(token);
+    if ((token.special || is_marker_[id]) && !normalizers_.empty()) markers.push_back(token);
     Result<std::string> content = normalizers_.Apply(token.content);
     if (!content) return Failure(content.error());
     normalized.push_back(token);
     normalized.back().content = *std::move(content);
   }
-  special.insert(special.end(), raw.begin(), raw.end());
+  markers.insert(markers.end(), raw.begin(), raw.end());
   raw_tokens_ = AddedTokenFinder(std::move(raw));
-  raw_and_special_tokens_ = AddedTokenFinder(std::move(special));
+  raw_tokens_and_markers_ = AddedTokenFinder(std::move(markers));
   normalized_tokens_ = AddedTokenFinder(std::move(normalized));
   return {};
 }
@@ -311,12 +348,14 @@ inline MarkedText PipelineEngine::Repair(const MarkedText& text) {
 inline Result<std::vector<int32_t>> PipelineEngine::EncodeValid(std::string_view text, Authors authors) const {
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 4);
-  const auto may_steer = [&](const ByteRange& range) { return authors.AreTemplates(range); };
-  // Where a message stands in the text, nobody can say who wrote what any more once it is normalized. So special tokens
-  // that a template spelled there are looked for before.
-  const bool is_mixed = authors.marked != nullptr && !authors.AreTemplates({0, text.size()});
-  const AddedTokenFinder& finder = is_mixed ? raw_and_special_tokens_ : raw_tokens_;
-  for (const AddedTokenFinder::Part& part : finder.Cut(text, may_steer)) {
+  const auto may_be = [&](const AddedToken& token, const ByteRange& range) {
+    return MayBe(token, authors, authors.Of(range));
+  };
+  // Where a message stands in the text, nobody can say who wrote what any more once it is normalized. So markers that a
+  // template spelled there are looked for before.
+  const bool is_mixed = authors.marked != nullptr && authors.Of({0, text.size()}) == Author::kMessage;
+  const AddedTokenFinder& finder = is_mixed ? raw_tokens_and_markers_ : raw_tokens_;
+  for (const AddedTokenFinder::Part& part : finder.Cut(text, may_be)) {
     if (part.id != kNoToken) {
       ids.push_back(part.id);
     } else if (Result<void> done = EncodeStretch(text, part.range, authors, ids); !done) {
@@ -337,19 +376,23 @@ inline Result<void> PipelineEngine::EncodeStretch(std::string_view text, const B
     normal = *std::move(normalized);
     stretch = normal;
   }
-  const bool is_templates = authors.AreTemplates(range);
-  const auto may_steer = [&](const ByteRange& part) {
-    return is_templates ||
-           (normalizers_.empty() && authors.AreTemplates({range.begin + part.begin, range.begin + part.end}));
+  const Author author = authors.Of(range);
+  const auto author_of = [&](const ByteRange& part) {
+    return normalizers_.empty() ? authors.Of({range.begin + part.begin, range.begin + part.end}) : author;
   };
-  for (const AddedTokenFinder::Part& part : normalized_tokens_.Cut(stretch, may_steer)) {
+  const auto may_be = [&](const AddedToken& token, const ByteRange& part) {
+    return MayBe(token, authors, author_of(part));
+  };
+  for (const AddedTokenFinder::Part& part : normalized_tokens_.Cut(stretch, may_be)) {
     if (part.id != kNoToken) {
       ids.push_back(part.id);
       continue;
     }
     PieceList list(part.range.Of(stretch), range.begin + part.range.begin == 0);
     if (Result<void> cut = pre_tokenizers_.Apply(list); !cut) return cut;
-    if (Result<void> done = model_->Encode(list.text(), list.pieces(), ids); !done) return done;
+    // The library's model knows no authors.
+    const Author writer = authors.marked == nullptr ? Author::kTemplate : author_of(part.range);
+    if (Result<void> done = model_->Encode(list.text(), list.pieces(), writer, ids); !done) return done;
   }
   return {};
 }

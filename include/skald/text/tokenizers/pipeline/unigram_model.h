@@ -25,9 +25,10 @@ namespace skald::internal {
 
 class UnigramModel final : public PieceModel {
  public:
-  // `scores` by id, not more than ids. It and `vocabulary` must outlive this; `unk` may be kNoToken.
-  UnigramModel(const ModelVocabulary& vocabulary, std::span<const double> scores, int32_t unk, bool byte_fallback)
-      : vocabulary_(vocabulary), scores_(scores), unk_(unk), byte_fallback_(byte_fallback) {
+  // `scores` by id, not more than ids. It, `vocabulary` and `markers` must outlive this; `unk` may be kNoToken.
+  UnigramModel(const ModelVocabulary& vocabulary, std::span<const double> scores, int32_t unk, bool byte_fallback,
+               const Markers& markers)
+      : vocabulary_(vocabulary), scores_(scores), unk_(unk), byte_fallback_(byte_fallback), markers_(markers) {
     constexpr double kUnknownPenalty = 10;
     double lowest = 0;
     std::vector<std::pair<std::string_view, int32_t>> texts;
@@ -41,11 +42,11 @@ class UnigramModel final : public PieceModel {
     if (byte_fallback) byte_pieces_ = BytePieces(vocabulary);
   }
 
-  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces,
+  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
                       std::vector<int32_t>& ids) const override {
     Room room;
     for (const ByteRange& piece : pieces) {
-      if (Result<void> done = EncodePiece(piece.Of(text), room, ids); !done) return done;
+      if (Result<void> done = EncodePiece(piece.Of(text), author, room, ids); !done) return done;
     }
     return {};
   }
@@ -63,8 +64,10 @@ class UnigramModel final : public PieceModel {
     std::vector<ByteRange> parts;
   };
 
-  Result<void> EncodePiece(std::string_view piece, Room& room, std::vector<int32_t>& ids) const {
-    FindBestPaths(piece, room.best);
+  bool MayBe(int32_t id, Author author) const { return author == Author::kTemplate || !IsMarker(markers_, id); }
+
+  Result<void> EncodePiece(std::string_view piece, Author author, Room& room, std::vector<int32_t>& ids) const {
+    FindBestPaths(piece, author, room.best);
     room.parts.clear();
     bool after_is_unknown = false;
     for (size_t end = piece.size(); end > 0;) {
@@ -80,7 +83,7 @@ class UnigramModel final : public PieceModel {
     for (size_t i = room.parts.size(); i-- > 0;) {
       const std::string_view part = room.parts[i].Of(piece);
       const int32_t id = vocabulary_.Find(part);
-      if (id != kNoToken) {
+      if (id != kNoToken && MayBe(id, author)) {
         ids.push_back(id);
       } else if (!byte_fallback_ || !byte_pieces_.Append(part, ids)) {
         if (unk_ == kNoToken) {
@@ -93,7 +96,7 @@ class UnigramModel final : public PieceModel {
     return {};
   }
 
-  void FindBestPaths(std::string_view piece, std::vector<Best>& best) const {
+  void FindBestPaths(std::string_view piece, Author author, std::vector<Best>& best) const {
     best.assign(piece.size() + 1, Best());
     for (size_t begin = 0; begin < piece.size();) {
       const size_t letter = FirstCodePoint(piece.substr(begin)).length;
@@ -104,6 +107,7 @@ class UnigramModel final : public PieceModel {
         if (there.begin == kNowhere || with > there.score) there = {with, begin, is_unknown};
       };
       trie_.ForEachPrefix(piece.substr(begin), [&](size_t length, int32_t id) {
+        if (!MayBe(id, author)) return;
         offer(length, score + scores_[static_cast<size_t>(id)], id == unk_);
         is_known |= length == letter;
       });
@@ -116,6 +120,7 @@ class UnigramModel final : public PieceModel {
   std::span<const double> scores_;
   int32_t unk_;
   bool byte_fallback_;
+  const Markers& markers_;
   double unknown_score_ = 0;
   PrefixTrie trie_;
   BytePieces byte_pieces_;

@@ -32,14 +32,16 @@ inline Failure FailOnUnknownWord() {
 
 class WordLevelModel final : public PieceModel {
  public:
-  // `vocabulary` must outlive this; `unk` may be kNoToken.
-  WordLevelModel(const ModelVocabulary& vocabulary, int32_t unk) : vocabulary_(vocabulary), unk_(unk) {}
+  // `vocabulary` and `markers` must outlive this; `unk` may be kNoToken.
+  WordLevelModel(const ModelVocabulary& vocabulary, int32_t unk, const Markers& markers)
+      : vocabulary_(vocabulary), unk_(unk), markers_(markers) {}
 
-  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces,
+  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
                       std::vector<int32_t>& ids) const override {
     for (const ByteRange& piece : pieces) {
       const int32_t known = vocabulary_.Find(piece.Of(text));
-      const int32_t id = known == kNoToken ? unk_ : known;
+      const bool is_barred = author == Author::kMessage && IsMarker(markers_, known);
+      const int32_t id = known == kNoToken || is_barred ? unk_ : known;
       if (id == kNoToken) return FailOnUnknownWord();
       ids.push_back(id);
     }
@@ -49,12 +51,15 @@ class WordLevelModel final : public PieceModel {
  private:
   const ModelVocabulary& vocabulary_;
   int32_t unk_;
+  const Markers& markers_;
 };
 
 class WordPieceModel final : public PieceModel {
  public:
-  WordPieceModel(const ModelVocabulary& vocabulary, int32_t unk, std::string_view prefix, size_t most_characters)
-      : unk_(unk), most_characters_(most_characters) {
+  // `markers` must outlive this; `unk` may be kNoToken.
+  WordPieceModel(const ModelVocabulary& vocabulary, int32_t unk, std::string_view prefix, size_t most_characters,
+                 const Markers& markers)
+      : unk_(unk), most_characters_(most_characters), markers_(markers) {
     std::vector<std::pair<std::string_view, int32_t>> first, later;
     for (size_t i = 0; i < vocabulary.texts.size(); ++i) {
       const auto id = static_cast<int32_t>(i);
@@ -66,10 +71,10 @@ class WordPieceModel final : public PieceModel {
     later_ = PrefixTrie(std::move(later));
   }
 
-  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces,
+  Result<void> Encode(std::string_view text, std::span<const ByteRange> pieces, Author author,
                       std::vector<int32_t>& ids) const override {
     for (const ByteRange& piece : pieces) {
-      if (EncodeWord(piece.Of(text), ids)) continue;
+      if (EncodeWord(piece.Of(text), author, ids)) continue;
       if (unk_ == kNoToken) return FailOnUnknownWord();
       ids.push_back(unk_);
     }
@@ -77,7 +82,7 @@ class WordPieceModel final : public PieceModel {
   }
 
  private:
-  bool EncodeWord(std::string_view word, std::vector<int32_t>& ids) const {
+  bool EncodeWord(std::string_view word, Author author, std::vector<int32_t>& ids) const {
     const auto begins_character = [](char byte) { return !ContinuesUtf8(byte); };
     const auto characters = static_cast<size_t>(std::count_if(word.begin(), word.end(), begins_character));
     if (characters > most_characters_) return false;
@@ -87,6 +92,7 @@ class WordPieceModel final : public PieceModel {
       size_t longest = 0;
       int32_t id = kNoToken;
       trie->ForEachPrefix(word, [&](size_t length, int32_t value) {
+        if (author == Author::kMessage && IsMarker(markers_, value)) return;
         longest = length;
         id = value;
       });
@@ -103,6 +109,7 @@ class WordPieceModel final : public PieceModel {
 
   int32_t unk_;
   size_t most_characters_;
+  const Markers& markers_;
   PrefixTrie first_, later_;  // pieces that begin a word, and that go on with it, without their prefix
 };
 

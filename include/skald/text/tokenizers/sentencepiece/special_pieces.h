@@ -11,12 +11,13 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "skald/text/tokenizers/marker_names.h"
 
 namespace skald {
 
@@ -25,20 +26,6 @@ namespace skald {
 inline constexpr std::array<std::string_view, 12> kTurnMarkers = {
     "<start_of_turn>", "<end_of_turn>", "<start_of_image>", "<end_of_image>", "<|im_start|>", "<|im_end|>",
     "<|system|>",      "<|user|>",      "<|assistant|>",    "<|end|>",        "[INST]",       "[/INST]"};
-
-// Returns whether a user-defined piece of this name is a marker. All that stands in brackets counts as one, known or
-// not, but the tags of HTML that Gemma has for formatted text.
-constexpr bool IsMarkerName(std::string_view name) {
-  constexpr std::string_view kTags[] = {"table", "caption", "thead", "tbody", "tfoot", "tr",  "th",   "td",
-                                        "h1",    "h2",      "h3",    "h4",    "h5",    "h6",  "code", "blockquote",
-                                        "b",     "i",       "u",     "s",     "sub",   "sup", "em",   "strong"};
-  const bool is_square = name.size() >= 2 && name.front() == '[' && name.back() == ']';
-  const bool is_angled = name.size() >= 2 && name.front() == '<' && name.back() == '>';
-  if (!is_angled) return is_square;
-  std::string_view tag = name.substr(1, name.size() - 2);
-  if (tag.starts_with('/')) tag.remove_prefix(1);
-  return std::find(std::begin(kTags), std::end(kTags), tag) == std::end(kTags);
-}
 
 struct SpecialPiece {
   std::string name;
