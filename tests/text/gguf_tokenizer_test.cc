@@ -91,6 +91,41 @@ Tokenizer MustRebuild(const json& metadata) {
   return std::move(*tokenizer);
 }
 
+// As Phi-3's published file has them.
+TEST_CASE("Fillers of the unknown type are control pieces beside the unknown piece, whatever type that has") {
+  const std::string model = ReadBytes(TokenizerPath("mistral_style"));
+  const Tokenizer original = TestTokenizer("mistral_style");
+  json metadata = MetadataOf(model, true);
+  const auto count = metadata["tokenizer.ggml.tokens"].size();
+  const auto unk = static_cast<size_t>(*original.unk_id());
+  for (size_t i = 0; i < 53; ++i) {
+    metadata["tokenizer.ggml.tokens"].push_back("[PAD" + std::to_string(count + i) + "]");
+    metadata["tokenizer.ggml.scores"].push_back(-1000.0f);
+    metadata["tokenizer.ggml.token_type"].push_back(2);
+  }
+  for (const int type : {2, 3}) {
+    metadata["tokenizer.ggml.token_type"][unk] = type;
+    metadata["tokenizer.ggml.unknown_token_id"] = unk;
+    const Tokenizer rebuilt = MustRebuild(metadata);
+    CHECK(rebuilt.vocab_size() == count + 53);
+    CHECK(rebuilt.unk_id() == original.unk_id());
+    CHECK(rebuilt.KindOf(*original.unk_id()) == PieceKind::kUnknown);
+    const auto filler = static_cast<int32_t>(count + 7);
+    CHECK(rebuilt.KindOf(filler) == PieceKind::kControl);
+    CHECK(MustDecode(rebuilt, {filler}).empty());
+    const std::string name(*rebuilt.IdToPiece(filler));
+    CHECK(MustEncode(rebuilt, name) == MustEncode(original, name));
+    CHECK(MustEncode(rebuilt, name, ParseSpecial::kYes) == std::vector<int32_t>{filler});
+    for (const char* text : {"And God said, Let there be light", "  \n\xF0\x9F\x8C\x8A", "<unk>"}) {
+      CHECK(MustEncode(rebuilt, text) == MustEncode(original, text));
+    }
+  }
+  // Without a name the first of them is the unknown piece.
+  metadata.erase("tokenizer.ggml.unknown_token_id");
+  metadata["tokenizer.ggml.token_type"][unk] = 2;
+  CHECK(MustRebuild(metadata).KindOf(*original.unk_id()) == PieceKind::kUnknown);
+}
+
 TEST_CASE("The tokenizer of Llama 2, rebuilt, gives the ids of llama.cpp's vectors") {
   const auto folder = TestDataPath("models/tokenizers");
   if (!folder) return;

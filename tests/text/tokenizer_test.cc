@@ -65,6 +65,25 @@ TEST_CASE("kinds of pieces are told apart") {
   }
 }
 
+TEST_CASE("what is asked of an id beyond the vocabulary is an error") {
+  for (const std::filesystem::path& path :
+       {TokenizerPath("gemma_style"), RepositoryPath("tests/text/data/byte_level")}) {
+    const Tokenizer tokenizer = LoadTokenizer(path);
+    const auto size = static_cast<int32_t>(tokenizer.vocab_size());
+    for (const int32_t id : {-1, size, size + 1'000'000, std::numeric_limits<int32_t>::min()}) {
+      const Error errors[] = {tokenizer.KindOf(id).error(), tokenizer.ByteOf(id).error(), tokenizer.BytesOf(id).error(),
+                              tokenizer.IdToPiece(id).error(), tokenizer.Decode(std::vector{id}).error()};
+      for (const Error& error : errors) {
+        CHECK(error.code == ErrorCode::kInvalidArgument);
+        CHECK(error.message.find("token id " + std::to_string(id)) != std::string::npos);
+      }
+    }
+    const int32_t no_byte = *tokenizer.eos_id();
+    REQUIRE_FALSE(tokenizer.ByteOf(no_byte).has_value());
+    CHECK(tokenizer.ByteOf(no_byte).error().message.find("does not stand for a byte") != std::string::npos);
+  }
+}
+
 TEST_CASE("the rules for leading spaces and unknown text are found out") {
   CHECK(TestTokenizer("gemma_style").leading_space() == LeadingSpace::kKeep);
   CHECK(TestTokenizer("mistral_style").leading_space() == LeadingSpace::kDropOne);

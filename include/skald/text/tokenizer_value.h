@@ -95,9 +95,11 @@ class Tokenizer {
   // an error.
   Result<std::string_view> IdToPiece(int32_t id) const;
 
-  // What a piece stands for. `id` must be in the vocabulary.
-  PieceKind KindOf(int32_t id) const { return engine_->KindOf(id); }
-  uint8_t ByteOf(int32_t id) const { return engine_->ByteOf(id); }  // of a kByte piece
+  // Returns what a piece stands for. An id beyond the vocabulary is an error.
+  Result<PieceKind> KindOf(int32_t id) const;
+
+  // Returns the byte that a piece of kind kByte stands for. A piece of another kind is an error too.
+  Result<uint8_t> ByteOf(int32_t id) const;
 
   // Returns what decoding writes for a piece in the middle of a text: bytes that may be parts of characters, and the
   // name of a control piece. An id beyond the vocabulary is an error, and so is a tokenizer that cannot say it of one
@@ -182,6 +184,19 @@ inline Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, SkipS
 inline Result<std::string_view> Tokenizer::IdToPiece(int32_t id) const {
   if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
   return engine_->IdToPiece(id);
+}
+
+inline Result<PieceKind> Tokenizer::KindOf(int32_t id) const {
+  if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
+  return engine_->KindOf(id);
+}
+
+inline Result<uint8_t> Tokenizer::ByteOf(int32_t id) const {
+  if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
+  if (engine_->KindOf(id) == PieceKind::kByte) return engine_->ByteOf(id);
+  return NoThrow("a piece", [&]() -> Result<uint8_t> {
+    return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) + " does not stand for a byte");
+  });
 }
 
 inline Result<std::string> Tokenizer::BytesOf(int32_t id) const {

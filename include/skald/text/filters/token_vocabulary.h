@@ -116,7 +116,7 @@ inline Result<std::shared_ptr<const TokenVocabulary>> TokenVocabulary::Make(cons
   return NoThrow("the vocabulary of a filter", [&]() -> Vocabulary {
     std::vector<std::string> tokens(tokenizer.vocab_size());
     for (int32_t id = 0; static_cast<size_t>(id) < tokens.size(); ++id) {
-      const PieceKind kind = tokenizer.KindOf(id);
+      const PieceKind kind = tokenizer.engine().KindOf(id);
       if (kind == PieceKind::kControl || kind == PieceKind::kUnknown) continue;
       const Result<std::string_view> piece = tokenizer.IdToPiece(id);
       if (!piece) return Failure(piece.error());

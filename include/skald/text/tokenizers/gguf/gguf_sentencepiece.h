@@ -6,6 +6,7 @@
 #ifndef SKALD_TEXT_TOKENIZERS_GGUF_GGUF_SENTENCEPIECE_H_
 #define SKALD_TEXT_TOKENIZERS_GGUF_GGUF_SENTENCEPIECE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -48,6 +49,20 @@ inline std::vector<NewPiece> ReadGgufScoredPieces(const GgufTokenizerReader& rea
   return pieces;
 }
 
+// Makes one piece the unknown one, as SentencePiece needs: that which the metadata name, or else the first whose type
+// says so. To llama.cpp all of that type steer as control pieces do, and files have fillers ("[PAD32011]") of it.
+inline void ChooseUnknownPiece(std::optional<size_t> named, std::vector<NewPiece>& pieces) {
+  const auto is_unknown = [](const NewPiece& piece) { return piece.type == PieceType::kUnknown; };
+  const auto first = std::find_if(pieces.begin(), pieces.end(), is_unknown);
+  const bool steers = named && (is_unknown(pieces[*named]) || pieces[*named].type == PieceType::kControl);
+  if (!steers && first == pieces.end()) return;
+  const size_t unknown = steers ? *named : static_cast<size_t>(first - pieces.begin());
+  for (NewPiece& piece : pieces) {
+    if (is_unknown(piece)) piece.type = PieceType::kControl;
+  }
+  pieces[unknown].type = PieceType::kUnknown;
+}
+
 // Returns the model as the content of its file.
 inline Result<std::string> ScoredPiecesFromGguf(const GgufTokenizerReader& reader) {
   const auto id = [&reader, count = reader.SizeOf("tokens")](const char* name) -> std::optional<size_t> {
@@ -59,6 +74,7 @@ inline Result<std::string> ScoredPiecesFromGguf(const GgufTokenizerReader& reade
   if (reader.fields().Flag("add_bos_token", true)) model.bos = id("bos_token_id");
   model.eos = id("eos_token_id");
   model.unk = id("unknown_token_id");
+  if (reader.ok()) ChooseUnknownPiece(model.unk, model.pieces);
   model.pad = id("padding_token_id");
   model.add_dummy_prefix = reader.fields().Flag("add_space_prefix", true);
   model.remove_extra_whitespaces = reader.fields().Flag("remove_extra_whitespaces", false);
