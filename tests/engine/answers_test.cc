@@ -57,7 +57,7 @@ TEST_CASE("a text comes out up to the first stop string, in whatever pieces it c
     }
     std::string text;
     for (size_t length = random() % 20; length > 0; --length) text += static_cast<char>('a' + random() % 3);
-    StopStrings stream(stops);
+    StopStrings stream(std::make_shared<const std::vector<std::string>>(stops));
     std::string got;
     size_t pushed = 0;
     while (pushed < text.size() && !stream.has_stopped()) {

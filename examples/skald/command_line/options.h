@@ -64,6 +64,7 @@ struct ServeOptions {
   uint64_t state_bytes = 20'000'000'000;  // that prompts may take there
   std::string redis;                      // HOST or HOST:PORT; empty: none
   uint32_t users = 64;                    // answers that are computed at a time
+  uint32_t queue = 8192;                  // answers that may wait for it
   double step_ms = 250;                   // most milliseconds of an engine's step; 0: no limit
   std::string policy = "fair";
   bool prompt_lookup = false;

@@ -91,6 +91,11 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
       ->capture_default_str()
       ->type_name("N")
       ->group(group);
+  command.add_option("--queue", serve.queue, "Answers that may wait; more get status 429")
+      ->check(Within(0, 1'000'000))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
   command
       .add_option("--step-ms", serve.step_ms, "Most milliseconds of a step, so that long prompts do not\nstop others")
       ->check(CLI::Range(0.0, 1e6))

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -233,7 +234,9 @@ Result<int> RunServe(const Options& options) {
   Stores stores;
   if (auto opened = OpenStores(options, stores); !opened) return Failure(opened.error());
   serve::Router router(std::move(tenants),
-                       {wanted.origins, [&stores](std::string& out) { WriteRedisMetrics(stores, out); }});
+                       {.origins = wanted.origins,
+                        .more_metrics = [&stores](std::string& out) { WriteRedisMetrics(stores, out); },
+                        .most_answers = uint64_t{wanted.users} + wanted.queue});
   std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it
   const auto server =
       serve::HttpServer::Start(HttpOptionsOf(wanted), [&router](serve::HttpRequest request, serve::Wake wake) {
@@ -253,7 +256,10 @@ Result<int> RunServe(const Options& options) {
   (void)WaitForInput(kNoDescriptor);  // for a signal
   Note("ending: answers have " + std::to_string(wanted.grace_seconds) + " seconds");
   (*server)->Stop(std::chrono::seconds(wanted.grace_seconds));
+  const bool is_idle = router.StopPreparing(std::chrono::milliseconds(100));
   service->Stop(std::chrono::milliseconds(0));
+  // What is in the middle of a long text cannot be told to end, and nobody waits for it.
+  if (!is_idle) std::_Exit(0);
   return 0;
 }
 

@@ -5,29 +5,25 @@
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_API_CALL_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_API_CALL_H_
 
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 
+#include "serve/api/request/api_error.h"
 #include "serve/http/exchange.h"
 #include "serve/service/metrics.h"
+#include "serve/service/open_answers.h"
 #include "serve/service/service.h"
 #include "serve/service/tenants.h"
 
 namespace skald::serve {
 
-// One of a tenant's open answers; ends with it.
-class OpenRequest {
- public:
-  explicit OpenRequest(Tenant& tenant) : tenant_(&tenant) { ++tenant.open_requests; }
-  OpenRequest(OpenRequest&& other) noexcept : tenant_(std::exchange(other.tenant_, nullptr)) {}
-  OpenRequest& operator=(OpenRequest&&) = delete;
-  ~OpenRequest() {
-    if (tenant_ != nullptr) --tenant_->open_requests;
-  }
-
- private:
-  Tenant* tenant_;
+// Answers of all tenants, and the most that there may be.
+struct AnswerRoom {
+  OpenAnswers open = {};
+  uint64_t most = std::numeric_limits<uint64_t>::max();
 };
 
 struct Call {
@@ -36,7 +32,15 @@ struct Call {
   std::shared_ptr<Service> service;
   Metrics& metrics;
   Tenant& tenant;
+  AnswerRoom& room;
   std::string parameter = {};  // of the path, as the id in /v1/conversations/{id}
+  // Whether nobody waits for the answer any more.
+  std::function<bool()> is_abandoned = [] { return false; };
+
+  // Called between steps of preparing an answer. Thrown: that nobody waits for it.
+  void StopIfAbandoned() const {
+    if (is_abandoned()) throw ApiError{503, "nobody waits for this answer"};
+  }
 };
 
 }  // namespace skald::serve

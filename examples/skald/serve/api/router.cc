@@ -55,15 +55,29 @@ bool Matches(std::string_view pattern, std::string_view path, std::string& param
   return true;
 }
 
-bool IsAnthropic(const HttpRequest& request) { return request.path.starts_with("/v1/messages"); }
-
-Answer ErrorAnswer(const HttpRequest& request, const ApiError& error) {
+Answer ErrorAnswer(std::string_view path, const ApiError& error) {
   HttpHead head = {error.status};
   if (error.status == 401) head.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (error.status == 429 || error.status == 503) head.headers.emplace_back("Retry-After", "1");
   if (error.status == 405) head.headers.emplace_back("Allow", error.allowed);
-  const Json json = IsAnthropic(request) ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
+  const Json json = path.starts_with("/v1/messages") ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
   return std::make_unique<WholeAnswer>(Dump(json), std::move(head));
+}
+
+// What `answer` returns, or the error that it throws, in the manner of the API at `path`.
+template <class Function>
+Answer AnswerOrError(std::string_view path, const Function& answer) {
+  try {
+    try {
+      return answer();
+    } catch (const ApiError& error) {
+      return ErrorAnswer(path, error);
+    } catch (const std::exception& error) {
+      return ErrorAnswer(path, {500, error.what()});
+    }
+  } catch (...) {
+    return std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
+  }
 }
 
 // The origin that a page of this server has, by the name that the client called it.
@@ -101,19 +115,13 @@ std::string PlainErrorBody(int status, std::string_view message) {
 std::unique_ptr<Exchange> Router::Handle(HttpRequest request, Wake wake) {
   try {
     std::string path = "other";  // for counts, which must not grow with whatever clients ask for
-    std::unique_ptr<Exchange> answer;
-    try {
-      answer = Route(request, wake, path);
-    } catch (const ApiError& error) {
-      answer = ErrorAnswer(request, error);
-    } catch (const std::exception& error) {
-      answer = ErrorAnswer(request, {500, error.what()});
-    }
     HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
     if (const std::string_view origin = request.Header("origin"); !origin.empty() && !IsOwnOrigin(request, origin)) {
       if (MayUse(request)) headers.emplace_back("Access-Control-Allow-Origin", std::string(origin));
       headers.emplace_back("Vary", "Origin");
     }
+    const std::string called = request.path;
+    auto answer = AnswerOrError(called, [&] { return Route(request, wake, path); });
     return std::make_unique<WithHeaders>(std::move(answer), std::move(headers),
                                          [this, path](int status) { metrics_.CountRequest(path, status); });
   } catch (...) {
@@ -121,7 +129,7 @@ std::unique_ptr<Exchange> Router::Handle(HttpRequest request, Wake wake) {
   }
 }
 
-std::unique_ptr<Exchange> Router::Route(const HttpRequest& request, const Wake& wake, std::string& path) {
+std::unique_ptr<Exchange> Router::Route(HttpRequest& request, const Wake& wake, std::string& path) {
   if (!MayUse(request)) {
     throw ApiError{403, "pages of other servers may not use this one; 'skald serve --cors ORIGIN' allows it"};
   }
@@ -141,7 +149,13 @@ std::unique_ptr<Exchange> Router::Route(const HttpRequest& request, const Wake& 
     Tenant& tenant = Authorize(request);
     const auto service = this->service();
     if (service == nullptr) throw ApiError{503, "the model is being loaded"};
-    return endpoint.answer({request, wake, service, metrics_, tenant, found});
+    const auto prepare = [this, &endpoint, &tenant, service, found](const HttpRequest& whole, const Wake& wake_whole,
+                                                                    const std::function<bool()>& is_abandoned) {
+      return AnswerOrError(whole.path, [&] {
+        return endpoint.answer({whole, wake_whole, service, metrics_, tenant, room_, found, is_abandoned});
+      });
+    };
+    return preparation_.Begin(tenant.name, std::move(request), wake, prepare);
   }
   if (!allowed.empty())
     throw ApiError{405, request.path + " takes " + allowed + ", not " + request.method, {}, {}, allowed};
@@ -189,6 +203,8 @@ std::unique_ptr<Exchange> Router::Health() const {
 std::unique_ptr<Exchange> Router::WriteMetrics() const {
   std::string text;
   metrics_.Write(text);
+  WriteMetric("skald_requests_preparing", "gauge", "Requests that wait to be read and encoded, or are.",
+              static_cast<double>(preparation_.size()), text);
   if (const auto service = this->service()) service->WriteMetrics(text);
   if (options_.more_metrics) options_.more_metrics(text);
   return std::make_unique<WholeAnswer>(std::move(text), HttpHead{200, "text/plain; version=0.0.4"});

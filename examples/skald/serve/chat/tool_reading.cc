@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <cctype>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 namespace skald::serve {
 namespace {
 
-void AddTool(ToolList& list, Tool tool, const std::string& path) {
+// Names of tools so far: a search through the tools for each new one would grow with the square of their number.
+using ToolNames = std::set<std::string>;
+
+void AddTool(ToolList& list, ToolNames& names, Tool tool, const std::string& path) {
   const auto is_letter = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
   };
@@ -19,7 +23,7 @@ void AddTool(ToolList& list, Tool tool, const std::string& path) {
     throw ApiError{400, "'" + path + "' is no name for a tool: expected up to 128 letters, digits, '_', '-' and '.'",
                    path};
   }
-  if (list.Find(tool.name) != nullptr) throw ApiError{400, "there are two tools named '" + tool.name + "'", path};
+  if (!names.insert(tool.name).second) throw ApiError{400, "there are two tools named '" + tool.name + "'", path};
   if (tool.parameters.is_null()) tool.parameters = Json::object();
   if (!tool.parameters.is_object())
     throw ApiError{400, "the parameters of '" + tool.name + "' are no JSON Schema", path};
@@ -36,7 +40,8 @@ void WithFields(JsonReader& outer, const ToolSpelling& spelling, const Read& rea
   inner->Finish();
 }
 
-void ReadTool(const Json& json, const std::string& path, const ToolSpelling& spelling, ToolList& list) {
+void ReadTool(const Json& json, const std::string& path, const ToolSpelling& spelling, ToolList& list,
+              ToolNames& names) {
   JsonReader tool(json, path);
   // Anthropic's own tools have types, those of clients need none.
   const auto type =
@@ -48,7 +53,7 @@ void ReadTool(const Json& json, const std::string& path, const ToolSpelling& spe
     fields.Ignore({"strict", "cache_control"});
     const Json* const schema = fields.Any(spelling.schema);
     AddTool(
-        list,
+        list, names,
         {fields.NeedString("name"), fields.String("description").value_or(""), schema == nullptr ? Json() : *schema},
         fields.PathOf("name"));
   });
@@ -85,9 +90,10 @@ void ReadChoice(JsonReader& request, const ToolSpelling& spelling, ToolList& lis
 
 ToolList ReadTools(JsonReader& request, const ToolSpelling& spelling) {
   ToolList list;
+  ToolNames names;
   if (const Json* const tools = request.Array("tools")) {
     for (size_t i = 0; i < tools->size(); ++i) {
-      ReadTool((*tools)[i], request.PathOf("tools") + "[" + std::to_string(i) + "]", spelling, list);
+      ReadTool((*tools)[i], request.PathOf("tools") + "[" + std::to_string(i) + "]", spelling, list, names);
     }
   }
   ReadChoice(request, spelling, list);

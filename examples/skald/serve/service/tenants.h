@@ -6,7 +6,6 @@
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TENANTS_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TENANTS_H_
 
-#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -15,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "serve/service/open_answers.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 
@@ -24,7 +24,7 @@ struct Tenant {
   std::string name;                                              // empty for the only one of a server without keys
   uint32_t max_requests = std::numeric_limits<uint32_t>::max();  // answers at a time
   uint32_t max_tokens = std::numeric_limits<uint32_t>::max();    // of an answer
-  std::atomic<uint32_t> open_requests = 0;
+  OpenAnswers open_answers = {};
 };
 
 // Immutable but for the counts; safe for concurrent calls.

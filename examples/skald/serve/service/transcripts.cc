@@ -26,38 +26,47 @@ Json Essence(const Json& message) {
 }  // namespace
 
 Transcripts::Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores) : stores_(std::move(stores)) {
-  prefix_ = "skald transcript 1";
+  prefix_ = "skald transcript 2";
   for (const Sha256Digest& digest : {identity.weights, identity.tokenizer}) {
     prefix_.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   }
 }
 
-std::optional<ChunkKey> Transcripts::KeyOf(const Json& messages, size_t count, const std::string& tenant) const {
-  Json essence = Json::array({tenant});
-  for (size_t i = 0; i < count; ++i) essence.push_back(Essence(messages[i]));
-  const auto digest = Sha256().Update(prefix_).Update(Dump(essence)).Finish();
-  if (!digest) return std::nullopt;
-  ChunkKey key;
-  static_assert(sizeof(key.bytes) == sizeof(*digest));
-  std::memcpy(key.bytes.data(), digest->data(), key.bytes.size());
-  return key;
+// Each key is the digest of the one before it and of one message more.
+std::vector<ChunkKey> Transcripts::KeysOf(const Json& messages, const std::string& tenant) const {
+  std::vector<ChunkKey> keys;
+  keys.reserve(messages.size());
+  Sha256 sha;
+  auto digest = sha.Update(prefix_).Update(tenant).Finish();
+  for (const Json& message : messages) {
+    if (!digest) break;
+    digest = sha.Update(std::as_bytes(std::span(*digest))).Update(Dump(Essence(message))).Finish();
+    if (!digest) break;
+    ChunkKey& key = keys.emplace_back();
+    static_assert(sizeof(key.bytes) == sizeof(*digest));
+    std::memcpy(key.bytes.data(), digest->data(), key.bytes.size());
+  }
+  return keys;
 }
 
 void Transcripts::Remember(const Json& messages, const std::string& tenant, std::span<const int32_t> ids) {
-  const auto key = KeyOf(messages, messages.size(), tenant);
-  if (!key) return;
-  Keep(*key, {ids.begin(), ids.end()});
-  const auto chunk = EncodeChunk(*key, kForm, std::as_bytes(ids));
+  const std::vector<ChunkKey> keys = KeysOf(messages, tenant);
+  if (keys.empty() || keys.size() < messages.size()) return;
+  const ChunkKey& key = keys.back();
+  Keep(key, {ids.begin(), ids.end()});
+  const auto chunk = EncodeChunk(key, kForm, std::as_bytes(ids));
   if (!chunk) return;
-  for (const ChunkStoreRef& store : stores_) (void)store.Put(*key, *chunk);
+  for (const ChunkStoreRef& store : stores_) (void)store.Put(key, *chunk);
 }
 
 std::vector<int32_t> Transcripts::Recall(const Json& messages, const std::string& tenant) {
-  for (size_t count = messages.size(); count > 0; --count) {
-    if (messages[count - 1].value("role", "") != "assistant") continue;
-    const auto key = KeyOf(messages, count, tenant);
-    if (!key) return {};
-    if (auto ids = Find(*key)) return *std::move(ids);
+  const std::vector<ChunkKey> keys = KeysOf(messages, tenant);
+  size_t lookups = 0;
+  for (size_t i = keys.size(); i-- > 0;) {
+    if (messages[i].value("role", "") != "assistant") continue;
+    if (auto ids = FindInMemory(keys[i])) return *std::move(ids);
+    if (++lookups > kMostStoreLookups) continue;
+    if (auto ids = FindInStores(keys[i])) return *std::move(ids);
   }
   return {};
 }
@@ -79,14 +88,15 @@ void Transcripts::Keep(const ChunkKey& key, std::vector<int32_t> ids) {
   }
 }
 
-std::optional<std::vector<int32_t>> Transcripts::Find(const ChunkKey& key) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto place = places_.find(key); place != places_.end()) {
-      known_.splice(known_.begin(), known_, place->second);
-      return place->second->second;
-    }
-  }
+std::optional<std::vector<int32_t>> Transcripts::FindInMemory(const ChunkKey& key) {
+  const std::lock_guard lock(mutex_);
+  const auto place = places_.find(key);
+  if (place == places_.end()) return std::nullopt;
+  known_.splice(known_.begin(), known_, place->second);
+  return place->second->second;
+}
+
+std::optional<std::vector<int32_t>> Transcripts::FindInStores(const ChunkKey& key) {
   for (const ChunkStoreRef& store : stores_) {
     const auto stored = store.Get(key);
     if (!stored) continue;

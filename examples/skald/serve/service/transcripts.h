@@ -33,16 +33,23 @@ class Transcripts {
   // `ids` are the tokens of `messages`, of which the last is the model's answer. A store that fails forgets it.
   void Remember(const nlohmann::ordered_json& messages, const std::string& tenant, std::span<const int32_t> ids);
 
-  // The tokens of the longest beginning of `messages` that ends with an answer and is known; empty where none is.
+  // The tokens of the longest beginning of `messages` that ends with an answer and is known; empty where none is. Of
+  // beginnings that only stores know, those count that end with one of the last few answers.
   std::vector<int32_t> Recall(const nlohmann::ordered_json& messages, const std::string& tenant);
 
  private:
-  std::optional<ChunkKey> KeyOf(const nlohmann::ordered_json& messages, size_t count, const std::string& tenant) const;
+  // The keys of the first message, of the first two, and so on, in one pass over all of them; fewer where libcrypto
+  // fails.
+  std::vector<ChunkKey> KeysOf(const nlohmann::ordered_json& messages, const std::string& tenant) const;
   void Keep(const ChunkKey& key, std::vector<int32_t> ids);
-  std::optional<std::vector<int32_t>> Find(const ChunkKey& key);
+  std::optional<std::vector<int32_t>> FindInMemory(const ChunkKey& key);
+  std::optional<std::vector<int32_t>> FindInStores(const ChunkKey& key);
 
   static constexpr size_t kMostTokens = size_t{16} << 20;  // in memory, over all
-  std::string prefix_;                                     // of all that is hashed
+  // Answers that are looked for in stores, the last ones first: each costs a way to the store and back. Another server
+  // has the last one, or one that was taken back a little.
+  static constexpr size_t kMostStoreLookups = 8;
+  std::string prefix_;  // of all that is hashed
   std::vector<ChunkStoreRef> stores_;
   std::mutex mutex_;
   std::list<std::pair<ChunkKey, std::vector<int32_t>>> known_;  // guarded by mutex_; used last, first

@@ -137,7 +137,7 @@ class Answer {
         settings_(request_->sampler),
         max_tokens_(max_tokens),
         tokens_(request_->prompt),
-        stops_(request_->stop_strings) {}
+        stops_({request_, &request_->stop_strings}) {}
 
   Result<void> Tell(int32_t id, Event& event) {
     if (!decoder_) return {};

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StopStrings: lets a growing text out until one of some strings appears in it, wherever the borders of its pieces are.
-// What may yet become such a string is held back. Plain state of one text: copy it to fork.
+// What may yet become such a string is held back. Plain state of one text: copy it to fork. The strings are shared by
+// all texts of a request.
 
 #ifndef SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_
 #define SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +20,8 @@ namespace skald {
 
 class StopStrings {
  public:
-  // None of `strings` is empty.
-  explicit StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {}
+  // None of `strings` is empty, nor are they null.
+  explicit StopStrings(std::shared_ptr<const std::vector<std::string>> strings) : strings_(std::move(strings)) {}
 
   // Whether one has appeared; nothing comes out any more.
   bool has_stopped() const { return stopped_by_.has_value(); }
@@ -31,8 +33,8 @@ class StopStrings {
     if (has_stopped()) return {};
     held_ += piece;
     size_t end = held_.size();
-    for (size_t i = 0; i < strings_.size(); ++i) {
-      const size_t found = held_.find(strings_[i]);
+    for (size_t i = 0; i < strings_->size(); ++i) {
+      const size_t found = held_.find((*strings_)[i]);
       if (found == std::string::npos || (has_stopped() && found >= end)) continue;
       end = found;
       stopped_by_ = i;
@@ -50,7 +52,7 @@ class StopStrings {
   // Bytes at the end of what is held that begin some string.
   size_t LongestBeginning() const {
     size_t longest = 0;
-    for (const std::string& string : strings_) {
+    for (const std::string& string : *strings_) {
       for (size_t length = std::min(string.size() - 1, held_.size()); length > longest; --length) {
         if (std::string_view(held_).substr(held_.size() - length) == std::string_view(string).substr(0, length)) {
           longest = length;
@@ -60,7 +62,7 @@ class StopStrings {
     return longest;
   }
 
-  std::vector<std::string> strings_;
+  std::shared_ptr<const std::vector<std::string>> strings_;
   std::string held_;
   std::optional<size_t> stopped_by_;
 };

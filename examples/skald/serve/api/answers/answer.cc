@@ -3,8 +3,10 @@
 #include "serve/api/answers/answer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -17,6 +19,54 @@ ApiError ErrorOf(const Choice& choice) {
   return {503, "the server is shutting down"};
 }
 
+// Which prompts have events that were not taken yet: looking at all of them for each event would be work that grows
+// with the square of their number. Safe for concurrent calls.
+class ReadyPrompts {
+ public:
+  explicit ReadyPrompts(size_t prompts) : is_ready_(prompts, false) {}
+
+  void Add(uint32_t prompt) {
+    const std::lock_guard lock(mutex_);
+    if (is_ready_[prompt]) return;
+    is_ready_[prompt] = true;
+    ready_.push_back(prompt);
+  }
+
+  // In the order of the prompts.
+  std::vector<uint32_t> Take() {
+    std::vector<uint32_t> taken;
+    {
+      const std::lock_guard lock(mutex_);
+      taken.swap(ready_);
+      for (const uint32_t prompt : taken) is_ready_[prompt] = false;
+    }
+    std::ranges::sort(taken);
+    return taken;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<bool> is_ready_;
+  std::vector<uint32_t> ready_;
+};
+
+// Requests that were submitted. They are cancelled with it, unless they have come to their ends.
+struct Submitted {
+  Submitted(std::shared_ptr<Service> to, size_t prompts)
+      : service(std::move(to)), ready(std::make_shared<ReadyPrompts>(prompts)) {}
+  Submitted(Submitted&&) = default;
+  Submitted& operator=(Submitted&&) = delete;
+  ~Submitted() {
+    for (const EngineLoop::Ticket& ticket : tickets) {
+      if (!ticket.inbox->is_finished()) service->Cancel(ticket.number);
+    }
+  }
+
+  std::shared_ptr<Service> service;
+  std::vector<EngineLoop::Ticket> tickets = {};  // of the prompts
+  std::shared_ptr<ReadyPrompts> ready;
+};
+
 bool HasFailed(const Choice& choice) {
   return !choice.finish || choice.finish == FinishReason::kError || choice.finish == FinishReason::kCancelled ||
          choice.finish == FinishReason::kDeadline;
@@ -25,31 +75,27 @@ bool HasFailed(const Choice& choice) {
 class AnswerExchange final : public Exchange {
  public:
   // `samples` and `prompt_tokens` are of each prompt and of all.
-  AnswerExchange(const Call& call, std::vector<EngineLoop::Ticket> tickets, uint32_t samples, uint64_t prompt_tokens,
-                 const AnswerReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect, OpenRequest open,
-                 std::function<void(const std::vector<Choice>&)> on_end)
-      : service_(call.service),
-        metrics_(call.metrics),
-        tickets_(std::move(tickets)),
+  AnswerExchange(const Call& call, Submitted submitted, uint32_t samples, uint64_t prompt_tokens,
+                 const AnswerReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect,
+                 std::array<CountedAnswers, 2> counted, std::function<void(const std::vector<Choice>&)> on_end)
+      : metrics_(call.metrics),
+        counted_(std::move(counted)),
+        submitted_(std::move(submitted)),
+        unfinished_(submitted_.tickets.size()),
+        is_finished_(submitted_.tickets.size(), false),
         samples_(samples),
         prompt_tokens_(prompt_tokens),
-        open_(std::move(open)),
         is_stream_(is_stream),
         dialect_(std::move(dialect)),
         on_end_(std::move(on_end)),
-        choices_(tickets_.size() * samples) {
+        choices_(submitted_.tickets.size() * samples) {
     for (size_t i = 0; i < choices_.size(); ++i) {
       choices_[i].sample = static_cast<uint32_t>(i % samples);
       parsers_.push_back(MakeOutputParser(reading.format, reading.tools, reading.begins_thinking));
     }
   }
 
-  ~AnswerExchange() override {
-    for (const EngineLoop::Ticket& ticket : tickets_) {
-      if (!ticket.inbox->is_finished()) service_->Cancel(ticket.number);
-    }
-    TellEnd();
-  }
+  ~AnswerExchange() override { TellEnd(); }
 
   HttpPiece Next() override {
     try {
@@ -66,13 +112,14 @@ class AnswerExchange final : public Exchange {
       piece.head = HttpHead{200, "text/event-stream", {{"X-Accel-Buffering", "no"}}, true};
       piece.body = dialect_->Begin(prompt_tokens_);
     }
-    bool is_whole = true;
-    for (size_t prompt = 0; prompt < tickets_.size(); ++prompt) {
-      Inbox& inbox = *tickets_[prompt].inbox;
+    for (const uint32_t prompt : submitted_.ready->Take()) {
+      Inbox& inbox = *submitted_.tickets[prompt].inbox;
       while (auto event = inbox.Next(std::chrono::milliseconds(0))) Take(prompt, *std::move(event), piece.body);
-      is_whole &= inbox.is_finished();
+      if (is_finished_[prompt] || !inbox.is_finished()) continue;
+      is_finished_[prompt] = true;
+      --unfinished_;
     }
-    if (!is_whole) return piece;
+    if (unfinished_ > 0) return piece;
     piece.is_last = true;
     TellEnd();
     const auto failed = std::ranges::find_if(choices_, HasFailed);
@@ -139,12 +186,13 @@ class AnswerExchange final : public Exchange {
     }
   }
 
-  const std::shared_ptr<Service> service_;
   Metrics& metrics_;
-  const std::vector<EngineLoop::Ticket> tickets_;  // of the prompts
+  const std::array<CountedAnswers, 2> counted_;  // of the tenant, and of all
+  const Submitted submitted_;
+  size_t unfinished_;  // prompts
+  std::vector<bool> is_finished_;
   const uint32_t samples_;
   const uint64_t prompt_tokens_;
-  const OpenRequest open_;
   const bool is_stream_;
   const std::unique_ptr<Dialect> dialect_;
   const std::function<void(const std::vector<Choice>&)> on_end_;
@@ -153,22 +201,53 @@ class AnswerExchange final : public Exchange {
   bool has_begun_ = false, has_told_ = false;
 };
 
+// Makes room for answers of the tenant, and among those of all. Thrown: 400 where there are never so many, 429 where
+// there are too many now.
+std::array<CountedAnswers, 2> CountAnswers(const Call& call, uint64_t number) {
+  const auto describe = [number](const std::string& who, uint64_t most) {
+    return "this request asks for " + std::to_string(number) + " answers, prompts times n; " + who + " " +
+           std::to_string(most) + " at a time";
+  };
+  Tenant& tenant = call.tenant;
+  if (number > tenant.max_requests) throw ApiError{400, describe("this key may have", tenant.max_requests)};
+  if (number > call.room.most) throw ApiError{400, describe("this server takes", call.room.most)};
+  if (!tenant.open_answers.Add(number, tenant.max_requests)) {
+    throw ApiError{429,
+                   "this key may have " + std::to_string(tenant.max_requests) + " answers at a time",
+                   {},
+                   "rate_limit_exceeded"};
+  }
+  CountedAnswers of_tenant(tenant.open_answers, number);
+  if (!call.room.open.Add(number, call.room.most)) {
+    throw ApiError{429, "as many answers as this server takes are being computed or wait", {}, "rate_limit_exceeded"};
+  }
+  return {std::move(of_tenant), CountedAnswers(call.room.open, number)};
+}
+
+// What each answer has of its own, though all of them come by one request. Thrown: too much of it.
+void CheckMemory(const Request& request, uint64_t number) {
+  constexpr uint64_t kMostBiases = uint64_t{8} << 20;  // 64 MB
+  const uint64_t biases = request.sampler.logit_bias.size() * number;
+  if (biases <= kMostBiases) return;
+  throw ApiError{400,
+                 "'logit_bias' has " + std::to_string(request.sampler.logit_bias.size()) + " tokens for each of " +
+                     std::to_string(number) + " answers, more than " + std::to_string(kMostBiases) + " in all",
+                 "logit_bias"};
+}
+
 }  // namespace
 
 std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const AnswerReading& reading,
                                       bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end) {
-  OpenRequest open(call.tenant);
-  if (call.tenant.open_requests > call.tenant.max_requests) {
-    throw ApiError{429,
-                   "this key may have " + std::to_string(call.tenant.max_requests) + " answers at a time",
-                   {},
-                   "rate_limit_exceeded"};
-  }
   const uint32_t samples = requests.at(0).samples;
+  const uint64_t answers = uint64_t{samples} * requests.size();
+  CheckMemory(requests[0], answers);
+  std::array<CountedAnswers, 2> counted = CountAnswers(call, answers);
   uint64_t prompt_tokens = 0;
-  std::vector<EngineLoop::Ticket> tickets;
+  Submitted submitted(call.service, requests.size());
   for (Request& request : requests) {
+    call.StopIfAbandoned();
     request.tenant = call.tenant.name;
     request.digest_logits = true;
     request.special_text = reading.format.needs_special_text();
@@ -176,15 +255,17 @@ std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> req
     prompt_tokens += tokens;
     // Clients that know nothing of the context ask for more than it has: an answer ends where it is full.
     if (request.max_tokens && tokens + *request.max_tokens > call.service->context()) request.max_tokens.reset();
-    auto ticket = call.service->Submit(std::move(request), call.wake);
-    if (!ticket) {
-      for (const EngineLoop::Ticket& other : tickets) call.service->Cancel(other.number);
-      throw ApiErrorOf(ticket.error());
-    }
-    tickets.push_back(*std::move(ticket));
+    const auto prompt = static_cast<uint32_t>(submitted.tickets.size());
+    const auto on_event = [prompt, ready = submitted.ready, wake = call.wake] {
+      ready->Add(prompt);
+      wake();
+    };
+    auto ticket = call.service->Submit(std::move(request), on_event);
+    if (!ticket) throw ApiErrorOf(ticket.error());
+    submitted.tickets.push_back(*std::move(ticket));
   }
-  return std::make_unique<AnswerExchange>(call, std::move(tickets), samples, prompt_tokens, reading, is_stream,
-                                          std::move(dialect), std::move(open), std::move(on_end));
+  return std::make_unique<AnswerExchange>(call, std::move(submitted), samples, prompt_tokens, reading, is_stream,
+                                          std::move(dialect), std::move(counted), std::move(on_end));
 }
 
 std::string ServerSentEvent(const Json& data, std::string_view name) {

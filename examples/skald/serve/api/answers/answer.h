@@ -72,7 +72,7 @@ struct AnswerReading {
 
 // Submits requests that differ in their prompts, and answers them as one: the choices of the first prompt, then those
 // of the second, and so on. `on_end` gets what came, also where the client left before the end. Thrown: what the engine
-// refuses; 429 where the tenant has too many.
+// refuses; 400 and 429 where the prompts, times their samples, are more answers than the tenant or the server may have.
 std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const AnswerReading& reading,
                                       bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end = {});

@@ -26,6 +26,7 @@ std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat) {
   const ServedModel& model = call.service->model();
   const Chat whole = ChatOf(chat, chat.messages);
   const std::vector<int32_t> known = call.service->transcripts().Recall(chat.messages, call.tenant.name);
+  call.StopIfAbandoned();
   if (known.empty()) return Take(model.encode_chat(whole), chat.path);
   const NextTurn next = Take(model.encode_next_turn(whole, known), chat.path);
   std::vector<int32_t> prompt(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(next.keep));
@@ -46,6 +47,7 @@ std::vector<uint32_t> BranchPoints(const Call& call, const ChatCall& chat, std::
     Chat beginning =
         ChatOf(chat, Json(chat.messages.begin(), chat.messages.begin() + static_cast<std::ptrdiff_t>(count)));
     beginning.add_generation_prompt = false;
+    call.StopIfAbandoned();
     const auto ids = model.encode_chat(beginning);
     if (!ids) continue;
     const auto common = std::ranges::mismatch(*ids, prompt).in1 - ids->begin();
@@ -167,6 +169,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   request.prompt = PromptOf(call, chat);
   request.branch_points = BranchPoints(call, chat, request.prompt);
   const bool begins_thinking = BeginsThinking(call, request.prompt);
+  call.StopIfAbandoned();
   request.filter = FilterOf(call, chat, begins_thinking);
   const AnswerReading reading = {call.service->format(), chat.tools, begins_thinking};
   const bool is_stream = chat.is_stream;

@@ -148,7 +148,7 @@ void ReadBlocks(const std::string& role, const Json& content, const std::string&
     const std::string type = block.NeedString("type");
     block.Ignore({"cache_control", "citations"});
     if (type == "text") {
-      message["content"] = message["content"].get<std::string>() + block.NeedString("text");
+      message["content"].get_ref<std::string&>() += block.NeedString("text");
       has_content = true;
     } else if (type == "tool_use" && role == "assistant") {
       const Json* const input = block.Any("input");

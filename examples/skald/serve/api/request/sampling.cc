@@ -10,6 +10,19 @@ namespace skald::serve {
 namespace {
 
 constexpr int64_t kMostSamples = 128, kMostStops = 16;
+constexpr size_t kMostStopBytes = 4096;  // in all; each token of an answer is compared with them
+
+void CheckStops(const std::vector<std::string>& stops, std::string_view name, const JsonReader& reader) {
+  if (stops.size() > kMostStops) reader.Fail(name, "at most " + std::to_string(kMostStops) + " texts");
+  size_t bytes = 0;
+  for (const std::string& stop : stops) {
+    if (stop.empty()) reader.Fail(name, "texts that are not empty");
+    bytes += stop.size();
+  }
+  if (bytes > kMostStopBytes) {
+    reader.Fail(name, "texts of " + std::to_string(kMostStopBytes) + " bytes in all, not " + std::to_string(bytes));
+  }
+}
 
 void ReadLogitBias(JsonReader& reader, const Call& call, SamplerSettings& sampler) {
   auto biases = reader.Object("logit_bias");
@@ -57,11 +70,7 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::s
   sampler.random.seed = seed ? static_cast<uint64_t>(*seed) : std::random_device{}();
   request.samples = static_cast<uint32_t>(reader.Integer("n", 1, kMostSamples).value_or(1));
   request.stop_strings = reader.Strings(stop_name);
-  if (request.stop_strings.size() > kMostStops)
-    reader.Fail(stop_name, "at most " + std::to_string(kMostStops) + " texts");
-  for (const std::string& stop : request.stop_strings) {
-    if (stop.empty()) reader.Fail(stop_name, "texts that are not empty");
-  }
+  CheckStops(request.stop_strings, stop_name, reader);
   request.priority = static_cast<int32_t>(reader.Integer("priority", -1000, 1000).value_or(0));
   request.end_tokens = call.service->model().end_ids;
 }
@@ -74,6 +83,7 @@ void SetMostTokens(std::optional<int64_t> wanted, const Call& call, Request& req
 }
 
 const NamedModel& ReadModel(JsonReader& reader, const Call& call) {
+  call.StopIfAbandoned();  // the first thing that is done with JSON that was parsed
   const std::string name = reader.String("model").value_or("");
   const std::vector<NamedModel>& ours = call.service->named_models();
   if (name.empty() || name == kDefaultModel) return ours[0];

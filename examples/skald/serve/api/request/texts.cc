@@ -35,7 +35,10 @@ std::vector<std::vector<int32_t>> ReadTexts(JsonReader& reader, std::string_view
   if (!is_list) return {TokensOf(*field, reader, name, call)};
   if (field->size() > most) reader.Fail(name, "at most " + std::to_string(most) + " texts");
   std::vector<std::vector<int32_t>> texts;
-  for (const Json& text : *field) texts.push_back(TokensOf(text, reader, name, call));
+  for (const Json& text : *field) {
+    call.StopIfAbandoned();
+    texts.push_back(TokensOf(text, reader, name, call));
+  }
   return texts;
 }
 

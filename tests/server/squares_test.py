@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Requests of many small things cost what they hold, not the square of it: squares_test.py PROGRAM. Where something were
+searched or copied once for each of them, a request would take minutes; the deadlines are such as only that exceeds."""
+
+import json
+import sys
+import time
+import unittest
+
+from running_server import RunningServer, temporary_folder, tool_model
+
+PROGRAM = sys.argv[1]
+MANY = 100_000
+SECONDS = 60
+CHAT = {"messages": [{"role": "user", "content": "x"}], "max_tokens": 1}
+
+
+def setUpModule():
+    global server, folder
+    folder = temporary_folder()
+    demo = __file__.rsplit("/tests/", 1)[0] + "/examples/demo_model"
+    server = RunningServer(PROGRAM, "--model", tool_model(demo, folder.name))
+
+
+def tearDownModule():
+    assert server.stop() == 0
+    folder.cleanup()
+
+
+class Squares(unittest.TestCase):
+    def quick(self, path, body, statuses):
+        begun = time.monotonic()
+        status, _, data = server.request("POST", path, body, timeout=600)
+        self.assertIn(status, statuses, data[:200])
+        self.assertLess(time.monotonic() - begun, SECONDS)
+        return json.loads(data)
+
+    def test_names_of_an_object(self):
+        names = {f"name{i}": i for i in range(MANY)}
+        self.quick("/v1/messages/count_tokens", {"messages": CHAT["messages"], **names}, [400])
+        self.quick("/v1/chat/completions", {**CHAT, "chat_template_kwargs": names}, [200, 400])
+
+    def test_logit_bias(self):
+        bias = "{" + ",".join(f'"{i % 256}":1' for i in range(MANY)) + "}"
+        self.quick("/v1/chat/completions", json.dumps(CHAT)[:-1] + ', "logit_bias": ' + bias + "}", [200])
+
+    def test_tools(self):
+        tools = [{"name": f"tool{i}", "input_schema": {}} for i in range(MANY)] + [{"name": "tool0", "input_schema": {}}]
+        error = self.quick("/v1/messages/count_tokens", {"messages": CHAT["messages"], "tools": tools}, [400])
+        self.assertIn("two tools named 'tool0'", error["error"]["message"])
+
+    def test_blocks_of_a_message(self):
+        blocks = [{"type": "text", "text": "abcdefgh "}] * MANY
+        self.quick("/v1/messages/count_tokens", {"messages": [{"role": "user", "content": blocks}]}, [200, 400])
+
+    def test_messages(self):
+        messages = [{"role": ("user", "assistant")[i % 2], "content": f"message {i} " + "x" * 500} for i in range(4001)]
+        self.quick("/v1/messages/count_tokens", {"messages": messages}, [200, 400])
+
+    def test_counts_are_limited(self):
+        error = self.quick("/tokenize", '{"content": [' + "0," * 5_000_000 + "0]}", [400])
+        self.assertIn("more than 4194304 values", error["error"]["message"])
+        names = ",".join(f'"{i}":0' for i in range(300_000))
+        error = self.quick("/tokenize", '{"content": {' + names + "}}", [400])
+        self.assertIn("an object of more than 262144 names", error["error"]["message"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
