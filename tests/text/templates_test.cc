@@ -132,6 +132,30 @@ TEST_CASE("filters, tests and methods do as their names say") {
         "A\\n\""}});
 }
 
+TEST_CASE("what is undefined is only what one look for it gave, and methods that change things count as undefined") {
+  CheckRenders({
+      {"{{ nothing is sameas nothing }} {% set x = nothing %}{{ x is sameas x }}", "False True"},
+      {"{{ none is sameas none }} {{ true is sameas true }} {{ data is sameas data }}", "True True True"},
+      {"{{ data.pop is defined }} {{ data.pop is undefined }} {{ data.pop | default('x') }}", "False True x"},
+      {"{{ data.update is defined }} {{ data.a.append is defined }} {{ data.a.index is defined }}", "False False True"},
+      {"{{ data.get is defined }} {{ data.pop('z') }} {{ data | length }}", "True 1 2"},
+  });
+}
+
+// As Python's textwrap does.
+TEST_CASE("lines are wrapped") {
+  CheckRenders({
+      {"{{ 'aaa bbb ccc-ddd eee' | wordwrap(7) }}", "aaa bbb\nccc-ddd\neee"},
+      {"{{ 'one-two three--four' | wordwrap(5, wrapstring='|') }}", "one-|two|three|--|four"},
+      {"{{ 'aaa bbbbbbbb' | wordwrap(4, wrapstring='|') }}", "aaa |bbbb|bbbb"},
+      {"{{ 'aaa bbbbbbbb\n\n  c' | wordwrap(4, false) }}", "aaa\nbbbbbbbb\n\n  c"},
+      {"{{ word | wordwrap(2, break_on_hyphens=false) }}", "Gr\n\xC3\xBC\xC3\x9F\ne"},
+  });
+  CHECK(Contains(ErrorOf("{{ word | wordwrap(0) }}"), "at least 1"));
+  CheckRenders(
+      {{"{{ lipsum is defined }} {{ lipsum(2, false, 3, 4) | wordcount }} {{ lipsum() is escaped }}", "True 6 True"}});
+}
+
 TEST_CASE("a rendering knows who wrote which byte") {
   const auto authors = [](std::string_view source) {
     const Result<MarkedText> text = Render(source);

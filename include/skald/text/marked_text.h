@@ -42,6 +42,19 @@ class MarkedText {
     authors_ += other.authors_;
   }
 
+  // Of `other` the `count` bytes from `begin`, which is at most its size, or as many as there are.
+  void Append(const MarkedText& other, size_t begin, size_t count) {
+    text_.append(other.text_, begin, count);
+    authors_.append(other.authors_, begin, count);
+  }
+
+  // Room for so many bytes in all; what was reserved or is in use.
+  void Reserve(size_t bytes) {
+    text_.reserve(bytes);
+    authors_.reserve(bytes);
+  }
+  size_t capacity() const { return text_.capacity(); }
+
   // The `count` bytes from `begin`, which is at most size(), or as many as there are.
   MarkedText Substr(size_t begin, size_t count = std::string::npos) const {
     MarkedText part;

@@ -167,6 +167,9 @@ inline void FindLiteral(std::string_view text, std::string_view literal, std::ve
 
 inline Result<void> SplitPattern::FindAll(std::string_view utf8, std::vector<ByteRange>& matches) const {
   matches.clear();
+  // A list that grows bit by bit is written several times, and new pages are what a long text costs most.
+  constexpr size_t kBytesOfWord = 4;
+  matches.reserve(utf8.size() / kBytesOfWord);
   if (scan_ != nullptr) {
     scan_(utf8, matches);
     return {};

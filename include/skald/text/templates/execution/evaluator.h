@@ -212,15 +212,12 @@ class Evaluator {
   }
 
   Value EvaluateJoin(const Expression& expression) {
-    MarkedText joined;
+    GrowingText joined(machine_);
     for (size_t i = 0; i < expression.parts.size(); ++i) {
-      const Value value = Part(expression, i);
-      if (!machine_.ok()) return {};
-      const MarkedText text = value.Is(Type::kText) ? value.text() : Printed(machine_, value);
-      if (!machine_.HasRoom(2 * (joined.size() + text.size()))) return {};
-      joined.Append(text);
+      const Value value = ToText(machine_, Part(expression, i));
+      if (!machine_.ok() || !joined.Append(value.text())) return {};
     }
-    return machine_.NewText(std::move(joined));
+    return machine_.NewText(std::move(joined).Take());
   }
 
   Value EvaluateBinary(const Expression& expression) {

@@ -11,13 +11,16 @@
 #include "skald/text/templates/library/methods.h"
 #include "skald/text/templates/library/tests.h"
 #include "skald/text/templates/library/text_filters.h"
+#include "skald/text/templates/library/word_wrap.h"
 #include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
 
 inline const Builtin* FindFilter(std::string_view name) {
-  const Builtin* const filter = FindIn(kTextFilters, name);
-  return filter != nullptr ? filter : FindIn(kListFilters, name);
+  for (const Builtin* const filter : {FindIn(kTextFilters, name), FindIn(kListFilters, name)}) {
+    if (filter != nullptr) return filter;
+  }
+  return FindIn(kWrapFilters, name);
 }
 
 inline const Builtin* FindTest(std::string_view name) { return FindIn(kTests, name); }

@@ -6,6 +6,8 @@
 #define SKALD_TEXT_TEMPLATES_LIBRARY_GLOBALS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,12 +77,40 @@ inline Value TimeFunction(Machine& machine, const Value&, const Inputs& inputs) 
   return machine.NewText(FormatTime(*machine.now, TextInput(machine, inputs[0]).text()));
 }
 
+// Paragraphs of words that mean nothing. Jinja draws them at random; here each call gives the same ones.
+inline Value LipsumFunction(Machine& machine, const Value&, const Inputs& inputs) {
+  constexpr std::string_view kWords[] = {"lorem", "ipsum",        "dolor", "sit",   "amet",       "consectetur",
+                                         "elit",  "adipiscing",   "sed",   "magna", "vestibulum", "nunc",
+                                         "porta", "sollicitudin", "ut",    "velit", "curabitur"};
+  const Integer paragraphs = IntegerInput(machine, inputs[0], 5);
+  const bool is_html = inputs[1] == nullptr || IsTrue(*inputs[1]);
+  const Integer least = IntegerInput(machine, inputs[2], 20), most = IntegerInput(machine, inputs[3], 100);
+  if (machine.ok() && most <= least) return machine.Fail("the most words of lipsum must be more than the least");
+  GrowingText text(machine);
+  uint32_t number = 1;
+  for (Integer i = 0; i < paragraphs && machine.Step(); ++i) {
+    if (i > 0) text.Append(is_html ? "\n" : "\n\n", Author::kTemplate);
+    if (is_html) text.Append("<p>", Author::kTemplate);
+    const Integer words = least + i * 7 % (most - least);
+    for (Integer word = 0; word < words && machine.Step(); ++word) {
+      number = number * 1664525 + 1013904223;
+      std::string next(kWords[(number >> 16) % std::size(kWords)]);
+      if (word % 9 == 0) next[0] = static_cast<char>(next[0] - 'a' + 'A');
+      next += word + 1 == words || word % 9 == 8 ? "." : "";
+      text.Append(word == 0 ? next : " " + next, Author::kTemplate);
+    }
+    if (is_html) text.Append("</p>", Author::kTemplate);
+  }
+  return machine.NewText(std::move(text).Take(), is_html);
+}
+
 inline constexpr Builtin kGlobals[] = {
     {"range", "*", RangeFunction},
     {"dict", "[mapping] **", DictFunction},
     {"namespace", "[mapping] **", NamespaceFunction},
     {"joiner", "[sep]", JoinerFunction},
     {"cycler", "*", CyclerFunction},
+    {"lipsum", "[n] [html] [min] [max]", LipsumFunction},
     {"raise_exception", "message", RaiseFunction},
     {"strftime_now", "format", TimeFunction},  // only where the time is known
 };

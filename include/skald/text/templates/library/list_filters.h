@@ -43,7 +43,7 @@ inline Value LastFilter(Machine& machine, const Value& subject, const Inputs&) {
 }
 
 inline Value DefaultFilter(Machine& machine, const Value& subject, const Inputs& inputs) {
-  const bool is_used = subject.Is(Type::kUndefined) || (FlagInput(inputs[1]) && !IsTrue(subject));
+  const bool is_used = CountsAsUndefined(subject) || (FlagInput(inputs[1]) && !IsTrue(subject));
   if (!is_used) return subject;
   return inputs[0] == nullptr ? machine.NewText("") : *inputs[0];
 }

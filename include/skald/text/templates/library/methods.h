@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -226,6 +227,21 @@ inline Value ChangedInLoop(Machine& machine, const Value& subject, const Inputs&
   return Value::Bool(!is_same);
 }
 inline constexpr Builtin kLoopMethods[] = {{"cycle", "*", CycleInLoop}, {"changed", "*", ChangedInLoop}};
+
+// Methods that change a list or dictionary count as undefined where a template asks whether they are there: the sandbox
+// that templates are written for does not have them.
+inline bool CountsAsUndefined(const Value& value) {
+  if (!value.Is(Type::kFunction)) return value.Is(Type::kUndefined);
+  const auto& function = static_cast<const Function&>(*value.object());
+  if (function.builtin == nullptr) return false;
+  constexpr std::string_view kOfDicts[] = {"setdefault", "pop", "update", "clear"};
+  constexpr std::string_view kOfLists[] = {"append", "extend", "insert", "pop", "remove", "reverse", "clear"};
+  const auto is_among = [&](const auto& names) {
+    return std::find(std::begin(names), std::end(names), function.builtin->name) != std::end(names);
+  };
+  return (function.subject.Is(Type::kDict) && is_among(kOfDicts)) ||
+         (function.subject.Is(Type::kList) && is_among(kOfLists));
+}
 
 inline const Builtin* FindMethod(const Value& value, std::string_view name) {
   switch (value.type()) {

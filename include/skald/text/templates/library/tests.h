@@ -17,7 +17,11 @@ Value IsType(Machine&, const Value& subject, const Inputs&) {
 }
 
 inline Value IsDefined(Machine&, const Value& subject, const Inputs&) {
-  return Value::Bool(!subject.Is(Type::kUndefined));
+  return Value::Bool(!CountsAsUndefined(subject));
+}
+
+inline Value IsUndefined(Machine&, const Value& subject, const Inputs&) {
+  return Value::Bool(CountsAsUndefined(subject));
 }
 
 template <bool kFlag>
@@ -43,8 +47,9 @@ inline Value IsCallable(Machine&, const Value& subject, const Inputs&) {
 inline Value IsSame(Machine& machine, const Value& subject, const Inputs& inputs) {
   const Value& other = *inputs[0];
   if (subject.type() != other.type()) return Value::Bool(false);
-  const bool is_plain = subject.IsNumber() || subject.Is(Type::kText) || subject.Is(Type::kBytes) ||
-                        subject.Is(Type::kNone) || subject.Is(Type::kUndefined);
+  if (subject.Is(Type::kUndefined)) return Value::Bool(subject.IsSameUndefined(other));
+  const bool is_plain =
+      subject.IsNumber() || subject.Is(Type::kText) || subject.Is(Type::kBytes) || subject.Is(Type::kNone);
   return Value::Bool(is_plain ? Equal(machine, subject, other) : subject.object() == other.object());
 }
 
@@ -87,7 +92,7 @@ inline Value IsTestName(Machine& machine, const Value& subject, const Inputs&) {
 
 inline constexpr Builtin kTests[] = {
     {"defined", "", IsDefined},
-    {"undefined", "", IsType<Type::kUndefined>},
+    {"undefined", "", IsUndefined},
     {"none", "", IsType<Type::kNone>},
     {"boolean", "", IsType<Type::kBool>},
     {"true", "", IsFlag<true>},

@@ -49,8 +49,9 @@ inline Value TitleFilter(Machine& machine, const Value& subject, const Inputs&) 
 }
 
 inline Value ReplaceFilter(Machine& machine, const Value& subject, const Inputs& inputs) {
-  return machine.NewText(Replace(machine, Printed(machine, subject), PrintedInput(machine, inputs[0]),
-                                 PrintedInput(machine, inputs[1]), IntegerInput(machine, inputs[2], -1)));
+  const Value text = ToText(machine, subject), old = ToText(machine, *inputs[0]), by = ToText(machine, *inputs[1]);
+  if (!machine.ok()) return {};
+  return machine.NewText(Replace(machine, text.text(), old.text(), by.text(), IntegerInput(machine, inputs[2], -1)));
 }
 
 inline Value StringFilter(Machine& machine, const Value& subject, const Inputs&) { return ToText(machine, subject); }
@@ -81,18 +82,18 @@ inline Value IndentFilter(Machine& machine, const Value& text, const Inputs& inp
   const bool first = FlagInput(inputs[1]), blank = FlagInput(inputs[2]);
   MarkedText whole = text.text();
   whole.Append("\n", Author::kTemplate);  // splitting into lines would lose an empty last one
-  MarkedText indented = first ? indent : MarkedText();
+  GrowingText indented(machine);
+  if (first) indented.Append(indent);
   if (!machine.StepOver(whole.size())) return {};
   const std::vector<MarkedText> lines = SplitLines(machine, whole, false);
   for (size_t i = 0; i < lines.size() && machine.StepOver(lines[i].size() + indent.size()); ++i) {
-    if (!machine.HasRoom(2 * (indented.size() + lines[i].size() + indent.size()))) break;
     if (i > 0) {
       indented.Append("\n", Author::kTemplate);
       if (blank || !lines[i].empty()) indented.Append(indent);
     }
     indented.Append(lines[i]);
   }
-  return machine.NewText(std::move(indented), text.is_markup());
+  return machine.NewText(std::move(indented).Take(), text.is_markup());
 }
 
 inline Value TruncateFilter(Machine& machine, const Value& text, const Inputs& inputs) {
@@ -131,8 +132,8 @@ inline Value FormatFilter(Machine& machine, const Value& subject, const Inputs& 
   return machine.NewText(FormatPercent(machine, Printed(machine, subject), {}, &dict));
 }
 
-inline void AppendQuoted(const MarkedText& text, std::string_view kept, bool plus_for_space, MarkedText& quoted) {
-  for (size_t i = 0; i < text.size(); ++i) {
+inline void AppendQuoted(const MarkedText& text, std::string_view kept, bool plus_for_space, GrowingText& quoted) {
+  for (size_t i = 0; i < text.size() && quoted.Reserve(3); ++i) {
     const char c = text.text()[i];
     const bool is_plain =
         (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || kept.find(c) != kept.npos;
@@ -147,11 +148,11 @@ inline void AppendQuoted(const MarkedText& text, std::string_view kept, bool plu
 }
 
 inline Value UrlEncodeFilter(Machine& machine, const Value& subject, const Inputs&) {
-  MarkedText quoted;
+  GrowingText quoted(machine);
   if (subject.Is(Type::kText) || !IsIterable(subject)) {
     const MarkedText text = Printed(machine, subject);
-    if (machine.Step(text.size()) && machine.HasRoom(6 * text.size())) AppendQuoted(text, "_.-~/", false, quoted);
-    return machine.NewText(std::move(quoted));
+    if (machine.Step(text.size())) AppendQuoted(text, "_.-~/", false, quoted);
+    return machine.NewText(std::move(quoted).Take());
   }
   const std::vector<Value> pairs =
       subject.Is(Type::kDict) ? EntriesOf(machine, subject.dict()) : Elements(machine, subject);
@@ -159,13 +160,13 @@ inline Value UrlEncodeFilter(Machine& machine, const Value& subject, const Input
     const std::vector<Value> parts = Elements(machine, pair);
     if (parts.size() != 2) return machine.Fail("urlencode takes a text, a dictionary or pairs");
     const MarkedText key = Printed(machine, parts[0]), value = Printed(machine, parts[1]);
-    if (!machine.Step(key.size() + value.size()) || !machine.HasRoom(6 * (quoted.size() + value.size()))) return {};
+    if (!machine.Step(key.size() + value.size())) return {};
     if (!quoted.empty()) quoted.Append("&", Author::kTemplate);
     AppendQuoted(key, "_.-~", true, quoted);
     quoted.Append("=", Author::kTemplate);
     AppendQuoted(value, "_.-~", true, quoted);
   }
-  return machine.NewText(std::move(quoted));
+  return machine.NewText(std::move(quoted).Take());
 }
 
 // Without tags and comments, and with single spaces.

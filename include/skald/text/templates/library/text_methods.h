@@ -118,14 +118,14 @@ inline Value ReplaceText(Machine& machine, const Value& subject, const Inputs& i
 // Texts with a separator between them.
 inline Value JoinTexts(Machine& machine, const MarkedText& separator, const std::vector<Value>& items,
                        bool is_markup = false) {
-  MarkedText joined;
+  GrowingText joined(machine);
   for (size_t i = 0; i < items.size() && machine.ok(); ++i) {
     const MarkedText& text = items[i].text();
-    if (!machine.StepOver(text.size()) || !machine.HasRoom(2 * (joined.size() + text.size() + separator.size()))) break;
+    if (!machine.StepOver(text.size() + separator.size())) break;
     if (i > 0) joined.Append(separator);
     joined.Append(text);
   }
-  return machine.NewText(std::move(joined), is_markup);
+  return machine.NewText(std::move(joined).Take(), is_markup);
 }
 
 inline Value JoinMethod(Machine& machine, const Value& subject, const Inputs& inputs) {
@@ -200,10 +200,11 @@ inline Value PadText(Machine& machine, const Value& subject, const Inputs& input
   const Integer missing = std::max<Integer>(format.width - length, 0);
   const Integer left = missing / 2 + (missing & format.width & 1);
   const MarkedText fill(format.fill, Author::kTemplate);
-  MarkedText padded = Repeat(machine, fill, left);
+  GrowingText padded(machine);
+  padded.Append(Repeat(machine, fill, left));
   padded.Append(subject.text());
   padded.Append(Repeat(machine, fill, missing - left));
-  return machine.NewText(std::move(padded), subject.is_markup());
+  return machine.NewText(std::move(padded).Take(), subject.is_markup());
 }
 
 inline Value FillWithZeros(Machine& machine, const Value& subject, const Inputs& inputs) {

@@ -49,11 +49,12 @@ inline MarkedText Padded(Machine& machine, const MarkedText& text, const ValueFo
   const MarkedText fill(format.fill, Author::kTemplate);
   const Integer before = align == '<' ? 0 : align == '^' ? missing / 2 : missing;
   const bool has_sign = align == '=' && (text.text().starts_with('-') || text.text().starts_with('+'));
-  MarkedText padded = text.Substr(0, has_sign);
+  GrowingText padded(machine);
+  padded.Append(text, 0, has_sign);
   padded.Append(Repeat(machine, fill, before));
-  padded.Append(text.Substr(has_sign));
+  padded.Append(text, has_sign, text.size());
   padded.Append(Repeat(machine, fill, missing - before));
-  return padded;
+  return std::move(padded).Take();
 }
 
 // The digits of a number in the format's type, with the sign.
@@ -117,13 +118,13 @@ inline MarkedText FormatValue(Machine& machine, const Value& value, const ValueF
 // "%s: %d" % values. A dictionary may give values to names.
 inline MarkedText FormatPercent(Machine& machine, const MarkedText& pattern, const std::vector<Value>& values,
                                 const Value* dict) {
-  MarkedText out;
+  GrowingText out(machine);
   const std::string_view whole = pattern.text();
   size_t used = 0;
   bool used_name = false;
   for (size_t at = 0; at < whole.size() && machine.Step();) {
     const size_t percent = std::min(whole.find('%', at), whole.size());
-    out.Append(pattern.Substr(at, percent - at));
+    out.Append(pattern, at, percent - at);
     std::string_view rest = whole.substr(percent);
     if (rest.empty()) break;
     rest.remove_prefix(1);
@@ -179,11 +180,10 @@ inline MarkedText FormatPercent(Machine& machine, const MarkedText& pattern, con
       value = Value::Int(Truncated(value.number()).value_or(0));
     }
     out.Append(FormatValue(machine, value, format));
-    machine.HasRoom(2 * out.size());
   }
   if (used < values.size() && !used_name && dict == nullptr)
     machine.Fail("the format has fewer places than there are values");
-  return out;
+  return std::move(out).Take();
 }
 
 // The part of "{...}" behind the colon.
@@ -230,16 +230,16 @@ inline ValueFormat ReadFormat(Machine& machine, std::string_view text) {
 // "{} {0} {name.attribute[0]!r:>8}".format(...)
 class BraceFormatter {
  public:
-  BraceFormatter(Machine& machine, const Inputs& inputs) : machine_(machine), inputs_(inputs) {}
+  BraceFormatter(Machine& machine, const Inputs& inputs) : machine_(machine), inputs_(inputs), out_(machine) {}
 
   MarkedText Run(const MarkedText& pattern) {
     const std::string_view whole = pattern.text();
     for (size_t at = 0; at < whole.size() && machine_.Step();) {
       const size_t brace = std::min(whole.find_first_of("{}", at), whole.size());
-      out_.Append(pattern.Substr(at, brace - at));
+      out_.Append(pattern, at, brace - at);
       if (brace == whole.size()) break;
       if (whole.substr(brace + 1).starts_with(whole[brace])) {  // doubled
-        out_.Append(pattern.Substr(brace, 1));
+        out_.Append(pattern, brace, 1);
         at = brace + 2;
         continue;
       }
@@ -249,10 +249,9 @@ class BraceFormatter {
         break;
       }
       Field(whole.substr(brace + 1, end - brace - 1));
-      machine_.HasRoom(2 * out_.size());
       at = end + 1;
     }
-    return std::move(out_);
+    return std::move(out_).Take();
   }
 
  private:
@@ -300,7 +299,7 @@ class BraceFormatter {
 
   Machine& machine_;
   const Inputs& inputs_;
-  MarkedText out_;
+  GrowingText out_;
   int next_ = 0;
 };
 

@@ -107,10 +107,12 @@ inline Value WithFloats(Machine& machine, Operator operation, double a, double b
 // Where one of two texts is markup, the other one is escaped.
 inline Value AddTexts(Machine& machine, const Value& a, const Value& b) {
   const bool is_markup = a.is_markup() || b.is_markup();
-  if (!machine.HasRoom(2 * (a.text().size() + b.text().size()))) return {};
-  MarkedText sum = is_markup && !a.is_markup() ? EscapeHtml(machine, a.text()) : a.text();
-  sum.Append(is_markup && !b.is_markup() ? EscapeHtml(machine, b.text()) : b.text());
-  return machine.NewText(std::move(sum), is_markup);
+  GrowingText sum(machine);
+  if (!sum.Reserve(a.text().size() + b.text().size())) return {};
+  for (const Value* const value : {&a, &b}) {
+    is_markup && !value->is_markup() ? sum.Append(EscapeHtml(machine, value->text())) : sum.Append(value->text());
+  }
+  return machine.NewText(std::move(sum).Take(), is_markup);
 }
 
 inline Value RepeatItems(Machine& machine, const Value& value, Integer times) {

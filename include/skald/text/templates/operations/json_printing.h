@@ -118,7 +118,7 @@ class JsonPrinter : public TextWriter {
   }
 
   void PrintText(const MarkedText& text) {
-    AddQuoted(text, '"', 6, /*is_bytes=*/false, [this](std::string_view character) { return Escape(character); });
+    AddQuoted(text, '"', /*is_bytes=*/false, [this](std::string_view character) { return Escape(character); });
   }
 
   std::string Escape(std::string_view character) const {

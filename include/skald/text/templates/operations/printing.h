@@ -159,7 +159,7 @@ class Printer : public TextWriter {
     const std::string_view whole = text.text();
     const bool is_single = whole.find('\'') == whole.npos || whole.find('"') != whole.npos;
     const char quote = is_single ? '\'' : '"';
-    AddQuoted(text, quote, 4, is_bytes, [quote](std::string_view character) {
+    AddQuoted(text, quote, is_bytes, [quote](std::string_view character) {
       const int32_t code = CodePoint(character);
       if (character[0] == quote || character[0] == '\\') return std::string("\\").append(character);
       if (code >= 0 && IsPrintable(code)) return std::string(character);

@@ -12,25 +12,26 @@
 
 #include "skald/text/marked_text.h"
 #include "skald/text/templates/values/characters.h"
+#include "skald/text/templates/values/growing_text.h"
 #include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
 
 class TextWriter {
  public:
-  MarkedText Take() && { return std::move(out_); }
+  MarkedText Take() && { return std::move(out_).Take(); }
 
  protected:
-  explicit TextWriter(Machine& machine) : machine_(machine) {}
+  explicit TextWriter(Machine& machine) : machine_(machine), out_(machine) {}
   ~TextWriter() = default;
 
   Machine& machine() { return machine_; }
 
   void Add(std::string_view text) {
-    if (HasRoom(text.size())) out_.Append(text, Author::kTemplate);
+    if (machine_.StepOver(text.size())) out_.Append(text, Author::kTemplate);
   }
   void Add(const MarkedText& text) {
-    if (HasRoom(text.size())) out_.Append(text);
+    if (machine_.StepOver(text.size())) out_.Append(text);
   }
 
   // write(i) for each of `count` parts, with separate() between them.
@@ -42,14 +43,14 @@ class TextWriter {
     }
   }
 
-  // The text in quotes. escape(character) is what stands for a character, of whoever wrote that: at most `most` times
-  // as long. Of bytes each one is a character.
+  // The text in quotes. escape(character) is what stands for a character, of whoever wrote that. Of bytes each one
+  // is a character.
   template <class Escape>
-  void AddQuoted(const MarkedText& text, char quote, size_t most, bool is_bytes, Escape escape) {
+  void AddQuoted(const MarkedText& text, char quote, bool is_bytes, Escape escape) {
     const std::string_view whole = text.text();
-    if (!HasRoom(most * whole.size())) return;
+    if (!machine_.StepOver(4 * whole.size()) || !out_.Reserve(whole.size() + 2)) return;
     out_.Append(std::string_view(&quote, 1), Author::kTemplate);
-    for (size_t at = 0; at < whole.size();) {
+    for (size_t at = 0; at < whole.size() && machine_.ok();) {
       const size_t size = is_bytes ? 1 : CharacterSize(whole.substr(at));
       out_.Append(escape(whole.substr(at, size)), text.AuthorAt(at));
       at += size;
@@ -58,10 +59,8 @@ class TextWriter {
   }
 
  private:
-  bool HasRoom(size_t bytes) { return machine_.StepOver(bytes) && machine_.HasRoom(2 * (out_.size() + bytes)); }
-
   Machine& machine_;
-  MarkedText out_;
+  GrowingText out_;
 };
 
 }  // namespace skald::internal::jinja

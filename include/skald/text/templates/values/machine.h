@@ -75,11 +75,13 @@ class Machine {
 
   // Whether there is room for so many bytes more; to be asked before they are made.
   bool HasRoom(size_t bytes) {
-    const size_t used = heap_.meter().used;
-    if (bytes > limits_.memory_bytes || used > limits_.memory_bytes - bytes) {
-      FailLimit("bytes of memory", limits_.memory_bytes);
-    }
+    if (bytes > FreeBytes()) FailLimit("bytes of memory", limits_.memory_bytes);
     return ok();
+  }
+
+  size_t FreeBytes() const {
+    const size_t used = heap_.meter().used;
+    return used > limits_.memory_bytes ? 0 : limits_.memory_bytes - used;
   }
 
   bool CheckOutput(size_t bytes) {
@@ -111,7 +113,7 @@ class Machine {
   // New values.
 
   Value NewText(MarkedText text, bool is_markup = false, Type type = Type::kText) {
-    if (!StepOver(text.size())) return {};
+    if (!StepOver(text.size()) || !HasRoom(2 * text.capacity())) return {};
     return Value::Text(std::make_shared<const CountedText>(std::move(text), &heap_.meter()), is_markup, type);
   }
   // What the template writes, or what is the same whoever wrote it.

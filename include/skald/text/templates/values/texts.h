@@ -17,6 +17,7 @@
 
 #include "skald/text/marked_text.h"
 #include "skald/text/templates/values/characters.h"
+#include "skald/text/templates/values/growing_text.h"
 #include "skald/text/templates/values/machine.h"
 
 namespace skald::internal::jinja {
@@ -58,12 +59,12 @@ inline bool Contains(Machine& machine, std::string_view text, std::string_view p
 }
 
 inline MarkedText Repeat(Machine& machine, const MarkedText& text, Integer times) {
-  MarkedText repeated;
-  if (times <= 0 || text.empty()) return repeated;
+  GrowingText repeated(machine);
+  if (times <= 0 || text.empty()) return {};
   const auto most = static_cast<Integer>(machine.limits().memory_bytes / (2 * text.size())) + 1;
-  if (!machine.HasRoom(2 * text.size() * static_cast<size_t>(std::min(times, most)))) return repeated;
+  if (!repeated.Reserve(text.size() * static_cast<size_t>(std::min(times, most)))) return {};
   for (Integer i = 0; i < times && machine.Step(); ++i) repeated.Append(text);
-  return repeated;
+  return std::move(repeated).Take();
 }
 
 inline MarkedText Spaces(Machine& machine, Integer count, char c = ' ') {
@@ -97,24 +98,28 @@ inline MarkedText Strip(Machine& machine, const MarkedText& text, Side side, con
 // With up to `most` of what `old` finds replaced; any number for a negative one.
 inline MarkedText Replace(Machine& machine, const MarkedText& text, const MarkedText& old, const MarkedText& by,
                           Integer most) {
-  MarkedText replaced;
+  GrowingText replaced(machine);
   const std::string_view whole = text.text();
   const Finder finder(old.text());
   size_t begin = 0;
-  if (!machine.StepOver(whole.size() + old.size())) return replaced;
+  if (!machine.StepOver(whole.size() + old.size())) return {};
   for (size_t from = 0; most != 0 && machine.StepOver(by.size()); --most) {
     const size_t found = finder.In(whole, from);
-    if (found == whole.npos || !machine.HasRoom(2 * (replaced.size() + by.size()))) break;
-    replaced.Append(text.Substr(begin, found - begin));
-    replaced.Append(by);
+    if (found == whole.npos || !replaced.Append(text, begin, found - begin) || !replaced.Append(by)) break;
     begin = found + old.size();
     from = begin;
     if (!old.empty()) continue;
     if (begin == whole.size()) break;  // an empty text stands before every character and at the end
     from = begin + CharacterSize(whole.substr(begin));
   }
-  replaced.Append(text.Substr(begin));
-  return replaced;
+  replaced.Append(text, begin, whole.size());
+  return std::move(replaced).Take();
+}
+
+// Counts one more of the parts that a text is cut into, which together are as long as the text.
+inline bool HasRoomForPart(Machine& machine, const std::vector<MarkedText>& parts) {
+  constexpr size_t kOfEach = 3 * sizeof(MarkedText);  // in the list, while that grows, and as a value
+  return machine.Step() && machine.HasRoom((parts.size() + 1) * kOfEach);
 }
 
 // The parts between white space; behind the `most`th cut the rest stays whole.
@@ -122,7 +127,7 @@ inline std::vector<MarkedText> SplitAtSpaces(Machine& machine, const MarkedText&
   std::vector<MarkedText> parts;
   const std::string_view whole = text.text();
   size_t at = LeadingSpaces(whole);
-  while (at < whole.size() && machine.Step()) {
+  while (at < whole.size() && HasRoomForPart(machine, parts)) {
     size_t end = at;
     if (most-- == 0) {
       end = whole.size() - TrailingSpaces(whole.substr(at));
@@ -140,7 +145,7 @@ inline std::vector<MarkedText> SplitAtSpacesFromRight(Machine& machine, const Ma
   std::vector<MarkedText> parts;
   const std::string_view whole = text.text();
   size_t end = whole.size() - TrailingSpaces(whole);
-  while (end > 0 && machine.Step()) {
+  while (end > 0 && HasRoomForPart(machine, parts)) {
     size_t begin = end;
     if (most-- == 0) {
       begin = LeadingSpaces(whole);
@@ -166,7 +171,7 @@ inline std::vector<MarkedText> Split(Machine& machine, const MarkedText& text, s
   const Finder finder(separator);
   size_t begin = 0;
   if (!machine.StepOver(text.size() + separator.size())) return parts;
-  for (; most != 0 && machine.Step(); --most) {
+  for (; most != 0 && HasRoomForPart(machine, parts); --most) {
     const size_t found = finder.In(text.text(), begin);
     if (found == std::string::npos) break;
     parts.push_back(text.Substr(begin, found - begin));
@@ -180,7 +185,7 @@ inline std::vector<MarkedText> SplitFromRight(Machine& machine, const MarkedText
                                               Integer most) {
   std::vector<MarkedText> parts;
   std::string_view rest = text.text();
-  for (; most != 0 && machine.StepOver(rest.size() * separator.size()); --most) {
+  for (; most != 0 && machine.StepOver(rest.size() * separator.size()) && HasRoomForPart(machine, parts); --most) {
     const size_t found = rest.rfind(separator);
     if (found == rest.npos) break;
     parts.push_back(text.Substr(found + separator.size(), rest.size() - found - separator.size()));
@@ -195,7 +200,7 @@ inline std::vector<MarkedText> SplitFromRight(Machine& machine, const MarkedText
 inline std::vector<MarkedText> SplitLines(Machine& machine, const MarkedText& text, bool keep_ends) {
   std::vector<MarkedText> lines;
   const std::string_view whole = text.text();
-  for (size_t begin = 0; begin < whole.size() && machine.Step();) {
+  for (size_t begin = 0; begin < whole.size() && HasRoomForPart(machine, lines);) {
     size_t end = begin, after = begin;
     while (end < whole.size()) {
       const size_t size = CharacterSize(whole.substr(end));
@@ -228,21 +233,21 @@ inline MarkedText SliceText(Machine& machine, const MarkedText& text, Integer be
   for (size_t at = 0; at < whole.size(); at += CharacterSize(whole.substr(at))) {
     offsets.push_back(static_cast<uint32_t>(at));
   }
-  MarkedText slice;
+  GrowingText slice(machine);
   for (; count > 0 && machine.Step(); --count, begin += step) {
     const size_t at = offsets[static_cast<size_t>(begin)];
-    slice.Append(text.Substr(at, CharacterSize(whole.substr(at))));
+    slice.Append(text, at, CharacterSize(whole.substr(at)));
   }
-  return slice;
+  return std::move(slice).Take();
 }
 
 // Calls change(code point, text) for each character, which appends what it becomes.
 template <class Change>
 MarkedText ChangeCharacters(Machine& machine, const MarkedText& text, Change change) {
-  MarkedText changed;
+  GrowingText changed(machine);
   const std::string_view whole = text.text();
-  if (!machine.Step(1 + whole.size() / 8)) return changed;
-  for (size_t at = 0; at < whole.size();) {
+  if (!machine.Step(1 + whole.size() / 8) || !changed.Reserve(whole.size())) return {};
+  for (size_t at = 0; at < whole.size() && machine.ok();) {
     const size_t size = CharacterSize(whole.substr(at));
     const int32_t code = CodePoint(whole.substr(at, size));
     std::string becomes;
@@ -254,7 +259,7 @@ MarkedText ChangeCharacters(Machine& machine, const MarkedText& text, Change cha
     changed.Append(becomes, text.AuthorAt(at));
     at += size;
   }
-  return changed;
+  return std::move(changed).Take();
 }
 
 // Whether a sigma at `at` ends a word, where its small form is another one.
@@ -308,19 +313,19 @@ MarkedText ToTitle(Machine& machine, const MarkedText& text, Begins begins) {
 
 // With what would be a tag or entity in HTML written out.
 inline MarkedText EscapeHtml(Machine& machine, const MarkedText& text) {
-  MarkedText escaped;
+  GrowingText escaped(machine);
   const std::string_view whole = text.text();
-  if (!machine.StepOver(whole.size()) || !machine.HasRoom(10 * whole.size())) return escaped;
+  if (!machine.StepOver(whole.size()) || !escaped.Reserve(whole.size())) return {};
   constexpr std::string_view kCharacters = "&<>'\"";
   constexpr std::string_view kEntities[] = {"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
   size_t begin = 0;
   for (size_t at = 0; (at = whole.find_first_of(kCharacters, at)) != whole.npos; ++at) {
-    escaped.Append(text.Substr(begin, at - begin));
+    escaped.Append(text, begin, at - begin);
     escaped.Append(kEntities[kCharacters.find(whole[at])], text.AuthorAt(at));
     begin = at + 1;
   }
-  escaped.Append(text.Substr(begin));
-  return escaped;
+  escaped.Append(text, begin, whole.size());
+  return std::move(escaped).Take();
 }
 
 }  // namespace skald::internal::jinja

@@ -64,7 +64,7 @@ class CountedText {
 
  private:
   // Each byte has its author beside it.
-  size_t Size() const { return sizeof(CountedText) + 2 * text_.size(); }
+  size_t Size() const { return sizeof(CountedText) + 2 * text_.capacity(); }
 
   MarkedText text_;
   Meter* meter_;
@@ -142,6 +142,11 @@ class Value {
     return copy;
   }
 
+  // Whether both are the undefined value that one look for a name or an element gave.
+  bool IsSameUndefined(const Value& other) const {
+    return Is(Type::kUndefined) && other.Is(Type::kUndefined) && text_ != nullptr && text_ == other.text_;
+  }
+
   // What an error says of the use of an undefined value.
   std::string WhyUndefined() const { return text_ == nullptr ? "the value is undefined" : text_->text().text(); }
 
@@ -187,6 +192,7 @@ class Heap {
   }
 
   Meter& meter() { return meter_; }
+  const Meter& meter() const { return meter_; }
 
  private:
   Meter meter_;  // outlives the objects

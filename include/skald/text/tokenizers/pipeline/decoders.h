@@ -130,17 +130,21 @@ class ReplaceStep final : public DecoderStep {
   ReplaceStep(std::optional<SplitPattern> regex, token_decoder::Replace step)
       : regex_(std::move(regex)), step_(std::move(step)) {}
   void Push(State&, std::string text, bool, DecodingMode, Texts& out) const override {
+    const size_t most = text.size() + kMostAdded;
     if (!regex_) {
       const std::string& letters = step_.pattern.text;
-      out.push_back(letters.empty() ? text : ReplaceLetters(text, letters, step_.content));
+      const bool is_small = !letters.empty() && text.size() / letters.size() <= most / (1 + step_.content.size());
+      out.push_back(is_small ? ReplaceLetters(text, letters, step_.content) : text);
       return;
     }
     std::vector<ByteRange> matches;
-    const Result<std::string> replaced = ReplaceMatches(*regex_, text, step_.content, matches);
-    out.push_back(replaced ? *replaced : text);  // a pattern that takes too long replaces nothing
+    const Result<std::string> replaced = ReplaceMatches(*regex_, text, step_.content, matches, most);
+    out.push_back(replaced ? *replaced : text);  // a pattern that takes too long or makes too much replaces nothing
   }
 
  private:
+  static constexpr size_t kMostAdded = size_t{1} << 20;  // bytes, by one step to one piece
+
   std::optional<SplitPattern> regex_;
   token_decoder::Replace step_;
 };

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "skald/base/message.h"
 #include "skald/base/result.h"
 #include "skald/text/tokenizers/pipeline/byte_alphabet.h"
 #include "skald/text/tokenizers/pipeline/patterns.h"
@@ -98,11 +99,25 @@ inline Result<std::string> ApplyBert(const normalizer::Bert& bert, std::string t
   return bert.lowercase ? LowerCase(text) : text;
 }
 
+// A tokenizer's file may say that each letter becomes ten, over and over. No published one makes of a text more than
+// some twenty times its length: one character of Unicode's is written out as eighteen.
+inline constexpr size_t kMostGrowth = 128, kMostGrowthOfShortText = 4096;
+
+// How tokenizer.json calls a normalizer.
+inline std::string_view NameOf(const Normalizer& normalizer) {
+  constexpr std::string_view kForms[] = {"NFC", "NFD", "NFKC", "NFKD"};
+  constexpr std::string_view kNames[] = {"",    "Lowercase",      "Prepend",     "Replace",  "Strip", "StripAccents",
+                                         "Nmt", "BertNormalizer", "Precompiled", "ByteLevel"};
+  const auto* const unicode = std::get_if<normalizer::Unicode>(&normalizer);
+  return unicode != nullptr ? kForms[static_cast<size_t>(unicode->form)] : kNames[normalizer.index()];
+}
+
 // A normalizer with its pattern or table made ready.
 class ReadyNormalizer {
  public:
   static Result<ReadyNormalizer> Make(const Normalizer& normalizer) {
     ReadyNormalizer ready;
+    ready.name_ = NameOf(normalizer);
     if (const auto* const precompiled = std::get_if<normalizer::Precompiled>(&normalizer)) {
       if (precompiled->charsmap.empty()) return ready;  // changes nothing
       Result<PrecompiledCharsmap> map = PrecompiledCharsmap::Parse(precompiled->charsmap);
@@ -118,14 +133,15 @@ class ReadyNormalizer {
     return ready;
   }
 
-  Result<std::string> Apply(std::string text) const {
-    if (const auto* const map = std::get_if<PrecompiledCharsmap>(&step_)) return map->Apply(text);
-    if (const auto* const replace = std::get_if<ReadyReplace>(&step_)) {
-      std::vector<ByteRange> matches;
-      return ReplaceMatches(replace->pattern, text, replace->content, matches);
-    }
-    if (const auto* const simple = std::get_if<Normalizer>(&step_)) return ApplySimple(*simple, std::move(text));
-    return text;
+  std::string_view name() const { return name_; }
+
+  // Error: kResourceExhausted where the result has more than `most` bytes; those that can be much longer than the text
+  // are not made.
+  Result<std::string> Apply(std::string text, size_t most) const {
+    const size_t size = text.size();
+    Result<std::string> normal = Run(std::move(text), most);
+    if (!normal || normal->size() <= most) return normal;
+    return FailOnGrowth(size, most);
   }
 
  private:
@@ -133,6 +149,24 @@ class ReadyNormalizer {
     SplitPattern pattern;
     std::string content;
   };
+
+  static Failure FailOnGrowth(size_t size, size_t most) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "makes more than " + std::to_string(most) + " bytes of a text of " + std::to_string(size));
+  }
+
+  Result<std::string> Run(std::string text, size_t most) const {
+    if (const auto* const map = std::get_if<PrecompiledCharsmap>(&step_)) return map->Apply(text, most);
+    if (const auto* const replace = std::get_if<ReadyReplace>(&step_)) {
+      std::vector<ByteRange> matches;
+      return ReplaceMatches(replace->pattern, text, replace->content, matches, most);
+    }
+    const auto* const simple = std::get_if<Normalizer>(&step_);
+    if (simple == nullptr) return text;
+    const auto* const prepend = std::get_if<normalizer::Prepend>(simple);
+    if (prepend != nullptr && prepend->text.size() > most) return FailOnGrowth(text.size(), most);
+    return ApplySimple(*simple, std::move(text));
+  }
 
   static Result<std::string> ApplySimple(const Normalizer& step, std::string text) {
     if (const auto* const unicode = std::get_if<normalizer::Unicode>(&step)) return Normalize(unicode->form, text);
@@ -150,6 +184,7 @@ class ReadyNormalizer {
     return letters;
   }
 
+  std::string_view name_;
   std::variant<std::monostate, Normalizer, ReadyReplace, PrecompiledCharsmap> step_;
 };
 
@@ -167,11 +202,14 @@ class NormalizerChain {
 
   bool empty() const { return steps_.empty(); }
 
+  // Error: those of patterns; kResourceExhausted for a text that grows too much, with the normalizer that does it.
   Result<std::string> Apply(std::string_view text) const {
+    const size_t most = kMostGrowth * text.size() + kMostGrowthOfShortText;
     Result<std::string> normal = std::string(text);
-    for (const ReadyNormalizer& step : steps_) {
-      normal = step.Apply(*std::move(normal));
-      if (!normal) return normal;
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      normal = steps_[i].Apply(*std::move(normal), most);
+      if (normal) continue;
+      return Annotate(Concat({"the tokenizer's normalizer ", std::to_string(i + 1), ", ", steps_[i].name()}), normal);
     }
     return normal;
   }

@@ -21,12 +21,19 @@ inline Result<SplitPattern> CompilePattern(const TextPattern& pattern) {
   return pattern.is_regex ? SplitPattern::Compile(pattern.text) : SplitPattern::Literal(pattern.text);
 }
 
-// Replaces all matches. `matches` is room to work in.
+// Replaces all matches. `matches` is room to work in. Error: those of FindAll; kResourceExhausted for a result of more
+// than `most` bytes, which is not made.
 inline Result<std::string> ReplaceMatches(const SplitPattern& pattern, std::string_view text, std::string_view content,
-                                          std::vector<ByteRange>& matches) {
+                                          std::vector<ByteRange>& matches, size_t most) {
   if (Result<void> found = pattern.FindAll(text, matches); !found) return Failure(found.error());
+  size_t size = text.size();
+  for (const ByteRange& match : matches) size -= match.size();
+  if (size > most || (!matches.empty() && content.size() > (most - size) / matches.size())) {
+    return Fail(ErrorCode::kResourceExhausted,
+                "makes more than " + std::to_string(most) + " bytes of a text of " + std::to_string(text.size()));
+  }
   std::string replaced;
-  replaced.reserve(text.size() + matches.size() * content.size());
+  replaced.reserve(size + matches.size() * content.size());
   size_t done = 0;
   for (const ByteRange& match : matches) {
     replaced.append(text.substr(done, match.begin - done)).append(content);

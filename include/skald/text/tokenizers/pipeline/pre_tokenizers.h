@@ -87,6 +87,7 @@ class PieceList {
 inline void ApplyBehavior(const ByteRange& piece, const std::vector<ByteRange>& matches, bool invert,
                           pre_tokenizer::Behavior behavior, std::vector<ByteRange>& parts) {
   using pre_tokenizer::Behavior;
+  parts.reserve(2 * matches.size() + 1);
   struct Part {
     ByteRange range;
     bool is_match;

@@ -57,10 +57,11 @@ class PrecompiledCharsmap {
     return map;
   }
 
-  std::string Apply(std::string_view text) const {
+  // Stops where the result has more than `most` bytes.
+  std::string Apply(std::string_view text, size_t most) const {
     std::string normal;
     normal.reserve(text.size());
-    while (!text.empty()) {
+    while (!text.empty() && normal.size() <= most) {
       const std::string_view grapheme = text.substr(0, FirstGrapheme(text));
       text.remove_prefix(grapheme.size());
       const auto whole = grapheme.size() < 6 ? Find(grapheme) : std::nullopt;
@@ -68,7 +69,7 @@ class PrecompiledCharsmap {
         normal += *whole;
         continue;
       }
-      for (std::string_view rest = grapheme; !rest.empty();) {
+      for (std::string_view rest = grapheme; !rest.empty() && normal.size() <= most;) {
         const std::string_view letter = rest.substr(0, FirstCodePoint(rest).length);
         normal += Find(letter).value_or(letter);
         rest.remove_prefix(letter.size());
