@@ -5,6 +5,7 @@
 // cancelled around an answer, its tokens and log-probabilities are those of computing it alone.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -13,6 +14,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -45,16 +47,22 @@ constexpr uint64_t kSeed = 3;
 
 class RandomSchedule {
  public:
-  // On more than one rank those compute what `model`, of seed kSeed, would.
+  // On more than one rank those compute what `model`, of seed kSeed, would. With `beside`, prompts are in a store too,
+  // which other threads write and read.
   RandomSchedule(uint32_t seed, const RandomModel& model, const RandomModel& smaller, Workspace& workspace,
-                 size_t ranks = 1)
+                 size_t ranks = 1, bool beside = false)
       : random_(seed),
         seed_(seed),
         ranks_(ranks),
         model_(model),
         smaller_(smaller),
         workspace_(workspace),
-        flaky_store_(store_, seed, seed % 3 * 10) {}
+        flaky_store_(store_, seed, seed % 3 * 10) {
+    if (!beside) return;
+    writer_ = *BackgroundQueue::Start({.tasks = 1 + seed % 4});
+    reader_ = *BackgroundQueue::Start();
+    swapper_ = *BackgroundQueue::Start({.tasks = 2 + seed % 7});
+  }
 
   void Run() {
     MakePool();
@@ -71,6 +79,7 @@ class RandomSchedule {
       if (!report && report.error().message == "no memory") continue;
       REQUIRE_MESSAGE(report, report.error().message);
       for (Event& event : report->events) Note(event);
+      if (report->rows == 0 && reader_ != nullptr) std::this_thread::sleep_for(std::chrono::microseconds(50));
       REQUIRE(pool_->usage().used_bytes <= pool_->usage().limit_bytes);
     }
     for (const auto& [id, index] : ids_) Check(watched_[index]);
@@ -192,13 +201,20 @@ class RandomSchedule {
     options.clock = [this] { return now_ += 1e-3 * static_cast<double>(random_() % 10); };
     if (Chance(2)) options.step_seconds = 1e-3 * Pick(1, 50);
     options.identity.weights[0] = std::byte{1};
-    if (Chance(2)) {
+    if (writer_ != nullptr) {
+      options.store_seconds = Chance(3) ? 0.0 : 1000.0;
+      const PromptCacheOptions beside = {.writer = writer_.get(), .reader = reader_.get(), .fetch_bytes = 1 << 24};
+      prompts_ = PromptCache::Create(pool_, options.identity, beside, {flaky_prompts_}).value();
+      options.prompts = {prompts_.get()};
+    } else if (Chance(2)) {
       auto prompts = PromptCache::Create(pool_, options.identity);
       REQUIRE(prompts);
       prompts_ = std::move(*prompts);
       options.prompts = {prompts_.get()};
     }
     if (has_swap_) options.swap.emplace(flaky_store_);
+    options.swapper = swapper_.get();
+    options.swap_bytes = uint64_t{1} << (Chance(4) ? 16 : 24);
     switch (Pick(0, 3)) {
       case 0:
         drafter_ = std::make_unique<PromptLookup>(PromptLookupOptions{.longest = 3, .shortest = 1});
@@ -301,7 +317,10 @@ class RandomSchedule {
   uint32_t capacity_ = 0;
   MemoryStore store_{uint64_t{1} << 30};
   FlakyStore flaky_store_;
-  std::unique_ptr<PromptCache> prompts_;
+  MemoryStore stored_prompts_{uint64_t{1} << 30};
+  FlakyStore flaky_prompts_{stored_prompts_, seed_, seed_ % 4 * 10};
+  std::unique_ptr<BackgroundQueue> writer_, reader_, swapper_;  // null: nobody beside
+  std::unique_ptr<PromptCache> prompts_;                        // refers to these
   std::unique_ptr<Drafter> drafter_;
   std::unique_ptr<Engine> engine_;
   std::map<std::vector<int32_t>, std::vector<int32_t>> known_;
@@ -345,6 +364,17 @@ SKALD_LAW("each request gets on ranks what it would get alone in one process", s
   for (uint32_t seed = 1; seed <= count; ++seed) {
     CAPTURE(seed);
     RandomSchedule(seed, model, smaller, workspace, 2 + seed % 2).Run();
+  }
+}
+
+SKALD_LAW("each request gets what it would get alone while other threads write and read stores", small) {
+  const RandomModel model(small, kSeed), smaller(small, 4);
+  Workspace workspace = *CreateWorkspace({.threads = 1});
+  const char* const wanted = std::getenv("SKALD_SCHEDULES");
+  const uint32_t count = wanted != nullptr ? static_cast<uint32_t>(std::atoi(wanted)) : 3;
+  for (uint32_t seed = 1; seed <= count; ++seed) {
+    CAPTURE(seed);
+    RandomSchedule(seed, model, smaller, workspace, 1 + seed % 3 / 2, /*beside=*/true).Run();
   }
 }
 

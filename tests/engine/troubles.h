@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <random>
 #include <span>
 #include <vector>
@@ -61,7 +62,7 @@ class FlakyModel {
   uint32_t one_of_;
 };
 
-// A store that fails now and then, and loses what it had.
+// A store that fails now and then, and loses what it had. Safe for concurrent calls.
 class FlakyStore {
  public:
   FlakyStore(MemoryStore& store, uint32_t seed, uint32_t one_of) : store_(store), random_(seed), one_of_(one_of) {}
@@ -69,7 +70,7 @@ class FlakyStore {
   Result<bool> Has(const ChunkKey& key) { return Fails() ? Result<bool>(Broken()) : store_.Has(key); }
   Result<ChunkBytes> Get(const ChunkKey& key) {
     if (!Fails()) return store_.Get(key);
-    return random_() % 2 == 0 ? Broken() : Fail(ErrorCode::kNotFound, "lost");
+    return Draw() % 2 == 0 ? Broken() : Fail(ErrorCode::kNotFound, "lost");
   }
   Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
     return Fails() ? Result<void>(Broken()) : store_.Put(key, value);
@@ -78,11 +79,16 @@ class FlakyStore {
   Result<std::vector<ChunkKey>> List() { return store_.List(); }
 
  private:
-  bool Fails() { return one_of_ > 0 && random_() % one_of_ == 0; }
+  bool Fails() { return one_of_ > 0 && Draw() % one_of_ == 0; }
+  uint32_t Draw() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<uint32_t>(random_());
+  }
   static Failure Broken() { return Fail(ErrorCode::kFailedPrecondition, "out of reach"); }
 
   MemoryStore& store_;
-  std::minstd_rand random_;
+  std::mutex mutex_;
+  std::minstd_rand random_;  // guarded by mutex_
   uint32_t one_of_;
 };
 

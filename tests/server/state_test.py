@@ -29,6 +29,15 @@ def free_port():
         return one.getsockname()[1]
 
 
+def wait_for_metric(server, line):
+    """Stores are written and read beside the answers: what they are up to shows a little later."""
+    deadline = time.monotonic() + 60
+    while line + "\n" not in server.request("GET", "/metrics")[2].decode():
+        if time.monotonic() > deadline:
+            raise AssertionError("the metrics do not come to say: " + line)
+        time.sleep(0.02)
+
+
 class Redis(unittest.TestCase):
     def start(self):
         process = subprocess.Popen(["redis-server", "--port", str(self.redis_port), "--save", "", "--appendonly", "no"],
@@ -53,6 +62,7 @@ class Redis(unittest.TestCase):
                 follow = chat(TEXT)
                 follow["messages"] += [answer, {"role": "user", "content": "And then"}]
                 here = one.post("/v1/chat/completions", follow)[1]
+                wait_for_metric(one, "skald_store_writes_waiting 0")
                 there = other.post("/v1/chat/completions", follow)[1]
                 self.assertEqual(there["skald"]["digest"], here["skald"]["digest"])
                 self.assertGreater(there["usage"]["prompt_tokens_details"]["cached_tokens"],
@@ -63,12 +73,12 @@ class Redis(unittest.TestCase):
                     begin = time.monotonic()
                     self.assertEqual(one.post("/v1/chat/completions", chat(f"Lost {seed} " + TEXT, max_tokens=2))[0], 200)
                     self.assertLess(time.monotonic() - begin, 10)
-                self.assertIn("skald_redis_up 0", one.request("GET", "/metrics")[2].decode())
+                wait_for_metric(one, "skald_redis_up 0")
                 self.assertEqual(sum("without it" in line for line in one.log), 1, one.log)
                 redis = self.start()
                 time.sleep(6)
                 self.assertEqual(one.post("/v1/chat/completions", chat("Found " + TEXT))[0], 200)
-                self.assertIn("skald_redis_up 1", one.request("GET", "/metrics")[2].decode())
+                wait_for_metric(one, "skald_redis_up 1")
         finally:
             redis.kill()
             redis.wait()

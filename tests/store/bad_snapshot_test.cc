@@ -190,9 +190,8 @@ TEST_CASE("a store too small for a snapshot says so instead of keeping a part of
 
 TEST_CASE("a manifest whose checksum is right may still contradict itself") {
   const KVCache cache = Talk();
-  const CacheContents contents = *cache.Contents();
   const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
-  const Manifest good = SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
+  const Manifest good = SnapshotPlan::Make(cache, kind, {}, ChunkCodec::kNone)->manifest();
   const CacheLayout& layout = cache.pool()->layout();
   CHECK(DecodeManifest(EncodeManifest(good), kind, layout));
   const auto refused = [&](auto change) {
@@ -216,10 +215,7 @@ TEST_CASE("a manifest must hold all that the next token sees, at every resume po
     KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
     const CacheLayout& layout = cache.pool()->layout();
     const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
-    const auto manifest_of = [&] {
-      const CacheContents contents = *cache.Contents();
-      return SnapshotPlan::Make(contents, kind, {}, ChunkCodec::kNone)->manifest();
-    };
+    const auto manifest_of = [&] { return SnapshotPlan::Make(cache, kind, {}, ChunkCodec::kNone)->manifest(); };
     const auto refused = [&](Manifest bad) {
       const auto decoded = DecodeManifest(EncodeManifest(bad), kind, layout);
       REQUIRE_FALSE(decoded);

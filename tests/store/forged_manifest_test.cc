@@ -37,9 +37,8 @@ Forgery Begin(const std::shared_ptr<BlockPool>& pool, MemoryStore& store) {
   KVCache cache = *CreateKVCache(pool);
   REQUIRE(GrowTiny(cache, 1, 50));
   REQUIRE(SaveSnapshot(cache, {}, {}, store, {ChunkCodec::kNone}));
-  const auto contents = cache.Contents();
   const StateKind kind = internal::StateKindOf(*pool, {}, ChunkCodec::kNone).value();
-  return {kind, SnapshotPlan::Make(*contents, kind, {}, ChunkCodec::kNone).value().manifest()};
+  return {kind, SnapshotPlan::Make(cache, kind, {}, ChunkCodec::kNone).value().manifest()};
 }
 
 ChunkKey Put(const Manifest& manifest, MemoryStore& store) {

@@ -70,6 +70,7 @@ struct ServeOptions {
   bool prompt_lookup = false;
   uint64_t body_bytes = 32'000'000;
   uint32_t connections = 1024;
+  uint32_t stall_seconds = 60;  // without a step, while there is work, after which /health says so
   uint32_t grace_seconds = 30;  // that answers have to end when the server shall
 };
 

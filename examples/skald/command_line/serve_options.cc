@@ -111,6 +111,13 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
       .add_flag("--prompt-lookup", serve.prompt_lookup,
                 "Guess tokens by what the text said before: faster where it\nrepeats itself, and never another text")
       ->group(group);
+  command
+      .add_option("--stall-seconds", serve.stall_seconds,
+                  "Seconds without a step of the engine, while there is work,\nafter which /health answers 503")
+      ->check(Within(1, 86400))
+      ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
   command.add_option("--grace", serve.grace_seconds, "Seconds that answers have to end after SIGTERM")
       ->check(Within(0, 86400))
       ->capture_default_str()

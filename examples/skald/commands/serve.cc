@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,7 @@ Result<void> OpenRedis(const std::string& address, Stores& stores) {
   }
   redis.connect_timeout = std::chrono::milliseconds(500);
   redis.answer_timeout = std::chrono::milliseconds(2000);
+  redis.call_timeout = std::chrono::milliseconds(5000);
   stores.redis = std::make_unique<serve::RedisLink>(redis, [](const std::string& message) { Warn(message); });
   stores.all.emplace_back(*stores.redis);
   return {};
@@ -221,6 +223,24 @@ void WriteRedisMetrics(const Stores& stores, std::string& out) {
 #endif
 }
 
+void TellOfRedis(const Stores& stores, std::map<std::string, bool>& answers) {
+#ifdef SKALD_HAS_REDIS
+  if (stores.redis != nullptr) answers["redis"] = stores.redis->is_up();
+#else
+  (void)stores, (void)answers;
+#endif
+}
+
+serve::RouterOptions RouterOptionsOf(const ServeOptions& options, const Stores& stores) {
+  serve::RouterOptions router;
+  router.origins = options.origins;
+  router.more_metrics = [&stores](std::string& out) { WriteRedisMetrics(stores, out); };
+  router.most_answers = uint64_t{options.users} + options.queue;
+  router.stall_seconds = options.stall_seconds;
+  router.more_stores = [&stores](std::map<std::string, bool>& answers) { TellOfRedis(stores, answers); };
+  return router;
+}
+
 }  // namespace
 
 Result<int> RunServe(const Options& options) {
@@ -233,10 +253,7 @@ Result<int> RunServe(const Options& options) {
   }
   Stores stores;
   if (auto opened = OpenStores(options, stores); !opened) return Failure(opened.error());
-  serve::Router router(std::move(tenants),
-                       {.origins = wanted.origins,
-                        .more_metrics = [&stores](std::string& out) { WriteRedisMetrics(stores, out); },
-                        .most_answers = uint64_t{wanted.users} + wanted.queue});
+  serve::Router router(std::move(tenants), RouterOptionsOf(wanted, stores));
   std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it
   const auto server =
       serve::HttpServer::Start(HttpOptionsOf(wanted), [&router](serve::HttpRequest request, serve::Wake wake) {

@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,11 +20,11 @@
 #include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
-#include "skald/cache/blocks/table_lease.h"
 #include "skald/cache/create.h"
 #include "skald/cache/form/layout.h"
 #include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/cache/rebuild.h"
 #include "skald/distributed/dealt_state.h"
 #include "skald/distributed/rank_lead.h"
 #include "skald/distributed/rank_messages.h"
@@ -73,55 +71,20 @@ class RankPool final : public BlockPeers {
       runtime.cache_bytes = kUnlimited;
       const auto pool = CreateBlockPool(whole(), runtime);
       if (!pool) return Failure(pool.error());
-      return Rebuild(part, *pool,
-                     [&](uint32_t group, const Blocks& blocks) { return Join(group, blocks, part, **pool); });
+      return RebuildCache(part, *pool,
+                          [&](uint32_t group, const BlockMoves& blocks) { return Join(group, blocks, part, **pool); });
     });
   }
 
   Result<KVCache> Scatter(const KVCache& whole, const std::shared_ptr<BlockPool>& pool) override {
     return NoThrow("dealing a cache to ranks", [&]() -> Result<KVCache> {
-      return Rebuild(whole, pool,
-                     [&](uint32_t group, const Blocks& blocks) { return Cut(group, blocks, whole, *pool); });
+      return RebuildCache(whole, pool,
+                          [&](uint32_t group, const BlockMoves& blocks) { return Cut(group, blocks, whole, *pool); });
     });
   }
 
  private:
-  // Blocks of one pool, and those of another that stand for them.
-  using Blocks = std::map<BlockId, BlockId>;
-
-  // Returns `cache` in blocks of another pool, which `fill(group, blocks)` writes.
-  template <class Fill>
-  static Result<KVCache> Rebuild(const KVCache& cache, const std::shared_ptr<BlockPool>& pool, Fill fill) {
-    auto contents = cache.Contents();
-    if (!contents) return Failure(contents.error());
-    TableLease fresh(pool);
-    std::vector<Blocks> blocks(pool->layout().groups().size());
-    std::optional<Error> full;
-    const auto take = [&](size_t group, BlockId id) {
-      if (full || blocks[group].contains(id)) return;
-      const auto block = fresh.Take(group, BlockContent::kUnspecified);
-      block ? void(blocks[group][id] = *block) : void(full = block.error());
-    };
-    cache.ForEachTable([&](const BlockTable& table) { table.ForEachBlock(take); });
-    if (full) return Failure(std::move(*full));
-    for (uint32_t g = 0; g < blocks.size(); ++g) {
-      if (blocks[g].empty()) continue;
-      if (auto filled = fill(g, blocks[g]); !filled) return Failure(filled.error());
-    }
-    const auto move = [&](const TableLease& lease) {
-      BlockTable table = lease.table();
-      for (size_t g = 0; g < table.groups.size(); ++g) {
-        for (BlockId& id : table.groups[g].blocks) id = blocks[g].at(id);
-      }
-      return fresh.Share(std::move(table));
-    };
-    CacheContents moved = {
-        move(contents->lease), std::move(contents->tokens), {}, contents->exact_tokens, contents->adapter};
-    for (const TableLease& point : contents->checkpoints) moved.checkpoints.push_back(move(point));
-    return KVCache(std::move(moved));
-  }
-
-  Result<void> Join(uint32_t group, const Blocks& blocks, const KVCache& part, BlockPool& pool) {
+  Result<void> Join(uint32_t group, const BlockMoves& blocks, const KVCache& part, BlockPool& pool) {
     if (!state_.is_dealt(group)) {
       for (const auto& [from, to] : blocks) {
         std::memcpy(pool.ResolveOne(group, to), part.pool()->ResolveOne(group, from), state_.whole_bytes(group));
@@ -144,7 +107,7 @@ class RankPool final : public BlockPeers {
     });
   }
 
-  Result<void> Cut(uint32_t group, const Blocks& blocks, const KVCache& whole, BlockPool& pool) {
+  Result<void> Cut(uint32_t group, const BlockMoves& blocks, const KVCache& whole, BlockPool& pool) {
     return ForRuns(group, blocks, [&](const BlocksOrder& sources, std::span<const BlockId> targets) -> Result<void> {
       const BlocksOrder order = {number_, group, {targets.begin(), targets.end()}};
       if (auto given = lead_->Give(BytesOf(RankOrder::kFill, order)); !given) return given;
@@ -160,7 +123,7 @@ class RankPool final : public BlockPeers {
 
   // Calls exchange(order of some source blocks, the blocks that stand for them) until all blocks have been.
   template <class Exchange>
-  Result<void> ForRuns(uint32_t group, const Blocks& blocks, Exchange exchange) {
+  Result<void> ForRuns(uint32_t group, const BlockMoves& blocks, Exchange exchange) {
     const size_t most = std::max<size_t>(1, kBlocksTogetherBytes / state_.whole_bytes(group));
     const auto turn = lead_->Turn();
     for (auto next = blocks.begin(); next != blocks.end();) {

@@ -8,12 +8,14 @@
 #define SKALD_ENGINE_ENGINE_LOOP_H_
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -102,6 +104,14 @@ enum class StopMode : uint8_t {
   kSuspend,  // at once; EngineLoop::Stop returns what Engine::Resume takes. Inboxes close without a last event
 };
 
+// Whether an engine gets on.
+struct LoopHealth {
+  // Since a step last did something, or since there is work that none did anything of; 0 while there is no work.
+  double stalled_seconds = 0.0;
+  // Of the last step, where that failed for another reason than want of memory, as where a rank is lost.
+  std::optional<Error> failure = {};
+};
+
 class EngineLoop {
  public:
   // The engine must outlive the loop, and is the loop's alone until Stop.
@@ -127,6 +137,7 @@ class EngineLoop {
       const std::lock_guard lock(mutex_);
       if (stop_) return Fail(ErrorCode::kFailedPrecondition, "the engine's loop was stopped");
       arrivals_.push_back({next_number_, std::move(request), inbox});
+      BeginWork();
       changed_.notify_all();
       return Ticket{next_number_++, std::move(inbox)};
     });
@@ -146,6 +157,16 @@ class EngineLoop {
   EngineStats stats() const {
     const std::lock_guard lock(mutex_);
     return stats_;
+  }
+
+  // Answers at once, even while a step does not end.
+  LoopHealth health() const {
+    const std::chrono::nanoseconds::rep since = working_since_;
+    LoopHealth health;
+    if (since != kNoWork) health.stalled_seconds = std::max(0.0, static_cast<double>(Now() - since) * 1e-9);
+    const std::lock_guard lock(mutex_);
+    health.failure = failure_;
+    return health;
   }
 
   // Takes no more requests, ends as `mode` says and returns when the thread has ended; what it returns is empty unless
@@ -182,6 +203,7 @@ class EngineLoop {
     for (bool goes_on = true; goes_on;) {
       const auto turn = NoThrow("the engine's loop", [&]() -> Result<void> { return TakeTurn(goes_on); });
       failures = turn ? 0 : failures + 1;
+      if (!turn) NoteFailure(turn.error());
       if (failures >= options_.failing_steps) EndAll(turn.error());
     }
   }
@@ -194,15 +216,19 @@ class EngineLoop {
       return {};
     }
     if (!engine_.has_work()) {
+      working_since_ = kNoWork;
       Wait();
       return {};
     }
+    BeginWork();
     auto report = engine_.Step();
     if (!report) return Failure(report.error());
+    if (report->rows > 0 || !report->events.empty()) working_since_ = Now();
     for (Event& event : report->events) Deliver(std::move(event));
     {
       const std::lock_guard lock(mutex_);
       stats_ = engine_.stats();
+      if (report->rows > 0) failure_.reset();
     }
     // Others than the engine hold the pool's memory.
     if (report->rows == 0 && report->events.empty()) Wait();
@@ -292,8 +318,28 @@ class EngineLoop {
     changed_.wait_for(lock, open_.empty() ? std::chrono::milliseconds(1000) : std::chrono::milliseconds(2), has_news);
   }
 
+  static std::chrono::nanoseconds::rep Now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+
+  // There is work, at the latest from now on.
+  void BeginWork() {
+    auto none = kNoWork;
+    working_since_.compare_exchange_strong(none, Now());
+  }
+
+  void NoteFailure(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (error.code != ErrorCode::kResourceExhausted) failure_ = error;
+  }
+
+  static constexpr std::chrono::nanoseconds::rep kNoWork = std::numeric_limits<std::chrono::nanoseconds::rep>::min();
+
   Engine& engine_;
   const EngineLoopOptions options_;
+  // When a step last did something, while there is work; else kNoWork.
+  std::atomic<std::chrono::nanoseconds::rep> working_since_ = kNoWork;
   std::map<RequestId, Open> open_;  // the thread's own
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -302,6 +348,7 @@ class EngineLoop {
   std::optional<StopMode> stop_;
   uint64_t next_number_ = 1;
   EngineStats stats_;
+  std::optional<Error> failure_;
   std::thread thread_;  // last: it uses all of the above
 };
 

@@ -55,6 +55,8 @@ bool Matches(std::string_view pattern, std::string_view path, std::string& param
   return true;
 }
 
+bool IsGet(const HttpRequest& request) { return request.method == "GET" || request.method == "HEAD"; }
+
 Answer ErrorAnswer(std::string_view path, const ApiError& error) {
   HttpHead head = {error.status};
   if (error.status == 401) head.headers.emplace_back("WWW-Authenticate", "Bearer");
@@ -114,6 +116,8 @@ std::string PlainErrorBody(int status, std::string_view message) {
 
 std::unique_ptr<Exchange> Router::Handle(HttpRequest request, Wake wake) {
   try {
+    // The process answers, whatever else is locked or stuck.
+    if (request.path == "/live" && IsGet(request)) return std::make_unique<WholeAnswer>("{\"status\":\"ok\"}");
     std::string path = "other";  // for counts, which must not grow with whatever clients ask for
     HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
     if (const std::string_view origin = request.Header("origin"); !origin.empty() && !IsOwnOrigin(request, origin)) {
@@ -134,9 +138,8 @@ std::unique_ptr<Exchange> Router::Route(HttpRequest& request, const Wake& wake, 
     throw ApiError{403, "pages of other servers may not use this one; 'skald serve --cors ORIGIN' allows it"};
   }
   if (request.method == "OPTIONS") return Preflight();
-  const bool is_get = request.method == "GET" || request.method == "HEAD";
+  const bool is_get = IsGet(request);
   if (is_get && request.path == "/health") return Health();
-  if (is_get && request.path == "/live") return std::make_unique<WholeAnswer>("{\"status\":\"ok\"}");
   if (is_get && request.path == "/metrics") return WriteMetrics();
   if (const PageFile* const file = FindPageFile(request.path); is_get && file != nullptr) return AnswerWith(*file);
   std::string parameter, allowed;
@@ -194,10 +197,25 @@ Tenant& Router::Authorize(const HttpRequest& request) const {
                  "invalid_api_key"};
 }
 
+// Stores are told of, and never a reason to fail: what they hold is computed where they do not answer.
 std::unique_ptr<Exchange> Router::Health() const {
   const auto service = this->service();
   if (service == nullptr) return std::make_unique<WholeAnswer>("{\"status\":\"loading\"}", HttpHead{503});
-  return std::make_unique<WholeAnswer>(Dump({{"status", "ok"}, {"model", service->model().name}}));
+  const LoopHealth engine = service->health();
+  const bool is_stalled = engine.stalled_seconds > options_.stall_seconds;
+  Json health = {{"status", engine.failure ? "failing"
+                            : is_stalled   ? "stalled"
+                                           : "ok"},
+                 {"model", service->model().name},
+                 {"engine", {{"stalled_seconds", engine.stalled_seconds}}}};
+  if (engine.failure) health["engine"]["error"] = engine.failure->message;
+  const BackgroundStats writes = service->writes(), reads = service->reads();
+  health["stores"] = {
+      {"writes_waiting", writes.tasks}, {"writes_dropped", writes.dropped}, {"reads_waiting", reads.tasks}};
+  std::map<std::string, bool> answers;
+  if (options_.more_stores) options_.more_stores(answers);
+  for (const auto& [store, does_answer] : answers) health["stores"][store] = does_answer ? "up" : "down";
+  return std::make_unique<WholeAnswer>(Dump(health), HttpHead{is_stalled || engine.failure ? 503 : 200});
 }
 
 std::unique_ptr<Exchange> Router::WriteMetrics() const {

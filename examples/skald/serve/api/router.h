@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,6 +33,10 @@ struct RouterOptions {
   // Answers of all tenants at a time, those that wait included; more are refused.
   uint64_t most_answers = std::numeric_limits<uint64_t>::max();
   WorkPoolOptions preparation = {};
+  // Seconds without a step, while there is work, after which the engine counts as stuck.
+  double stall_seconds = 60.0;
+  // Tells of stores that the service does not know, by name, whether they answer.
+  std::function<void(std::map<std::string, bool>& answers)> more_stores = {};
 };
 
 // Safe for concurrent calls.

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // RedisLink: a Redis server that may come and go. While it cannot be reached every call fails at once, but for one try
-// every few seconds, so that nobody waits for it; its loss and its return are told once each.
+// every few seconds, so that nobody waits for it; its loss and its return are told once each. A few connections, so
+// that one who reads does not wait for one who writes.
 
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_SERVICE_REDIS_LINK_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_SERVICE_REDIS_LINK_H_
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -55,49 +59,68 @@ class RedisLink {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kPause{5};
 
+  // A connection, which one call has at a time.
+  struct Lane {
+    std::unique_ptr<const RedisStore> store;  // null where there is none yet, or no longer
+    bool is_taken = false;
+  };
+
   template <class T, class Call>
   Result<T> Run(Call call) {
-    const auto store = Connected();
-    if (!store) return Failure(store.error());
-    Result<T> result = call(**store);
-    if (!result && result.error().code == ErrorCode::kFailedPrecondition) Lost(result.error());
-    return result;
-  }
-
-  Result<std::shared_ptr<const RedisStore>> Connected() {
-    const std::lock_guard lock(mutex_);
-    if (store_ != nullptr) return store_;
-    if (Clock::now() < next_try_) {
+    std::unique_lock lock(mutex_);
+    const auto free_lane = [&] { return std::ranges::find(lanes_, false, &Lane::is_taken); };
+    changed_.wait(lock, [&] { return IsPaused() || free_lane() != lanes_.end(); });
+    if (IsPaused()) {
       ++errors_;
       return Fail(ErrorCode::kFailedPrecondition, "Redis is out of reach");
     }
-    auto store = RedisStore::Connect(options_);
-    if (!store) {
-      NoteLoss(store.error());
-      return Failure(store.error());
-    }
-    if (has_lost_) tell_("Redis is back");
-    is_up_ = true;
-    has_lost_ = false;
-    return store_ = std::make_shared<const RedisStore>(*std::move(store));
+    Lane& lane = *free_lane();
+    lane.is_taken = true;
+    // While nobody knows whether it is there, one finds out.
+    if (!is_up_) next_try_ = Clock::now() + kPause;
+    lock.unlock();
+    Result<T> result = CallOn<T>(lane, call);
+    lock.lock();
+    lane.is_taken = false;
+    const bool is_lost = !result && result.error().code == ErrorCode::kFailedPrecondition;
+    if (is_lost) lane.store = nullptr;
+    NoteOutcome(is_lost ? &result.error() : nullptr);
+    lock.unlock();
+    changed_.notify_all();
+    return result;
   }
 
-  void Lost(const Error& error) {
-    const std::lock_guard lock(mutex_);
-    NoteLoss(error);
-    store_ = nullptr;
+  // Calls of several threads are on lanes of their own.
+  template <class T, class Call>
+  Result<T> CallOn(Lane& lane, Call call) {
+    if (lane.store == nullptr) {
+      auto store = RedisStore::Connect(options_);
+      if (!store) return Failure(store.error());
+      lane.store = std::make_unique<const RedisStore>(*std::move(store));
+    }
+    return call(*lane.store);
   }
-  void NoteLoss(const Error& error) {
+
+  // The rest with the lock held.
+  bool IsPaused() const { return !is_up_ && Clock::now() < next_try_; }
+
+  void NoteOutcome(const Error* loss) {
+    if (loss == nullptr) {
+      is_up_ = true;
+      if (std::exchange(has_lost_, false)) tell_("Redis is back");
+      return;
+    }
     ++errors_;
-    next_try_ = Clock::now() + kPause;
     is_up_ = false;
-    if (!std::exchange(has_lost_, true)) tell_(error.message + "; going on without it");
+    next_try_ = Clock::now() + kPause;
+    if (!std::exchange(has_lost_, true)) tell_(loss->message + "; going on without it");
   }
 
   const RedisOptions options_;
   const std::function<void(const std::string&)> tell_;
   std::mutex mutex_;
-  std::shared_ptr<const RedisStore> store_;  // null while there is none; guarded by mutex_, as what follows
+  std::condition_variable changed_;
+  std::array<Lane, 4> lanes_;  // guarded by mutex_, but for the stores of those that are taken; as what follows
   Clock::time_point next_try_;
   bool has_lost_ = false;
   std::atomic<bool> is_up_ = false;

@@ -23,8 +23,7 @@ Result<std::unique_ptr<Service>> Service::Start(ServedModel model, const Service
 Service::Service(ServedModel model, const ServiceOptions& options)
     : model_(std::move(model)),
       named_models_{NamedModel{model_.name}},
-      format_(OutputFormatOf(model_.template_source)),
-      transcripts_(model_.identity, options.stores) {
+      format_(OutputFormatOf(model_.template_source)) {
   for (const auto& [name, adapter] : model_.adapters) named_models_.push_back({name, adapter.digest});
 }
 
@@ -37,14 +36,29 @@ Result<void> Service::Begin(const ServiceOptions& options) {
       Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses", kMostResponses);
   if (!responses) return Failure(responses.error());
   responses_ = *std::move(responses);
+  if (auto begun = BeginStores(options); !begun) return begun;
+  return BeginEngine(options);
+}
+
+Result<void> Service::BeginStores(const ServiceOptions& options) {
+  if (!options.stores.empty()) {
+    auto writer = BackgroundQueue::Start(), reader = BackgroundQueue::Start();
+    if (!writer) return Failure(writer.error());
+    if (!reader) return Failure(reader.error());
+    writer_ = *std::move(writer);
+    reader_ = *std::move(reader);
+  }
+  transcripts_.emplace(model_.identity, options.stores, writer_.get());
   for (const NamedModel& named : named_models_) {
     Identity identity = model_.identity;
     identity.adapter = named.adapter;
-    auto prompts = PromptCache::Create(model_.pool, identity, {.max_bytes = options.prompt_bytes}, options.stores);
+    const PromptCacheOptions prompt_options = {
+        .max_bytes = options.prompt_bytes, .writer = writer_.get(), .reader = reader_.get()};
+    auto prompts = PromptCache::Create(model_.pool, identity, prompt_options, options.stores);
     if (!prompts) return Failure(prompts.error());
     prompts_[named.adapter] = *std::move(prompts);
   }
-  return BeginEngine(options);
+  return {};
 }
 
 Result<void> Service::BeginEngine(const ServiceOptions& options) {
@@ -99,15 +113,19 @@ void Service::WriteMetrics(std::string& out) const {
     prompts.memory_hits += one.memory_hits;
     prompts.store_hits += one.store_hits;
     prompts.store_errors += one.store_errors;
+    prompts.failed_writes += one.failed_writes;
+    prompts.unwritten += one.unwritten;
     prompts.bytes += one.bytes;
   }
   const PoolUsage pool = model_.pool->usage();
+  const BackgroundStats writing = writes(), reading = reads();
   const struct {
     const char *name, *type, *help;
     uint64_t value;
   } values[] = {
       {"skald_requests_waiting", "gauge", "Answers that wait for memory or their turn.", engine.waiting},
       {"skald_requests_running", "gauge", "Answers that are being computed.", engine.running},
+      {"skald_requests_fetching", "gauge", "Of those that wait: for a store.", engine.fetching},
       {"skald_steps_total", "counter", "Batches computed.", engine.steps},
       {"skald_rows_total", "counter", "Tokens computed.", engine.rows},
       {"skald_prompt_tokens_total", "counter", "Tokens of prompts.", engine.prompt_tokens},
@@ -119,6 +137,13 @@ void Service::WriteMetrics(std::string& out) const {
       {"skald_prompt_cache_memory_hits_total", "counter", "Prompts found in memory.", prompts.memory_hits},
       {"skald_prompt_cache_store_hits_total", "counter", "Prompts found in a store.", prompts.store_hits},
       {"skald_prompt_cache_store_errors_total", "counter", "Look-ups that a store failed.", prompts.store_errors},
+      {"skald_prompt_cache_failed_writes_total", "counter", "Prompts that a store refused.", prompts.failed_writes},
+      {"skald_prompt_cache_unwritten_total", "counter", "Prompts that were not stored, for want of room or time.",
+       prompts.unwritten},
+      {"skald_store_writes_waiting", "gauge", "Writes to stores that wait or are under way.", writing.tasks},
+      {"skald_store_writes_dropped_total", "counter", "Writes to stores that found the queue full.", writing.dropped},
+      {"skald_store_reads_waiting", "gauge", "Reads of stores that wait or are under way.", reading.tasks},
+      {"skald_store_reads_dropped_total", "counter", "Reads of stores that found the queue full.", reading.dropped},
       {"skald_prompt_cache_bytes", "gauge", "Memory of kept prompts.", prompts.bytes},
       {"skald_pool_used_bytes", "gauge", "Memory of all caches.", pool.used_bytes},
   };
@@ -135,6 +160,7 @@ void Service::Stop(std::chrono::milliseconds grace) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   (void)loop_->Stop(StopMode::kCancel);
+  if (writer_ != nullptr) (void)writer_->WaitUntilDone(std::chrono::seconds(2));
 }
 
 }  // namespace skald::serve

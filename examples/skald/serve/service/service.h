@@ -23,6 +23,7 @@
 #include "serve/service/conversations.h"
 #include "serve/service/served_model.h"
 #include "serve/service/transcripts.h"
+#include "skald/base/threads/background_queue.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/engine_loop.h"
 #include "skald/engine/speculation/prompt_lookup.h"
@@ -73,26 +74,35 @@ class Service {
   Conversations& conversations() { return *conversations_; }
   // Those behind OpenAI's responses, by the responses' ids.
   Conversations& responses() { return *responses_; }
-  Transcripts& transcripts() { return transcripts_; }
+  Transcripts& transcripts() { return *transcripts_; }
   // Of an adapter that is served, or of the model alone.
   PromptCache& prompts(const Sha256Digest& adapter) { return *prompts_.at(adapter); }
+
+  // Of the engine: whether steps are done, and why not.
+  LoopHealth health() const { return loop_->health(); }
+  // Of what is written to stores beside the engine, and read from them.
+  BackgroundStats writes() const { return writer_ != nullptr ? writer_->stats() : BackgroundStats(); }
+  BackgroundStats reads() const { return reader_ != nullptr ? reader_->stats() : BackgroundStats(); }
 
   // Appends what there is to count, for Prometheus.
   void WriteMetrics(std::string& out) const;
 
-  // Waits until the answers that are being written are at their ends, `grace` at most, and cancels what is left.
+  // Waits until the answers that are being written are at their ends, `grace` at most, and cancels what is left. Then
+  // stores have two seconds to take what waits for them.
   void Stop(std::chrono::milliseconds grace);
 
  private:
   Service(ServedModel model, const ServiceOptions& options);
 
   Result<void> Begin(const ServiceOptions& options);
+  Result<void> BeginStores(const ServiceOptions& options);
   Result<void> BeginEngine(const ServiceOptions& options);
 
   ServedModel model_;
   std::vector<NamedModel> named_models_;
   OutputFormat format_;
-  Transcripts transcripts_;
+  std::unique_ptr<BackgroundQueue> writer_, reader_;  // of stores; null where there are none
+  std::optional<Transcripts> transcripts_;
   FilterCache filters_;
   std::unique_ptr<Conversations> conversations_, responses_;
   std::map<Sha256Digest, std::unique_ptr<PromptCache>> prompts_;  // by adapter

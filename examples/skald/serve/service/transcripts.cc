@@ -25,11 +25,16 @@ Json Essence(const Json& message) {
 
 }  // namespace
 
-Transcripts::Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores) : stores_(std::move(stores)) {
+Transcripts::Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores, BackgroundQueue* writer)
+    : stores_(std::move(stores)), writer_(writer) {
   prefix_ = "skald transcript 2";
   for (const Sha256Digest& digest : {identity.weights, identity.tokenizer}) {
     prefix_.append(reinterpret_cast<const char*>(digest.data()), digest.size());
   }
+}
+
+Transcripts::~Transcripts() {
+  if (writer_ != nullptr) writer_->Withdraw(this);
 }
 
 // Each key is the digest of the one before it and of one message more.
@@ -54,9 +59,13 @@ void Transcripts::Remember(const Json& messages, const std::string& tenant, std:
   if (keys.empty() || keys.size() < messages.size()) return;
   const ChunkKey& key = keys.back();
   Keep(key, {ids.begin(), ids.end()});
+  if (writer_ == nullptr) return;
   const auto chunk = EncodeChunk(key, kForm, std::as_bytes(ids));
   if (!chunk) return;
-  for (const ChunkStoreRef& store : stores_) (void)store.Put(key, *chunk);
+  const auto write = [this, key, chunk = *chunk] {
+    for (const ChunkStoreRef& store : stores_) (void)store.Put(key, chunk);
+  };
+  (void)writer_->Post(this, write, chunk->size());
 }
 
 std::vector<int32_t> Transcripts::Recall(const Json& messages, const std::string& tenant) {

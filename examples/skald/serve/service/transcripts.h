@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "skald/base/threads/background_queue.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/snapshots/identity.h"
@@ -27,10 +28,13 @@ namespace skald::serve {
 // Safe for concurrent calls.
 class Transcripts {
  public:
-  // Stores must outlive it. What is remembered is of `identity`'s model and tokenizer.
-  Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores);
+  // Stores must outlive it, and `writer` too, who writes to them; null where there are none. What is remembered is of
+  // `identity`'s model and tokenizer.
+  Transcripts(const Identity& identity, std::vector<ChunkStoreRef> stores, BackgroundQueue* writer);
+  ~Transcripts();
 
-  // `ids` are the tokens of `messages`, of which the last is the model's answer. A store that fails forgets it.
+  // `ids` are the tokens of `messages`, of which the last is the model's answer. Waits for no store; one that fails
+  // forgets it.
   void Remember(const nlohmann::ordered_json& messages, const std::string& tenant, std::span<const int32_t> ids);
 
   // The tokens of the longest beginning of `messages` that ends with an answer and is known; empty where none is. Of
@@ -51,6 +55,7 @@ class Transcripts {
   static constexpr size_t kMostStoreLookups = 8;
   std::string prefix_;  // of all that is hashed
   std::vector<ChunkStoreRef> stores_;
+  BackgroundQueue* writer_;
   std::mutex mutex_;
   std::list<std::pair<ChunkKey, std::vector<int32_t>>> known_;  // guarded by mutex_; used last, first
   std::map<ChunkKey, decltype(known_)::iterator> places_;       // guarded by mutex_

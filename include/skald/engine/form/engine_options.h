@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "skald/base/numbers/digest.h"
+#include "skald/base/threads/background_queue.h"
 #include "skald/engine/form/drafter.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
@@ -42,7 +43,8 @@ struct EngineOptions {
 
   const Tokenizer* tokenizer = nullptr;       // for text and stop strings
   std::vector<const Adapter*> adapters = {};  // that requests may name
-  // Of the engine's pool: each is for the requests of its adapter (PromptCache::adapter).
+  // Of the engine's pool: each is for the requests of its adapter (PromptCache::adapter). Steps wait for the stores of
+  // one that has no queues (PromptCacheOptions::writer, reader).
   std::vector<PromptCache*> prompts = {};
   Drafter* drafter = nullptr;
   // Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.
@@ -51,6 +53,13 @@ struct EngineOptions {
   // whose state it is.
   std::optional<ChunkStoreRef> swap = {};
   Identity identity = {};
+  // Who writes them there and reads them, so that no step waits for that store; until then they are in memory beside
+  // the pool, of at most so many bytes. Null: steps wait.
+  BackgroundQueue* swapper = nullptr;
+  uint64_t swap_bytes = uint64_t{1} << 30;
+  // Seconds that a request waits, while others are computed, for what other threads read of it in stores; then it is
+  // computed too.
+  double store_seconds = 2.0;
 
   // The prompt cache for requests of an adapter, or null.
   PromptCache* PromptsOf(const Sha256Digest& adapter) const {
@@ -62,6 +71,7 @@ struct EngineOptions {
 
 struct EngineStats {
   uint64_t waiting = 0, running = 0;  // samples, now
+  uint64_t fetching = 0;              // of those that wait: for a store
   uint64_t steps = 0, rows = 0;       // so far
   uint64_t generated_tokens = 0, drafted_tokens = 0, accepted_tokens = 0;
   uint64_t prompt_tokens = 0, cached_tokens = 0;  // of requests that began; those that were not computed for them

@@ -19,7 +19,9 @@
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
 #include "skald/engine/running/swap_space.h"
+#include "skald/engine/running/swap_ticket.h"
 #include "skald/engine/speculation/draft_length.h"
+#include "skald/store/prompts/prompt_fetch.h"
 
 namespace skald {
 
@@ -33,8 +35,12 @@ struct Sequence {
   Standing standing = {};
   Usage usage = {};
 
-  std::optional<KVCache> cache = {};         // runs
-  std::optional<SwappedCache> swapped = {};  // waits, and need not compute everything again
+  std::optional<KVCache> cache = {};             // runs
+  std::optional<SwappedCache> swapped = {};      // waits, and need not compute everything again
+  std::shared_ptr<SwapTicket> swap_ticket = {};  // of `swapped`, where that is under way beside the engine
+  // Of what it begins with, which is read from a store beside the engine.
+  std::optional<PromptFetch> fetch = {};
+  double wait_until = 0.0;  // how long such reading is waited for, on the engine's clock
   // Computes what this one begins with; `share_at` tokens of it are waited for.
   const Sequence* leader = nullptr;
   uint32_t share_at = 0;
@@ -57,6 +63,10 @@ struct Sequence {
   }
 
   bool is_running() const { return cache.has_value(); }
+  // Sits out steps, because somebody beside the engine is not done with what it needs.
+  bool is_waiting() const {
+    return (fetch && !fetch->is_done()) || (swap_ticket != nullptr && swap_ticket->is_reading());
+  }
   bool is_finished() const { return event.finish.has_value(); }
   // Pending tokens until a step must end; 0 if none must before they end.
   uint32_t step_end() const {

@@ -89,17 +89,21 @@ class Sequences {
   // go on after Stay.
   std::vector<SuspendedRequest> Suspend() {
     std::vector<SuspendedRequest> suspended;
+    swapping_.Settle();
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
-      if (sequence.is_running()) swapping_.WriteDown(sequence);
+      if (sequence.is_running()) swapping_.WriteThrough(sequence);
       if (suspended.empty() || suspended.back().id != sequence.request_id) {
         suspended.push_back({sequence.request_id, *sequence.request, sequence.request->filter != nullptr,
                              sequence.answer.max_tokens()});
       }
       const std::span<const int32_t> drawn =
           sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
-      suspended.back().samples.push_back(
-          {sequence.sample, {drawn.begin(), drawn.end()}, sequence.reading.scored(), sequence.usage, sequence.swapped});
+      suspended.back().samples.push_back({sequence.sample,
+                                          {drawn.begin(), drawn.end()},
+                                          sequence.reading.scored(),
+                                          sequence.usage,
+                                          Swapping::Written(sequence)});
     }
     return suspended;
   }
@@ -166,6 +170,10 @@ class Sequences {
       if (sequence.is_finished()) continue;
       if (auto mended = internal::Mend(sequence, options_.tokenizer); !mended) return Failure(mended.error());
       candidates.push_back(&sequence);
+      if (sequence.is_waiting() && options_.clock() >= sequence.wait_until) {
+        if (sequence.fetch) sequence.fetch->Abandon();
+        swapping_.Drop(sequence);
+      }
       // Nor has anyone to wait for what went by in a step that failed.
       if (sequence.leader != nullptr && sequence.leader->computed() > sequence.share_at) sequence.leader = nullptr;
       // A step that failed after computing, and before it drew or read, is done again.
@@ -180,7 +188,7 @@ class Sequences {
     Standing standing = sequence.standing;
     standing.served = tenants_.served(sequence.request->tenant);
     SequenceView view = {UrgencyOf(standing, options_.policy)};
-    view.may_run = !sequence.is_paused && sequence.leader == nullptr;
+    view.may_run = !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr;
     view.is_running = sequence.is_running();
     view.cached = sequence.computed();
     view.pending = std::max(1u, sequence.pending());
@@ -206,6 +214,7 @@ class Sequences {
       return begun.error().code == ErrorCode::kResourceExhausted ? Result<void>() : begun;
     }
     if (!sequence.is_running()) return {};
+    sequence.fetch.reset();
     if (!sequence.has_begun) {
       sequence.has_begun = true;
       sequence.usage.cached_tokens = std::min(sequence.cache->size(), sequence.usage.prompt_tokens);
@@ -310,7 +319,10 @@ class Sequences {
   EngineStats stats() const {
     EngineStats stats = stats_;
     swapping_.CountIn(stats);
-    for (const Sequence& sequence : sequences_) ++(sequence.is_running() ? stats.running : stats.waiting);
+    for (const Sequence& sequence : sequences_) {
+      ++(sequence.is_running() ? stats.running : stats.waiting);
+      stats.fetching += sequence.is_waiting();
+    }
     return stats;
   }
 
@@ -345,8 +357,13 @@ class Sequences {
     std::optional<KVCache> known;
     if (sequence.reading.is_wanted()) return BeginAnew(sequence);
     if (PromptCache* const prompts = options_.PromptsOf(sequence.request->adapter)) {
-      auto prefix = prompts->Lookup(sequence.answer.tokens(), SaltOf(sequence));
+      const bool has_asked = sequence.fetch.has_value();
+      auto prefix = prompts->LookupBeside(sequence.answer.tokens(), SaltOf(sequence), sequence.fetch);
       if (!prefix) return Failure(prefix.error());
+      if (!has_asked && sequence.fetch) {
+        sequence.wait_until = options_.clock() + options_.store_seconds;
+        return {};
+      }
       logits = std::move(prefix->logits);
       known = std::move(prefix->cache);
     }

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,6 +35,7 @@ struct SwappedCache {
   std::vector<ChunkKey> chunks = {};  // that are ours in the store, the manifest among them
 };
 
+// Used by one thread at a time, but for Adopt and Disown, which any may call at any time.
 class SwapSpace {
  public:
   // `store` must outlive this. `identity` is of the model; adapter and salt are each conversation's own.
@@ -66,6 +68,7 @@ class SwapSpace {
   Result<void> Adopt(std::span<const ChunkKey> chunks) {
     size_t adopted = 0;
     auto done = NoThrow("SwapSpace", [&]() -> Result<void> {
+      const std::lock_guard lock(mutex_);
       for (; adopted < chunks.size(); ++adopted) ++holders_[chunks[adopted]];
       return {};
     });
@@ -75,19 +78,13 @@ class SwapSpace {
 
   // Leaves it to another one.
   void Disown(std::span<const ChunkKey> chunks) noexcept {
-    for (const ChunkKey& key : chunks) {
-      const auto held = holders_.find(key);
-      if (held != holders_.end() && --held->second == 0) holders_.erase(held);
-    }
+    for (const ChunkKey& key : chunks) (void)Release(key);
   }
 
   // Chunks that no other conversation here has go. A store that fails to forget them keeps them.
   void Drop(const SwappedCache& swapped) noexcept {
     for (const ChunkKey& key : swapped.chunks) {
-      const auto held = holders_.find(key);
-      if (held == holders_.end() || --held->second > 0) continue;
-      holders_.erase(held);
-      (void)store_.Drop(key);
+      if (Release(key)) (void)store_.Drop(key);
     }
   }
 
@@ -98,7 +95,7 @@ class SwapSpace {
     std::vector<ChunkKey> ours;
 
     Result<bool> Has(const ChunkKey& key) {
-      if (space->holders_.contains(key)) Keep(key);
+      if (space->IsHeld(key)) Keep(key);
       return space->store_.Has(key);
     }
     Result<ChunkBytes> Get(const ChunkKey& key) { return space->store_.Get(key); }
@@ -112,9 +109,24 @@ class SwapSpace {
     void Keep(const ChunkKey& key) {
       if (std::ranges::find(ours, key) != ours.end()) return;
       ours.push_back(key);
+      const std::lock_guard lock(space->mutex_);
       ++space->holders_[key];
     }
   };
+
+  bool IsHeld(const ChunkKey& key) const {
+    const std::lock_guard lock(mutex_);
+    return holders_.contains(key);
+  }
+
+  // True where no conversation here has it any more.
+  bool Release(const ChunkKey& key) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto held = holders_.find(key);
+    if (held == holders_.end() || --held->second > 0) return false;
+    holders_.erase(held);
+    return true;
+  }
 
   Identity IdentityOf(const Sha256Digest& adapter, const std::string& tenant) const {
     Identity identity = identity_;
@@ -125,7 +137,8 @@ class SwapSpace {
 
   ChunkStoreRef store_;
   Identity identity_;
-  std::map<ChunkKey, uint32_t> holders_;  // of our chunks
+  mutable std::mutex mutex_;
+  std::map<ChunkKey, uint32_t> holders_;  // of our chunks; guarded by mutex_
 };
 
 }  // namespace skald

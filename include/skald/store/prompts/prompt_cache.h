@@ -9,10 +9,15 @@
 //
 // The bits are those of computing the whole prompt. Windows and recurrent layers can go on only from resume points
 // (RuntimeConfig::checkpoint_every); the statistics tell matched tokens from reused ones.
+//
+// Stores may be slow, or silent. With queues of other threads (PromptCacheOptions::writer, reader) nobody waits for
+// them: prompts are written beside, from the memory that they are kept in, and LookupBeside asks stores in the same
+// way.
 
 #ifndef SKALD_STORE_PROMPTS_PROMPT_CACHE_H_
 #define SKALD_STORE_PROMPTS_PROMPT_CACHE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,14 +31,19 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/background_queue.h"
+#include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_entries.h"
+#include "skald/store/prompts/prompt_fetch.h"
 #include "skald/store/prompts/stored_prompts.h"
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/snapshot.h"
+#include "skald/store/snapshots/staged_cache.h"
+#include "skald/store/snapshots/state_source.h"
 #include "skald/store/snapshots/token_chain.h"
 
 namespace skald {
@@ -44,6 +54,13 @@ struct PromptCacheOptions {
   uint64_t max_bytes = kUnlimited;
   // How prompts are written to the stores; a lossless codec.
   ChunkCodec codec = ChunkCodec::kSplitZstd;
+  // Who writes prompts to the stores, so that Insert waits for none. A prompt that finds the queue full, or that has to
+  // give its memory away before it is written, is not written. Null: Insert writes. Must outlive the prompt cache.
+  BackgroundQueue* writer = nullptr;
+  // Who reads the stores for LookupBeside. Null: that is Lookup. Must outlive the prompt cache.
+  BackgroundQueue* reader = nullptr;
+  // Bytes that prompts on their way from stores may take, beside the pool's.
+  uint64_t fetch_bytes = uint64_t{1} << 30;
 };
 
 struct PromptCacheStats {
@@ -55,6 +72,8 @@ struct PromptCacheStats {
   uint64_t entries = 0, bytes = 0;  // in memory now
   uint64_t evictions = 0;
   uint64_t store_errors = 0;  // look-ups that a store could not answer
+  uint64_t failed_writes = 0,
+           unwritten = 0;  // behind Insert: that a store refused; for which there was no room or time
 };
 
 // Safe for concurrent calls. Stores must outlive it.
@@ -83,6 +102,11 @@ class PromptCache {
   }
   PromptCache(const PromptCache&) = delete;
   PromptCache& operator=(const PromptCache&) = delete;
+  // What is not written yet is not written any more; waits for the store that is being asked.
+  ~PromptCache() {
+    if (options_.writer != nullptr) options_.writer->Withdraw(this);
+    if (options_.reader != nullptr) options_.reader->Withdraw(this);
+  }
 
   // Returns a cache that holds the longest known beginning of `tokens`, possibly nothing. At least one token is left to
   // compute, unless the last logits come along. Prompts of other salts are not seen. A store that fails is passed over,
@@ -107,9 +131,36 @@ class PromptCache {
     });
   }
 
+  // As Lookup, but waits for no store, if there is a reader. Where stores may know more than memory does, `fetch`
+  // begins to ask them: it is not done then, and the same call with it, once it is, returns what they knew too. That
+  // leaves `fetch` as it is, and asks nobody again. While the reader hangs in a store nobody is sent there.
+  Result<PromptPrefix> LookupBeside(std::span<const int32_t> tokens, const std::optional<std::string>& salt,
+                                    std::optional<PromptFetch>& fetch) {
+    if (options_.reader == nullptr) return Lookup(tokens, salt);
+    return NoThrow("PromptCache::LookupBeside", [&]() -> Result<PromptPrefix> {
+      if (tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "PromptCache::LookupBeside: there are no tokens");
+      const Identity identity = WithSalt(salt);
+      const auto chain = ChainOf(identity, tokens);
+      if (!chain) return Failure(chain.error());
+      auto prefix = FindInMemory(*chain);
+      if (!prefix) return Failure(prefix.error());
+      bool is_from_store = false;
+      if (fetch) {
+        const auto taken = TakeFetched(*fetch, identity, *prefix);
+        if (!taken) return Failure(taken.error());
+        is_from_store = *taken;
+      } else if (MayKnowMore(*prefix, tokens)) {
+        fetch = BeginFetch(identity, tokens, prefix->cache.size());
+        if (fetch) return prefix;  // counted when the caller comes back
+      }
+      Count(tokens.size(), *prefix, is_from_store);
+      return prefix;
+    });
+  }
+
   // Keeps what `cache` holds, and the logits of its last token if given. Errors: kFailedPrecondition for a cache of
   // another pool or adapter, or with tokens that edits left inexact; kResourceExhausted for a prompt larger than
-  // max_bytes; that of the first store that fails, after the others got it.
+  // max_bytes; without PromptCacheOptions::writer that of the first store that fails, after the others got it.
   Result<void> Insert(const KVCache& cache, std::span<const float> logits = {},
                       const std::optional<std::string>& salt = {}) {
     return NoThrow("PromptCache::Insert", [&]() -> Result<void> {
@@ -125,13 +176,11 @@ class PromptCache {
       const Identity identity = WithSalt(salt);
       const auto chain = ChainOf(identity, cache.tokens());
       if (!chain) return Failure(chain.error());
-      if (auto kept = KeepInMemory(cache, *chain, logits); !kept) return kept;
-      Result<void> result;
-      for (const StoredPrompts& store : stores_) {
-        auto stored = store.Insert(cache, identity, *chain, {logits.begin(), logits.end()});
-        if (!stored && result) result = std::move(stored);
-      }
-      return result;
+      auto kept = KeepInMemory(cache, *chain, logits);
+      if (!kept) return Failure(kept.error());
+      if (stores_.empty()) return {};
+      if (options_.writer == nullptr) return WriteToStores(cache, identity, *chain, {logits.begin(), logits.end()});
+      return WriteLater(cache, std::move(*kept), identity, {logits.begin(), logits.end()});
     });
   }
 
@@ -155,7 +204,11 @@ class PromptCache {
  private:
   PromptCache(std::shared_ptr<BlockPool> pool, const Identity& identity, const PromptCacheOptions& options,
               const std::vector<ChunkStoreRef>& stores)
-      : pool_(std::move(pool)), identity_(identity), options_(options) {
+      : pool_(std::move(pool)),
+        identity_(identity),
+        options_(options),
+        store_refs_(stores),
+        fetch_room_(std::make_shared<StagingRoom>(options.fetch_bytes)) {
     for (const ChunkStoreRef& store : stores) stores_.emplace_back(store, options.codec);
   }
 
@@ -181,6 +234,118 @@ class PromptCache {
     return entries_.Find(chain, pool_, identity_.adapter);
   }
 
+  Result<void> WriteToStores(const StateSource& state, const Identity& identity, const TokenChain& chain,
+                             const std::vector<float>& logits) const {
+    Result<void> result;
+    for (const StoredPrompts& store : stores_) {
+      auto stored = store.Insert(state, identity, chain, logits);
+      if (!stored && result) result = std::move(stored);
+    }
+    return result;
+  }
+
+  // Has the writer do it. It reads the blocks of `kept`, the entry in memory, which may go before; where ranks have
+  // parts of the state it has to be gathered now.
+  Result<void> WriteLater(const KVCache& cache, std::shared_ptr<RevocableCache> kept, const Identity& identity,
+                          std::vector<float> logits) {
+    uint64_t bytes = cache.size() * sizeof(int32_t) + logits.size() * sizeof(float);
+    if (BlockPeers* const peers = pool_->peers().get()) {
+      auto whole = peers->Gather(cache);
+      if (!whole) return Failure(whole.error());
+      bytes += whole->pool()->usage().used_bytes;
+      kept = std::make_shared<RevocableCache>(std::move(*whole));
+    }
+    const bool is_posted = options_.writer->Post(
+        this,
+        [this, kept = std::move(kept), tokens = std::vector<int32_t>(cache.tokens().begin(), cache.tokens().end()),
+         identity, logits = std::move(logits)] {
+          const auto chain = ChainOf(identity, tokens);
+          const auto written = chain ? WriteToStores(*kept, identity, *chain, logits) : Failure(chain.error());
+          const std::lock_guard lock(mutex_);
+          if (!written) ++(kept->is_revoked() ? stats_.unwritten : stats_.failed_writes);
+        },
+        bytes);
+    const std::lock_guard lock(mutex_);
+    stats_.unwritten += !is_posted;
+    return {};
+  }
+
+  bool MayKnowMore(const PromptPrefix& prefix, std::span<const int32_t> tokens) const {
+    return !stores_.empty() && prefix.logits.empty() && prefix.cache.size() + 1 < tokens.size();
+  }
+
+  // Nothing where the queue is full, or where the reader hangs in a store for somebody who has given up.
+  std::optional<PromptFetch> BeginFetch(const Identity& identity, std::span<const int32_t> tokens, uint32_t known) {
+    const auto state = std::make_shared<internal::FetchState>();
+    {
+      const std::lock_guard lock(mutex_);
+      if (reading_ != nullptr && !reading_->is_wanted) return std::nullopt;
+    }
+    const bool is_posted = options_.reader->Post(
+        this,
+        [this, state, identity, known, tokens = std::vector<int32_t>(tokens.begin(), tokens.end())] {
+          SetReading(state);
+          auto fetched = NoThrow("fetching a prompt", [&] { return Fetch(identity, tokens, known, *state); });
+          if (!fetched) state->store_error = std::move(fetched.error());
+          state->is_done = true;
+          SetReading(nullptr);
+        },
+        tokens.size_bytes());
+    if (!is_posted) return std::nullopt;
+    return PromptFetch(state);
+  }
+
+  void SetReading(std::shared_ptr<internal::FetchState> state) {
+    const std::lock_guard lock(mutex_);
+    reading_ = std::move(state);
+  }
+
+  // Looks through the stores, and leaves what is longer than `known` tokens in `fetch`.
+  Result<void> Fetch(const Identity& identity, std::span<const int32_t> tokens, uint32_t known,
+                     internal::FetchState& fetch) {
+    const auto chain = ChainOf(identity, tokens);
+    if (!chain) return Failure(chain.error());
+    const auto room = fetch_room_->MakePool(*pool_);
+    if (!room) return Failure(room.error());
+    for (const ChunkStoreRef& ref : store_refs_) {
+      if (!fetch.is_wanted) return {};
+      internal::WantedStore store(ref, fetch);
+      auto found = StoredPrompts(store, options_.codec).Find(*chain, identity, known, *room);
+      if (!found && !fetch.store_error) fetch.store_error = found.error();
+      if (!found || !*found) continue;
+      fetch.found.emplace(std::move((*found)->cache), fetch_room_);
+      fetch.matched = (*found)->matched;
+      fetch.logits = std::move((*found)->logits);
+      return {};
+    }
+    return {};
+  }
+
+  // Replaces `prefix` by what was fetched, if that is longer and there is room for it, and keeps that in memory.
+  Result<bool> TakeFetched(PromptFetch& fetch, const Identity& identity, PromptPrefix& prefix) {
+    if (fetch.state_ == nullptr || !fetch.state_->is_done) return false;
+    internal::FetchState& state = *fetch.state_;
+    prefix.store_error = std::exchange(state.store_error, {});
+    const std::optional<StagedCache> found = std::move(state.found);
+    state.found.reset();
+    if (!found || found->cache().size() <= prefix.cache.size()) return false;
+    auto cache = found->CopyTo(pool_);
+    if (!cache && cache.error().code == ErrorCode::kResourceExhausted) return false;
+    if (!cache) return Failure(cache.error());
+    prefix = {std::move(*cache), state.matched, std::move(state.logits), std::move(prefix.store_error)};
+    if (auto kept = KeepFound(identity, prefix); !kept) return Failure(kept.error());
+    return true;
+  }
+
+  // A prompt too large to be kept is still a hit.
+  Result<void> KeepFound(const Identity& identity, const PromptPrefix& prefix) {
+    const auto chain = ChainOf(identity, prefix.cache.tokens());
+    if (!chain) return Failure(chain.error());
+    const auto kept = KeepInMemory(prefix.cache, *chain, prefix.logits);
+    if (!kept && kept.error().code != ErrorCode::kResourceExhausted) return Failure(kept.error());
+    return {};
+  }
+
   // Replaces `prefix` by what a store knows better, if any does, and keeps that in memory. Stores that fail are passed
   // over; the first one's error goes to prefix.store_error.
   Result<bool> SearchStores(const TokenChain& chain, const Identity& identity, PromptPrefix& prefix) {
@@ -193,21 +358,19 @@ class PromptCache {
       if (!*found) continue;
       (*found)->store_error = std::move(prefix.store_error);
       prefix = std::move(**found);
-      const auto known = ChainOf(identity, prefix.cache.tokens());
-      if (!known) return Failure(known.error());
-      const auto kept = KeepInMemory(prefix.cache, *known, prefix.logits);
-      // A prompt too large to be kept is still a hit.
-      if (!kept && kept.error().code != ErrorCode::kResourceExhausted) return Failure(kept.error());
+      if (auto kept = KeepFound(identity, prefix); !kept) return Failure(kept.error());
       return true;
     }
     return false;
   }
 
-  Result<void> KeepInMemory(const KVCache& cache, const TokenChain& chain, std::span<const float> logits) {
+  // Returns the state as it is kept.
+  Result<std::shared_ptr<RevocableCache>> KeepInMemory(const KVCache& cache, const TokenChain& chain,
+                                                       std::span<const float> logits) {
     const std::lock_guard lock(mutex_);
-    if (entries_.Touch(chain, logits)) {
+    if (auto kept = entries_.Touch(chain, logits)) {
       EvictUntil(options_.max_bytes);  // it may have gained logits
-      return {};
+      return kept;
     }
     auto fork = cache.Fork();
     if (!fork) return Failure(fork.error());
@@ -222,8 +385,7 @@ class PromptCache {
     while (entries_.bytes() + entries_.BytesToAdd(*candidate) > options_.max_bytes && entries_.Evict()) {
       ++stats_.evictions;
     }
-    entries_.Insert(std::move(*candidate));
-    return {};
+    return entries_.Insert(std::move(*candidate));
   }
 
   void EvictUntil(uint64_t max_bytes) noexcept {
@@ -243,11 +405,14 @@ class PromptCache {
   std::shared_ptr<BlockPool> pool_;
   const Identity identity_;
   const PromptCacheOptions options_;
-  std::vector<StoredPrompts> stores_;
+  const std::vector<ChunkStoreRef> store_refs_;
+  std::vector<StoredPrompts> stores_;  // of these
+  const std::shared_ptr<StagingRoom> fetch_room_;
   mutable std::mutex mutex_;
-  PromptEntries entries_;                  // guarded by mutex_
-  PromptCacheStats stats_;                 // guarded by mutex_
-  Reclaimers::Registration registration_;  // last: ends before the others do
+  PromptEntries entries_;                          // guarded by mutex_
+  PromptCacheStats stats_;                         // guarded by mutex_
+  std::shared_ptr<internal::FetchState> reading_;  // guarded by mutex_; what the reader is at, or null
+  Reclaimers::Registration registration_;          // last: ends before the others do
 };
 
 }  // namespace skald

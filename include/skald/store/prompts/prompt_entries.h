@@ -2,7 +2,8 @@
 //
 // PromptEntries: prompts kept in pool memory, found by their beginnings through the digests of their chunks. Counts
 // every block it holds once, however many entries share it, and forgets the least recently used entry first. What takes
-// memory happens before anything changes; forgetting takes none. Not thread-safe; PromptCache adds the lock.
+// memory happens before anything changes; forgetting takes none, and gives the memory back at once: who is writing the
+// prompt to a store then gives up. Not thread-safe; PromptCache adds the lock.
 
 #ifndef SKALD_STORE_PROMPTS_PROMPT_ENTRIES_H_
 #define SKALD_STORE_PROMPTS_PROMPT_ENTRIES_H_
@@ -25,6 +26,7 @@
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/prompts/stored_prompts.h"
+#include "skald/store/snapshots/state_source.h"
 #include "skald/store/snapshots/token_chain.h"
 
 namespace skald {
@@ -36,10 +38,12 @@ class PromptEntries {
     uint32_t count;
   };
   struct Entry {
-    KVCache cache;
-    std::vector<float> logits;            // of its last token; may be empty
-    std::vector<ChunkKey> borders;        // digests of its first 0, 1, 2, ... chunks
-    std::vector<BlockReferences> blocks;  // that its table and resume points refer to, and how often
+    std::shared_ptr<RevocableCache> state;  // which others may be writing down, until the entry goes
+    std::vector<float> logits;              // of its last token; may be empty
+    std::vector<ChunkKey> borders;          // digests of its first 0, 1, 2, ... chunks
+    std::vector<BlockReferences> blocks;    // that its table and resume points refer to, and how often
+
+    const KVCache& cache() const { return state->cache(); }
   };
   using EntryList = std::list<Entry>;
   using BorderIndex = std::multimap<ChunkKey, EntryList::iterator>;
@@ -52,14 +56,15 @@ class PromptEntries {
     // `chain` is of the cache's tokens. Throws std::bad_alloc.
     static Result<Candidate> Of(KVCache cache, const TokenChain& chain, std::vector<float> logits) {
       Candidate candidate;
-      Entry& entry = candidate.entry_.emplace_front(Entry{std::move(cache), std::move(logits), {}, {}});
+      Entry& entry = candidate.entry_.emplace_front(
+          Entry{std::make_shared<RevocableCache>(std::move(cache)), std::move(logits), {}, {}});
       for (size_t count = 0; count <= chain.tokens().size(); count += kChunkTokens) {
         const auto link = chain.At(count);
         if (!link) return Failure(link.error());
         entry.borders.push_back({*link});
         candidate.borders_.emplace(entry.borders.back(), candidate.entry_.begin());
       }
-      entry.cache.ForEachTable([&](const BlockTable& table) {
+      entry.cache().ForEachTable([&](const BlockTable& table) {
         table.ForEachBlock([&](uint32_t group, BlockId id) { ++candidate.held_[{group, id}]; });
       });
       for (const auto& [block, count] : candidate.held_) entry.blocks.push_back({block, count});
@@ -94,7 +99,8 @@ class PromptEntries {
     return bytes;
   }
 
-  void Insert(Candidate candidate) noexcept {
+  // Returns the state of the entry, which is revoked when it goes.
+  std::shared_ptr<RevocableCache> Insert(Candidate candidate) noexcept {
     bytes_ += BytesToAdd(candidate);
     while (!candidate.held_.empty()) {
       const auto added = held_.insert(candidate.held_.extract(candidate.held_.begin()));
@@ -102,25 +108,27 @@ class PromptEntries {
     }
     by_border_.merge(candidate.borders_);
     entries_.splice(entries_.begin(), candidate.entry_);
+    return entries_.front().state;
   }
 
-  // True if an entry holds exactly chain.tokens(); it then counts as used, and gains the logits if it has none.
-  bool Touch(const TokenChain& chain, std::span<const float> logits) {
+  // Returns the state of the entry that holds exactly chain.tokens(), or null. The entry then counts as used, and gains
+  // the logits if it has none.
+  std::shared_ptr<RevocableCache> Touch(const TokenChain& chain, std::span<const float> logits) {
     const std::span<const int32_t> tokens = chain.tokens();
     const auto border = chain.At(tokens.size() / kChunkTokens * kChunkTokens);
-    if (!border) return false;
+    if (!border) return nullptr;
     const auto [begin, end] = by_border_.equal_range(ChunkKey{*border});
     for (auto found = begin; found != end; ++found) {
       Entry& entry = *found->second;
-      if (!std::ranges::equal(entry.cache.tokens(), tokens)) continue;
+      if (!std::ranges::equal(entry.cache().tokens(), tokens)) continue;
       if (entry.logits.empty()) {
         entry.logits.assign(logits.begin(), logits.end());
         bytes_ += logits.size_bytes();
       }
       entries_.splice(entries_.begin(), entries_, found->second);
-      return true;
+      return entry.state;
     }
-    return false;
+    return nullptr;
   }
 
   // Returns the longest beginning of chain.tokens() that some entry can go on from; it may be empty, a cache of `pool`
@@ -136,7 +144,7 @@ class PromptEntries {
       const auto [begin, end] = by_border_.equal_range(ChunkKey{*link});
       for (auto found = begin; found != end; ++found) Consider(found->second, tokens, best);
     }
-    auto cache = best.reused == 0 ? CreateKVCache(pool, adapter) : best.entry->cache.Fork();
+    auto cache = best.reused == 0 ? CreateKVCache(pool, adapter) : best.entry->cache().Fork();
     if (!cache) return Failure(cache.error());
     PromptPrefix prefix{std::move(*cache), best.matched, {}};
     if (best.reused == 0) return prefix;
@@ -175,15 +183,15 @@ class PromptEntries {
   };
 
   static uint64_t OwnBytes(const Entry& entry) {
-    return entry.cache.tokens().size_bytes() + std::span(entry.logits).size_bytes();
+    return entry.cache().tokens().size_bytes() + std::span(entry.logits).size_bytes();
   }
 
   static uint64_t BlockBytes(const Entry& entry, HeldBlock block) {
-    return entry.cache.pool()->geometry(block.first).block_bytes();
+    return entry.cache().pool()->geometry(block.first).block_bytes();
   }
 
   static uint32_t ReferencesTo(const Entry& entry, HeldBlock block) {
-    return entry.cache.pool()->references(block.first, block.second);
+    return entry.cache().pool()->references(block.first, block.second);
   }
 
   // Bytes of the blocks that only this entry refers to.
@@ -227,14 +235,15 @@ class PromptEntries {
       const auto [begin, end] = by_border_.equal_range(border);
       by_border_.erase(std::find_if(begin, end, [entry](const auto& found) { return found.second == entry; }));
     }
+    entry->state->Revoke();
     entries_.erase(entry);
   }
 
   static void Consider(EntryList::iterator entry, std::span<const int32_t> tokens, Best& best) {
-    const uint32_t matched = internal::CommonPrefix(tokens, entry->cache.tokens());
+    const uint32_t matched = internal::CommonPrefix(tokens, entry->cache().tokens());
     best.matched = std::max(best.matched, matched);
-    const bool knows_next = matched == entry->cache.size() && !entry->logits.empty();
-    const uint32_t reused = entry->cache.NearestResumePoint(internal::MostReusable(tokens, matched, knows_next));
+    const bool knows_next = matched == entry->cache().size() && !entry->logits.empty();
+    const uint32_t reused = entry->cache().NearestResumePoint(internal::MostReusable(tokens, matched, knows_next));
     if (reused <= best.reused) return;
     best.entry = entry;
     best.reused = reused;

@@ -27,6 +27,7 @@
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot.h"
+#include "skald/store/snapshots/state_source.h"
 #include "skald/store/snapshots/token_chain.h"
 
 namespace skald {
@@ -64,13 +65,13 @@ class StoredPrompts {
  public:
   StoredPrompts(ChunkStoreRef store, ChunkCodec codec) : store_(store), codec_(codec) {}
 
-  // Keeps a conversation and its last logits, and pointers to it that are not there yet.
-  Result<void> Insert(const KVCache& cache, const Identity& identity, const TokenChain& chain,
+  // Keeps a conversation and its last logits, and pointers to it that are not there yet. Errors: those of SaveSnapshot.
+  Result<void> Insert(const StateSource& state, const Identity& identity, const TokenChain& chain,
                       std::vector<float> logits) const {
     return NoThrow("StoredPrompts::Insert", [&]() -> Result<void> {
-      const auto manifest = SaveSnapshot(cache, identity, {.logits = std::move(logits)}, store_, {codec_});
+      const auto points = state.With([](const KVCache& cache) { return cache.ResumePoints(); });
+      const auto manifest = SaveSnapshot(state, identity, {.logits = std::move(logits)}, store_, {codec_});
       if (!manifest) return Failure(manifest.error());
-      const auto points = cache.ResumePoints();
       if (!points) return Failure(points.error());
       for (const ResumeRange& range : *points) {
         for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {

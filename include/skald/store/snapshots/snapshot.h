@@ -35,6 +35,7 @@
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot_loader.h"
 #include "skald/store/snapshots/snapshot_writer.h"
+#include "skald/store/snapshots/state_source.h"
 #include "skald/store/snapshots/whole_state.h"
 
 namespace skald {
@@ -153,12 +154,12 @@ Result<Snapshot> ReadSnapshot(Reader reader, const Identity& identity, std::shar
 // the store has is looked at, and written again where its length or header is not that of the chunk. Errors: the
 // store's; kFailedPrecondition for a cache that was moved from, that is for another adapter than the identity says, or
 // whose pool has no bytes; kResourceExhausted, also where a store with a limit had to drop some of the snapshot's
-// chunks to take the others.
-inline Result<ChunkKey> SaveSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
+// chunks to take the others. Of a cache that may be revoked (state_source.h) it also fails where that happens.
+inline Result<ChunkKey> SaveSnapshot(const StateSource& state, const Identity& identity, const SnapshotNotes& notes,
                                      ChunkStoreRef store, const SnapshotOptions& options = {}) {
   return NoThrow("SaveSnapshot", [&]() -> Result<ChunkKey> {
     internal::StoreTarget target(store);
-    const auto manifest = internal::EmitSnapshot(cache, identity, notes, options, /*manifest_last=*/true, target);
+    const auto manifest = internal::EmitSnapshot(state, identity, notes, options, /*manifest_last=*/true, target);
     if (!manifest) return manifest;
     if (auto kept = target.CheckAllKept(*manifest); !kept) return Failure(kept.error());
     return manifest;

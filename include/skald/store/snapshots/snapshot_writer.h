@@ -20,6 +20,7 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/run_on.h"
+#include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_codec.h"
@@ -29,6 +30,7 @@
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot_plan.h"
+#include "skald/store/snapshots/state_source.h"
 #include "skald/store/snapshots/whole_state.h"
 
 namespace skald {
@@ -105,14 +107,18 @@ class OutgoingChunk {
   void SetPlace(std::span<std::byte> place) { place_ = place; }
   bool is_in_place() const { return !place_.empty(); }
 
-  void Encode() {
+  void Encode(const StateSource& state) {
     stored_ = NoThrow("encoding a chunk", [&]() -> Result<std::span<const std::byte>> {
       std::span<std::byte> target = place_;
       if (!is_in_place()) {
         room_.resize(kChunkHeaderBytes + static_cast<size_t>(content_bytes_));
         target = room_;
       }
-      plan_->ReadContent(*chunk_, target.data() + kChunkHeaderBytes);
+      const auto read = state.With([&](const KVCache&) -> Result<void> {
+        plan_->ReadContent(*chunk_, target.data() + kChunkHeaderBytes);
+        return {};
+      });
+      if (!read) return Failure(read.error());
       return EncodeChunkInPlace(chunk_->key, chunk_->format, target, encoded_);
     });
   }
@@ -136,8 +142,8 @@ class OutgoingChunk {
 template <class Target>
 class ChunkEmitter {
  public:
-  ChunkEmitter(const SnapshotPlan& plan, std::optional<ExecutorRef> executor, Target& target)
-      : plan_(plan), executor_(executor), target_(target), chunks_(WorkersOf(executor)) {}
+  ChunkEmitter(const SnapshotPlan& plan, const StateSource& state, std::optional<ExecutorRef> executor, Target& target)
+      : plan_(plan), state_(state), executor_(executor), target_(target), chunks_(WorkersOf(executor)) {}
 
   // Emits the chunks of the plan in their order.
   Result<void> EmitAll() {
@@ -149,7 +155,7 @@ class ChunkEmitter {
         if (!is_wanted) return Failure(is_wanted.error());
         wanted += *is_wanted;
       }
-      RunOn(executor_, wanted, [this](size_t i) { chunks_[i].Encode(); });
+      RunOn(executor_, wanted, [this](size_t i) { chunks_[i].Encode(state_); });
       for (size_t i = 0; i < wanted; ++i) {
         const auto& stored = chunks_[i].stored();
         if (!stored) return Failure(stored.error());
@@ -172,6 +178,7 @@ class ChunkEmitter {
   }
 
   const SnapshotPlan& plan_;
+  const StateSource& state_;
   const std::optional<ExecutorRef> executor_;
   Target& target_;
   std::vector<OutgoingChunk> chunks_;
@@ -179,16 +186,23 @@ class ChunkEmitter {
 
 // Hands the manifest and every chunk to `target`, the manifest last if `manifest_last`, else first. Returns its key.
 template <class Target>
-Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, const SnapshotNotes& notes,
+Result<ChunkKey> EmitSnapshot(const StateSource& source, const Identity& identity, const SnapshotNotes& notes,
                               const SnapshotOptions& options, bool manifest_last, Target& target) {
-  if (!cache.is_valid()) return Failure(cache.Contents().error());
-  if (auto same = CheckAdapter(cache, identity); !same) return Failure(same.error());
-  const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
-  if (!kind) return Failure(kind.error());
-  const auto contents = WholeContents(cache);
-  if (!contents) return Failure(contents.error());
-  const auto plan = SnapshotPlan::Make(*contents, *kind, notes, options.codec);
+  std::optional<KVCache> whole;  // of a pool that has one rank's part
+  const auto plan = source.With([&](const KVCache& cache) -> Result<SnapshotPlan> {
+    if (!cache.is_valid()) return Failure(cache.Contents().error());
+    if (auto same = CheckAdapter(cache, identity); !same) return Failure(same.error());
+    const auto kind = StateKindOf(*cache.pool(), identity, options.codec);
+    if (!kind) return Failure(kind.error());
+    if (BlockPeers* const peers = cache.pool()->peers().get()) {
+      auto gathered = peers->Gather(cache);
+      if (!gathered) return Failure(gathered.error());
+      whole = std::move(*gathered);
+    }
+    return SnapshotPlan::Make(whole ? *whole : cache, *kind, notes, options.codec);
+  });
   if (!plan) return Failure(plan.error());
+  const StateSource state = whole ? StateSource(*whole) : source;
   const std::vector<std::byte> manifest = EncodeManifest(plan->manifest());
   const auto key = ManifestKey(manifest);
   if (!key) return key;
@@ -203,7 +217,7 @@ Result<ChunkKey> EmitSnapshot(const KVCache& cache, const Identity& identity, co
   if (!manifest_last) {
     if (auto done = emit_manifest(); !done) return Failure(done.error());
   }
-  if (auto done = ChunkEmitter(*plan, options.executor, target).EmitAll(); !done) return Failure(done.error());
+  if (auto done = ChunkEmitter(*plan, state, options.executor, target).EmitAll(); !done) return Failure(done.error());
   if (manifest_last) {
     if (auto done = emit_manifest(); !done) return Failure(done.error());
   }

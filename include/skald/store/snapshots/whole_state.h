@@ -27,14 +27,6 @@ inline Result<CacheLayout> WholeLayout(const BlockPool& pool) {
               "the pool holds one rank's part of the state, which alone cannot be saved or loaded");
 }
 
-// Returns the past of a cache, which must be valid, with its whole state.
-inline Result<CacheContents> WholeContents(const KVCache& cache) {
-  if (cache.pool()->peers() == nullptr) return cache.Contents();
-  const auto whole = cache.pool()->peers()->Gather(cache);
-  if (!whole) return Failure(whole.error());
-  return whole->Contents();
-}
-
 // Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or dealt from it.
 template <class Load>
 Result<KVCache> LoadWhole(const std::shared_ptr<BlockPool>& pool, Load load) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cache in blocks of another pool: as it is, or as each of its blocks is made anew.
+
+#ifndef SKALD_CACHE_REBUILD_H_
+#define SKALD_CACHE_REBUILD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "skald/base/no_throw.h"
+#include "skald/base/result.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/blocks/block_table.h"
+#include "skald/cache/blocks/table_lease.h"
+#include "skald/cache/kv_cache.h"
+
+namespace skald {
+
+// Blocks of one pool, and those of another that stand for them.
+using BlockMoves = std::map<BlockId, BlockId>;
+
+// Returns `cache`, which must be valid, in fresh blocks of `pool`, where the groups are the same. `fill(group, moves)`
+// writes those of a group, and returns a Result<void>. Errors: its own, the pool's. Throws std::bad_alloc.
+template <class Fill>
+Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool, Fill fill) {
+  auto contents = cache.Contents();
+  if (!contents) return Failure(contents.error());
+  TableLease fresh(pool);
+  std::vector<BlockMoves> moves(pool->layout().groups().size());
+  std::optional<Error> full;
+  const auto take = [&](size_t group, BlockId id) {
+    if (full || moves[group].contains(id)) return;
+    const auto block = fresh.Take(group, BlockContent::kUnspecified);
+    block ? void(moves[group][id] = *block) : void(full = block.error());
+  };
+  cache.ForEachTable([&](const BlockTable& table) { table.ForEachBlock(take); });
+  if (full) return Failure(std::move(*full));
+  for (uint32_t g = 0; g < moves.size(); ++g) {
+    if (moves[g].empty()) continue;
+    if (auto filled = fill(g, moves[g]); !filled) return Failure(filled.error());
+  }
+  const auto move = [&](const TableLease& lease) {
+    BlockTable table = lease.table();
+    for (size_t g = 0; g < table.groups.size(); ++g) {
+      for (BlockId& id : table.groups[g].blocks) id = moves[g].at(id);
+    }
+    return fresh.Share(std::move(table));
+  };
+  CacheContents moved = {
+      move(contents->lease), std::move(contents->tokens), {}, contents->exact_tokens, contents->adapter};
+  for (const TableLease& point : contents->checkpoints) moved.checkpoints.push_back(move(point));
+  return KVCache(std::move(moved));
+}
+
+// Returns a copy of `cache`, which must be valid, in blocks of `pool`, one of the same layout, block size and element
+// type. Errors: kInvalidArgument for another pool; kResourceExhausted.
+inline Result<KVCache> CopyCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool) {
+  return NoThrow("CopyCache", [&]() -> Result<KVCache> {
+    BlockPool& from = *cache.pool();
+    const RuntimeConfig &a = from.runtime(), &b = pool->runtime();
+    if (from.fingerprint() != pool->fingerprint() || a.block_tokens != b.block_tokens || a.kv_type != b.kv_type ||
+        !from.has_bytes() || !pool->has_bytes()) {
+      return Fail(ErrorCode::kInvalidArgument, "CopyCache: the pools differ in layout, block size or element type");
+    }
+    return RebuildCache(cache, pool, [&](uint32_t group, const BlockMoves& moves) -> Result<void> {
+      for (const auto& [source, target] : moves) {
+        std::memcpy(pool->ResolveOne(group, target), from.ResolveOne(group, source),
+                    pool->geometry(group).block_bytes());
+      }
+      return {};
+    });
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_REBUILD_H_

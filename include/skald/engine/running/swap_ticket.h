@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SwapTicket: a conversation that is written to a store, or read from it, beside the engine. While it is under way it
+// is staged in memory of its own, so that the blocks of the engine's pool are free at once.
+
+#ifndef SKALD_ENGINE_RUNNING_SWAP_TICKET_H_
+#define SKALD_ENGINE_RUNNING_SWAP_TICKET_H_
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+#include "skald/engine/running/swap_space.h"
+#include "skald/store/snapshots/staged_cache.h"
+
+namespace skald {
+
+// Shared by the engine and who writes and reads for it.
+struct SwapTicket {
+  enum class Stage : uint8_t { kWriting, kAtRest, kReading };
+
+  std::mutex mutex;
+  Stage stage = Stage::kWriting;           // guarded by mutex, as what follows
+  bool is_wanted = true;                   // else who has written it drops it again
+  std::optional<StagedCache> staged = {};  // fixed while it is being written
+  std::optional<SwappedCache> written = {};
+  bool was_read = false;  // and is staged, if it could be
+
+  bool is_reading() {
+    const std::lock_guard lock(mutex);
+    return stage == Stage::kReading;
+  }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_RUNNING_SWAP_TICKET_H_

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PromptFetch: a prompt's beginning on its way from a store, while whoever asked does other things.
+
+#ifndef SKALD_STORE_PROMPTS_PROMPT_FETCH_H_
+#define SKALD_STORE_PROMPTS_PROMPT_FETCH_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "skald/base/result.h"
+#include "skald/store/chunks/chunk_key.h"
+#include "skald/store/chunks/chunk_store.h"
+#include "skald/store/snapshots/staged_cache.h"
+
+namespace skald {
+
+namespace internal {
+
+// What the one who asks and the one who reads share.
+struct FetchState {
+  std::atomic<bool> is_wanted = true, is_done = false;
+  // Written before is_done is set, read after: what was found, and the error of the first store that could not be
+  // asked.
+  std::optional<StagedCache> found = {};
+  uint32_t matched = 0;
+  std::vector<float> logits = {};
+  std::optional<Error> store_error = {};
+};
+
+// A store as it is read for a fetch: once nobody wants that any more, every call fails.
+class WantedStore {
+ public:
+  WantedStore(ChunkStoreRef store, const FetchState& fetch) : store_(store), fetch_(fetch) {}
+
+  Result<bool> Has(const ChunkKey& key) {
+    return IfWanted([&] { return store_.Has(key); });
+  }
+  Result<ChunkBytes> Get(const ChunkKey& key) {
+    return IfWanted([&] { return store_.Get(key); });
+  }
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
+    return IfWanted([&] { return store_.Put(key, value); });
+  }
+  Result<void> Drop(const ChunkKey& key) {
+    return IfWanted([&] { return store_.Drop(key); });
+  }
+  Result<std::vector<ChunkKey>> List() {
+    return IfWanted([&] { return store_.List(); });
+  }
+
+ private:
+  template <class Call>
+  auto IfWanted(Call call) -> decltype(call()) {
+    if (fetch_.is_wanted) return call();
+    return Fail(ErrorCode::kFailedPrecondition, "nobody waits for it any more");
+  }
+
+  const ChunkStoreRef store_;
+  const FetchState& fetch_;
+};
+
+}  // namespace internal
+
+// Made by PromptCache::LookupBeside. Move-only; when it goes, reading ends soon. Used by one thread at a time.
+class PromptFetch {
+ public:
+  explicit PromptFetch(std::shared_ptr<internal::FetchState> state) : state_(std::move(state)) {}
+  PromptFetch(PromptFetch&&) noexcept = default;
+  PromptFetch& operator=(PromptFetch&& other) noexcept {
+    Abandon();
+    state_ = std::move(other.state_);
+    return *this;
+  }
+  ~PromptFetch() { Abandon(); }
+
+  // Whether there is nothing left to wait for.
+  bool is_done() const { return state_ == nullptr || state_->is_done; }
+
+  // Waits for it no longer: then it is done, and has found nothing.
+  void Abandon() noexcept {
+    if (state_ != nullptr) state_->is_wanted = false;
+    state_ = nullptr;
+  }
+
+ private:
+  friend class PromptCache;
+
+  std::shared_ptr<internal::FetchState> state_;  // null: abandoned
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_PROMPTS_PROMPT_FETCH_H_

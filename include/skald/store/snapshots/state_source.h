@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a snapshot's bytes come from: a cache that stays as it is until the snapshot is written, or one whose owner may
+// take its memory back meanwhile, because somebody else needs it.
+
+#ifndef SKALD_STORE_SNAPSHOTS_STATE_SOURCE_H_
+#define SKALD_STORE_SNAPSHOTS_STATE_SOURCE_H_
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "skald/base/result.h"
+#include "skald/cache/kv_cache.h"
+
+namespace skald {
+
+// A cache that one thread owns and others read piece by piece. Nobody changes it.
+class RevocableCache {
+ public:
+  explicit RevocableCache(KVCache cache) : cache_(std::move(cache)) {}
+
+  // For the owner, until it revokes it.
+  const KVCache& cache() const { return *cache_; }
+
+  // Gives the blocks back, as soon as the piece is read that is being read.
+  void Revoke() noexcept {
+    const std::lock_guard lock(mutex_);
+    cache_.reset();
+  }
+
+  bool is_revoked() {
+    const std::lock_guard lock(mutex_);
+    return !cache_.has_value();
+  }
+
+  // Returns read(cache), a Result. Error: kFailedPrecondition where the cache was revoked.
+  template <class Read>
+  auto With(Read read) -> decltype(read(std::declval<const KVCache&>())) {
+    const std::lock_guard lock(mutex_);
+    if (!cache_) return Fail(ErrorCode::kFailedPrecondition, "the cache was revoked: others needed its memory");
+    return read(*cache_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<KVCache> cache_;  // reset under mutex_
+};
+
+// Refers to either, which must outlive it.
+class StateSource {
+ public:
+  StateSource(const KVCache& cache) : cache_(&cache) {}               // NOLINT: a reference like any other
+  StateSource(RevocableCache& revocable) : revocable_(&revocable) {}  // NOLINT
+
+  // As RevocableCache::With.
+  template <class Read>
+  auto With(Read read) const -> decltype(read(std::declval<const KVCache&>())) {
+    return revocable_ != nullptr ? revocable_->With(std::move(read)) : read(*cache_);
+  }
+
+ private:
+  const KVCache* cache_ = nullptr;
+  RevocableCache* revocable_ = nullptr;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_SNAPSHOTS_STATE_SOURCE_H_
