@@ -78,7 +78,10 @@ TEST_CASE("an owner that withdraws waits for its running task, and for no other'
   gate.reached.get_future().wait();
   queue->Withdraw(&other);
   CHECK(held.use_count() == 1);
-  std::thread opener([&] { gate.opened.set_value(); });
+  std::thread opener([&] {
+    while (queue->stats().tasks > 1) std::this_thread::yield();  // until what has not begun is withdrawn
+    gate.opened.set_value();
+  });
   queue->Withdraw(&one);
   opener.join();
   CHECK(queue->stats().tasks == 0);

@@ -104,6 +104,12 @@ class PromptCache {
   PromptCache& operator=(const PromptCache&) = delete;
   // What is not written yet is not written any more; waits for the store that is being asked.
   ~PromptCache() {
+    registration_ = {};  // nobody asks for the memory of entries any more
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      if (writing_ != nullptr) writing_->Revoke();
+    }
     if (options_.writer != nullptr) options_.writer->Withdraw(this);
     if (options_.reader != nullptr) options_.reader->Withdraw(this);
   }
@@ -259,9 +265,11 @@ class PromptCache {
         this,
         [this, kept = std::move(kept), tokens = std::vector<int32_t>(cache.tokens().begin(), cache.tokens().end()),
          identity, logits = std::move(logits)] {
+          SetWriting(kept);
           const auto chain = ChainOf(identity, tokens);
           const auto written = chain ? WriteToStores(*kept, identity, *chain, logits) : Failure(chain.error());
           const std::lock_guard lock(mutex_);
+          writing_ = nullptr;
           if (!written) ++(kept->is_revoked() ? stats_.unwritten : stats_.failed_writes);
         },
         bytes);
@@ -293,6 +301,12 @@ class PromptCache {
         tokens.size_bytes());
     if (!is_posted) return std::nullopt;
     return PromptFetch(state);
+  }
+
+  void SetWriting(std::shared_ptr<RevocableCache> state) {
+    const std::lock_guard lock(mutex_);
+    writing_ = std::move(state);
+    if (is_over_) writing_->Revoke();
   }
 
   void SetReading(std::shared_ptr<internal::FetchState> state) {
@@ -411,6 +425,8 @@ class PromptCache {
   mutable std::mutex mutex_;
   PromptEntries entries_;                          // guarded by mutex_
   PromptCacheStats stats_;                         // guarded by mutex_
+  bool is_over_ = false;                           // guarded by mutex_; what is written is given up
+  std::shared_ptr<RevocableCache> writing_;        // guarded by mutex_; what the writer is at, or null
   std::shared_ptr<internal::FetchState> reading_;  // guarded by mutex_; what the reader is at, or null
   Reclaimers::Registration registration_;          // last: ends before the others do
 };

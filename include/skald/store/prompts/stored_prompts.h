@@ -75,6 +75,7 @@ class StoredPrompts {
       if (!points) return Failure(points.error());
       for (const ResumeRange& range : *points) {
         for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
+          if (auto there = state.Check(); !there) return there;
           if (auto put = PutPointer(chain, border, *manifest); !put) return put;
         }
       }

@@ -169,6 +169,7 @@ class ChunkEmitter {
   // Either all chunks of a plan have a place or none, as they have one codec: places are given in the plan's order.
   Result<bool> Begin(const PlannedChunk& planned, OutgoingChunk& chunk) {
     chunk.Begin(plan_, planned);
+    if (auto there = state_.Check(); !there) return Failure(there.error());
     const auto wanted = target_.Wants(chunk.key(), chunk.content_bytes());
     if (!wanted || !*wanted || !chunk.stored_bytes()) return wanted;
     const auto place = target_.Place(*chunk.stored_bytes());

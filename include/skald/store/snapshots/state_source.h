@@ -59,6 +59,11 @@ class StateSource {
     return revocable_ != nullptr ? revocable_->With(std::move(read)) : read(*cache_);
   }
 
+  // The error where it was revoked.
+  Result<void> Check() const {
+    return With([](const KVCache&) -> Result<void> { return {}; });
+  }
+
  private:
   const KVCache* cache_ = nullptr;
   RevocableCache* revocable_ = nullptr;
