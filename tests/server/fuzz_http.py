@@ -126,7 +126,7 @@ def change_bytes(random, data):
 
 def framed(random, method, path, body):
     """A request in bytes: whole, in chunks, or broken."""
-    head = f"{method} {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {KEY}\r\n".encode()
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n".encode()
     how = random.randrange(12)
     if how != 2 and random.randrange(8):
         head += b"Connection: close\r\n"

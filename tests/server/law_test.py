@@ -96,7 +96,7 @@ class Law(unittest.TestCase):
     def abort(server, request, rng):
         body = json.dumps({**request, "stream": True}).encode()
         with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
-            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             for _ in range(rng.randint(0, 4)):
                 connection.recv(200)
                 time.sleep(rng.random() * 0.05)

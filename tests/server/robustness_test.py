@@ -113,24 +113,24 @@ class BadHttp(unittest.TestCase):
     def test_no_request(self):
         for data in [b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x00\xa5\x01" + bytes(200),
                      b"GET / HTTP/1.1\r\nbroken header\r\n\r\n", b"POST /tokenize HTTP/1.1\r\nContent-Length: -3\r\n\r\n",
-                     b"POST /tokenize HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"]:
+                     b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"]:
             answer = exchange(data, half_close=True)
             self.assertTrue(answer == b"" or b" 400 " in answer.split(b"\r\n")[0], (data, answer))
 
     def test_sizes(self):
         answer = exchange(b"GET / HTTP/1.1\r\nX: " + b"a" * 100000 + b"\r\n\r\n")
         self.assertIn(b" 431 ", answer.split(b"\r\n")[0])
-        answer = exchange(b"POST /tokenize HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n")
+        answer = exchange(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n")
         self.assertIn(b" 413 ", answer.split(b"\r\n")[0])
 
     def test_pipelined(self):
-        answer = exchange(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n" * 3 + b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        answer = exchange(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3 + b"GET /live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         self.assertEqual(answer.count(b"HTTP/1.1 200"), 4)
 
     def test_chunked_and_old(self):
         body = b'{"content": "And"}'
         chunked = b"".join(b"1\r\n" + body[i:i + 1] + b"\r\n" for i in range(len(body))) + b"0\r\n\r\n"
-        answer = exchange(b"POST /tokenize HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked)
+        answer = exchange(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked)
         self.assertIn(b"tokens", answer)
         answer = exchange(b"POST /v1/completions HTTP/1.0\r\nContent-Length: 53\r\n\r\n"
                           b'{"prompt": "And it", "max_tokens": 3, "stream": true}')
@@ -140,7 +140,7 @@ class BadHttp(unittest.TestCase):
         body = json.dumps({"prompt": "And it", "max_tokens": 500, "stream": True, "seed": 1}).encode()
         for _ in range(5):
             connection = socket.create_connection(("127.0.0.1", server.port))
-            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
             connection.recv(100)
             connection.close()
         deadline = time.monotonic() + 30
@@ -154,7 +154,7 @@ class BadHttp(unittest.TestCase):
     def test_slow_requests_do_not_hold_others(self):
         slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
         for connection in slow:
-            connection.sendall(b"POST /tokenize HTTP/1.1\r\nHost: a\r\nX: ")
+            connection.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nX: ")
         begin = time.monotonic()
         self.assertEqual(server.get("/health")[0], 200)
         self.assertLess(time.monotonic() - begin, 5)

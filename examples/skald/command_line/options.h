@@ -59,7 +59,12 @@ struct ServeOptions {
   std::vector<std::pair<std::string, std::filesystem::path>> adapters;  // that clients may ask for by name
   std::filesystem::path certificate, private_key;                       // for TLS; both or none
   std::filesystem::path api_keys;                                       // empty: everybody may use it
+  std::filesystem::path metrics_key;                                    // of /metrics alone; empty: any key
+  uint32_t failed_keys = 10;                                            // of an address in a minute
   std::vector<std::string> origins;                                     // pages of other servers that may
+  std::vector<std::string> hosts;                                       // names it is called by; "*": all
+  std::string public_url;                                               // that clients know; empty: none
+  std::vector<std::string> proxies;                                     // whose X-Forwarded headers are believed
   std::filesystem::path state;            // folder of conversations and prompts; empty: in memory
   uint64_t state_bytes = 20'000'000'000;  // that prompts may take there
   std::string redis;                      // HOST or HOST:PORT; empty: none
@@ -69,7 +74,10 @@ struct ServeOptions {
   std::string policy = "fair";
   bool prompt_lookup = false;
   uint64_t body_bytes = 32'000'000;
+  uint64_t bodies_bytes = 256'000'000;    // of all requests that are being received or prepared
+  uint64_t import_bytes = 4'000'000'000;  // on disk, of conversations that travel
   uint32_t connections = 1024;
+  std::optional<uint32_t> connections_per_address;  // unset: a quarter of them
   uint32_t stall_seconds = 60;  // without a step, while there is work, after which /health says so
   uint32_t grace_seconds = 30;  // that answers have to end when the server shall
 };

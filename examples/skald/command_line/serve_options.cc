@@ -9,7 +9,7 @@
 namespace skald::program {
 namespace {
 
-void AddNetworkOptions(CLI::App& command, ServeOptions& serve) {
+void AddAddressOptions(CLI::App& command, ServeOptions& serve) {
   const char* const group = "Network";
   command.add_option("--host", serve.host, "Address to listen at; 0.0.0.0 for all")
       ->capture_default_str()
@@ -26,21 +26,73 @@ void AddNetworkOptions(CLI::App& command, ServeOptions& serve) {
   CLI::Option* const key = command.add_option("--private-key", serve.private_key, "Its key");
   key->type_name("FILE")->group(group)->needs(certificate);
   certificate->needs(key);
+  command
+      .add_option("--allowed-host", serve.hosts,
+                  "Name that clients may call the server by, beside\nlocalhost and its address; * for all. Repeatable")
+      ->type_name("NAME")
+      ->type_size(1)
+      ->group(group);
+  command
+      .add_option("--public-url", serve.public_url,
+                  "Where clients find the server behind a reverse proxy, as\nhttps://example.com/skald")
+      ->type_name("URL")
+      ->group(group);
+  command
+      .add_option("--trusted-proxy", serve.proxies,
+                  "Address of a reverse proxy, or a network as 10.0.0.0/8:\nits X-Forwarded-For, -Host and -Proto are "
+                  "believed.\nRepeatable")
+      ->type_name("ADDRESS")
+      ->type_size(1)
+      ->group(group);
+}
+
+void AddAccessOptions(CLI::App& command, ServeOptions& serve) {
+  const char* const group = "Access";
   command.add_option("--api-keys", serve.api_keys, "File of keys, one of which clients must send")
       ->type_name("FILE")
+      ->group(group);
+  command.add_option("--metrics-key", serve.metrics_key, "File with the key of /metrics (default: any of --api-keys)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option(
+          "--max-failed-keys", serve.failed_keys,
+          "Wrong keys that an address may send in a minute; then\nonly keys that were right before are believed")
+      ->check(Within(1, 1'000'000))
+      ->capture_default_str()
+      ->type_name("N")
       ->group(group);
   command.add_option("--cors", serve.origins, "Pages of this origin may use the server; * for all.\nRepeatable")
       ->type_name("ORIGIN")
       ->type_size(1)
       ->group(group);
-  command.add_option("--max-body", serve.body_bytes, "Largest request: 500000, 64MB (default: 32MB)")
+}
+
+void AddSizeOption(CLI::App& command, const char* name, uint64_t& bytes, uint64_t most, const char* help) {
+  command.add_option(name, bytes, help)
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
-      ->check(Within(1, uint64_t{1} << 30))
+      ->check(Within(1, most))
       ->type_name("SIZE")
-      ->group(group);
+      ->group("Limits");
+}
+
+void AddLimitOptions(CLI::App& command, ServeOptions& serve) {
+  const char* const group = "Limits";
+  AddSizeOption(command, "--max-body", serve.body_bytes, uint64_t{1} << 30,
+                "Largest request: 500000, 64MB (default: 32MB)");
+  AddSizeOption(command, "--max-bodies", serve.bodies_bytes, kUnlimited,
+                "Memory for the bodies of all requests, half of it for\none address (default: 256MB)");
+  AddSizeOption(command, "--max-import", serve.import_bytes, kUnlimited,
+                "Disk for conversations that are imported or exported,\none or all at a time (default: 4GB)");
   command.add_option("--max-connections", serve.connections, "Connections at a time")
       ->check(Within(1, 1'000'000))
       ->capture_default_str()
+      ->type_name("N")
+      ->group(group);
+  command
+      .add_option("--max-connections-per-address", serve.connections_per_address,
+                  "Of one address that is no --trusted-proxy (default: a\nquarter of all)")
+      ->check(Within(1, 1'000'000))
       ->type_name("N")
       ->group(group);
 }
@@ -129,7 +181,9 @@ void AddEngineOptions(CLI::App& command, ServeOptions& serve) {
 
 void AddServeOptions(CLI::App& command, Options& options) {
   AddNamedModelOptions(command, options.serve);
-  AddNetworkOptions(command, options.serve);
+  AddAddressOptions(command, options.serve);
+  AddAccessOptions(command, options.serve);
+  AddLimitOptions(command, options.serve);
   AddStateOptions(command, options);
   AddEngineOptions(command, options.serve);
 }

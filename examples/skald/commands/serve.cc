@@ -25,6 +25,9 @@
 #include "ranks/rank_job.h"
 #include "serve/api/router.h"
 #include "serve/http/http_server.h"
+#include "serve/http/limits/descriptors.h"
+#include "serve/http/limits/network.h"
+#include "serve/http/spool.h"
 #include "serve/service/service.h"
 #include "setup.h"
 #include "skald/store/backends/directory_store.h"
@@ -200,18 +203,6 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   return std::shared_ptr<serve::Service>(*std::move(started));
 }
 
-serve::HttpOptions HttpOptionsOf(const ServeOptions& options) {
-  serve::HttpOptions http;
-  http.host = options.host;
-  http.port = options.port;
-  http.certificate = options.certificate;
-  http.private_key = options.private_key;
-  http.body_bytes = options.body_bytes;
-  http.connections = options.connections;
-  http.error_body = serve::PlainErrorBody;
-  return http;
-}
-
 void WriteRedisMetrics(const Stores& stores, std::string& out) {
 #ifdef SKALD_HAS_REDIS
   if (stores.redis == nullptr) return;
@@ -231,14 +222,70 @@ void TellOfRedis(const Stores& stores, std::map<std::string, bool>& answers) {
 #endif
 }
 
-serve::RouterOptions RouterOptionsOf(const ServeOptions& options, const Stores& stores) {
+serve::SiteOptions SiteOptionsOf(const ServeOptions& options) {
+  serve::SiteOptions site;
+  site.address = options.host;
+  site.hosts = options.hosts;
+  site.public_url = options.public_url;
+  site.proxies = options.proxies;
+  site.origins = options.origins;
+  return site;
+}
+
+Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const Stores& stores) {
   serve::RouterOptions router;
-  router.origins = options.origins;
-  router.more_metrics = [&stores](std::string& out) { WriteRedisMetrics(stores, out); };
+  auto site = serve::Site::Make(SiteOptionsOf(options));
+  if (!site) return Failure(site.error());
+  router.site = *std::move(site);
+  router.body_bytes = options.body_bytes;
+  router.import_bytes = options.import_bytes;
+  router.failed_keys = options.failed_keys;
   router.most_answers = uint64_t{options.users} + options.queue;
+  if (!options.metrics_key.empty()) {
+    const auto key = serve::SecretKey::Load(options.metrics_key);
+    if (!key) return Annotate("--metrics-key", key);
+    router.metrics_key = *key;
+  }
+  router.more_metrics = [&stores](std::string& out) { WriteRedisMetrics(stores, out); };
   router.stall_seconds = options.stall_seconds;
   router.more_stores = [&stores](std::map<std::string, bool>& answers) { TellOfRedis(stores, answers); };
   return router;
+}
+
+// As many connections as the user wants, or as many as the system lets the process have.
+size_t ConnectionsOf(const ServeOptions& options) {
+  const serve::DescriptorLimits limits = serve::MakeRoomForConnections(options.connections);
+  if (limits.connections < options.connections) {
+    Warn("the process may have " + std::to_string(limits.descriptors) + " open files: there are " +
+         std::to_string(limits.connections) + " connections instead of " + std::to_string(options.connections) +
+         "; 'ulimit -n' or LimitNOFILE= raises that");
+  }
+  return limits.connections;
+}
+
+serve::HttpOptions HttpOptionsOf(const ServeOptions& options, serve::Spool& spool, const serve::Site& site) {
+  serve::HttpOptions http;
+  http.host = options.host;
+  http.port = options.port;
+  http.certificate = options.certificate;
+  http.private_key = options.private_key;
+  http.bodies_bytes = std::max(options.bodies_bytes, 2 * options.body_bytes);  // half of it for one client
+  http.connections = ConnectionsOf(options);
+  http.connections_of_client = options.connections_per_address.value_or(std::max<size_t>(http.connections / 4, 1));
+  http.spool = &spool;
+  http.is_proxy = [site](std::string_view address) { return site.IsProxy(address); };
+  http.warn = [](const std::string& message) { Warn(message); };
+  http.error_body = serve::PlainErrorBody;
+  return http;
+}
+
+// Who listens to others than this machine without asking for keys should know it.
+void WarnOfStrangers(const ServeOptions& options) {
+  const auto address = serve::ParseAddress(options.host);
+  if (!options.api_keys.empty() || (address && address->is_loopback())) return;
+  Warn("ANYBODY who reaches " + options.host +
+       " may use this server, and read, change and delete all conversations: "
+       "there are no --api-keys");
 }
 
 }  // namespace
@@ -253,12 +300,15 @@ Result<int> RunServe(const Options& options) {
   }
   Stores stores;
   if (auto opened = OpenStores(options, stores); !opened) return Failure(opened.error());
-  serve::Router router(std::move(tenants), RouterOptionsOf(wanted, stores));
+  serve::Spool spool(wanted.state, wanted.import_bytes);  // outlives all that has files in it
+  auto router_options = RouterOptionsOf(wanted, stores);
+  if (!router_options) return Failure(router_options.error());
+  const serve::HttpOptions http = HttpOptionsOf(wanted, spool, router_options->site);
+  serve::Router router(std::move(tenants), *std::move(router_options), spool);
   std::shared_ptr<serve::Service> service;  // outlives the server, whose answers use it
+  WarnOfStrangers(wanted);
   const auto server =
-      serve::HttpServer::Start(HttpOptionsOf(wanted), [&router](serve::HttpRequest request, serve::Wake wake) {
-        return router.Handle(std::move(request), std::move(wake));
-      });
+      serve::HttpServer::Start(http, [&router](const serve::HttpRequest& head) { return router.Admit(head); });
   if (!server) return Failure(server.error());
   const std::string url = std::string(wanted.certificate.empty() ? "http" : "https") + "://" + wanted.host + ":" +
                           std::to_string((*server)->port());

@@ -13,6 +13,7 @@
 
 #include "serve/api/request/api_error.h"
 #include "serve/http/exchange.h"
+#include "serve/http/spool.h"
 #include "serve/service/metrics.h"
 #include "serve/service/open_answers.h"
 #include "serve/service/service.h"
@@ -33,6 +34,7 @@ struct Call {
   Metrics& metrics;
   Tenant& tenant;
   AnswerRoom& room;
+  Spool& spool;                // of conversations that travel
   std::string parameter = {};  // of the path, as the id in /v1/conversations/{id}
   // Whether nobody waits for the answer any more.
   std::function<bool()> is_abandoned = [] { return false; };

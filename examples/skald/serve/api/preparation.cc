@@ -75,7 +75,8 @@ class Job {
 std::unique_ptr<Exchange> Preparation::Begin(const std::string& tenant, HttpRequest request, Wake wake,
                                              Prepare prepare) {
   const auto shared = std::make_shared<Shared>(is_stopping_);
-  const auto size = request.body.size() <= kSmallBody ? WorkPool::Size::kSmall : WorkPool::Size::kLarge;
+  const bool is_small = request.file == nullptr && request.body.size() <= kSmallBody;
+  const auto size = is_small ? WorkPool::Size::kSmall : WorkPool::Size::kLarge;
   const auto job = std::make_shared<Job>(shared, std::move(request), std::move(wake), std::move(prepare));
   if (!pool_.Add(tenant, size, [job] { job->Run(); })) {
     throw ApiError{503, "as many requests as this server takes wait to be prepared"};

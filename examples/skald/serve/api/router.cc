@@ -9,6 +9,7 @@
 #include "serve/api/anthropic/form.h"
 #include "serve/api/endpoints.h"
 #include "serve/api/openai/form.h"
+#include "serve/http/request_head.h"
 #include "serve/page/page_files.h"
 
 namespace skald::serve {
@@ -18,6 +19,7 @@ struct Endpoint {
   std::string_view method;
   std::string_view path;  // {} stands for what is between two slashes, or for the rest
   Answer (*answer)(const Call&);
+  Admission::Body body = Admission::Body::kInMemory;
 };
 
 constexpr Endpoint kEndpoints[] = {
@@ -33,7 +35,7 @@ constexpr Endpoint kEndpoints[] = {
     {"POST", "/detokenize", Detokenize},
     {"GET", "/v1/conversations", ListConversations},
     {"POST", "/v1/conversations", CreateConversation},
-    {"POST", "/v1/conversations/import", ImportConversation},
+    {"POST", "/v1/conversations/import", ImportConversation, Admission::Body::kInFile},
     {"GET", "/v1/conversations/{}", ShowConversation},
     {"POST", "/v1/conversations/{}", ChangeConversation},
     {"DELETE", "/v1/conversations/{}", DeleteConversation},
@@ -60,7 +62,9 @@ bool IsGet(const HttpRequest& request) { return request.method == "GET" || reque
 Answer ErrorAnswer(std::string_view path, const ApiError& error) {
   HttpHead head = {error.status};
   if (error.status == 401) head.headers.emplace_back("WWW-Authenticate", "Bearer");
-  if (error.status == 429 || error.status == 503) head.headers.emplace_back("Retry-After", "1");
+  if (error.status == 429 || error.status == 503) {
+    head.headers.emplace_back("Retry-After", std::to_string(error.retry_seconds));
+  }
   if (error.status == 405) head.headers.emplace_back("Allow", error.allowed);
   const Json json = path.starts_with("/v1/messages") ? AnthropicErrorJson(error) : OpenAiErrorJson(error);
   return std::make_unique<WholeAnswer>(Dump(json), std::move(head));
@@ -82,10 +86,13 @@ Answer AnswerOrError(std::string_view path, const Function& answer) {
   }
 }
 
-// The origin that a page of this server has, by the name that the client called it.
-bool IsOwnOrigin(const HttpRequest& request, std::string_view origin) {
-  const size_t scheme = origin.find("://");
-  return scheme != origin.npos && origin.substr(scheme + 3) == request.Header("host");
+// The key that a request has, or an empty text.
+std::string_view KeyOf(const HttpRequest& head) {
+  constexpr std::string_view kBearer = "bearer ";
+  std::string_view key = head.Header("authorization");
+  if (!SameButCase(key.substr(0, kBearer.size()), kBearer)) return head.Header("x-api-key");
+  key.remove_prefix(std::min(key.find_first_not_of(' ', kBearer.size()), key.size()));
+  return key;
 }
 
 // Adds headers to an answer that somebody else gives.
@@ -114,62 +121,107 @@ std::string PlainErrorBody(int status, std::string_view message) {
   return Dump(OpenAiErrorJson({status, std::string(message)}));
 }
 
-std::unique_ptr<Exchange> Router::Handle(HttpRequest request, Wake wake) {
+// What is known of a request, for as long as it is answered.
+struct Router::Visit {
+  Caller caller = {};
+  HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
+  std::string counted_as = "other";  // a path, or none; counts must not grow with whatever clients ask for
+};
+
+Admission Router::Admit(const HttpRequest& head) {
+  Admission admission;
   try {
-    // The process answers, whatever else is locked or stuck.
-    if (request.path == "/live" && IsGet(request)) return std::make_unique<WholeAnswer>("{\"status\":\"ok\"}");
-    std::string path = "other";  // for counts, which must not grow with whatever clients ask for
-    HeaderList headers = {{"X-Content-Type-Options", "nosniff"}};
-    if (const std::string_view origin = request.Header("origin"); !origin.empty() && !IsOwnOrigin(request, origin)) {
-      if (MayUse(request)) headers.emplace_back("Access-Control-Allow-Origin", std::string(origin));
-      headers.emplace_back("Vary", "Origin");
-    }
-    const std::string called = request.path;
-    auto answer = AnswerOrError(called, [&] { return Route(request, wake, path); });
-    return std::make_unique<WithHeaders>(std::move(answer), std::move(headers),
-                                         [this, path](int status) { metrics_.CountRequest(path, status); });
+    const auto visit = std::make_shared<Visit>();
+    visit->caller.path = head.path;
+    std::unique_ptr<Exchange> answer;
+    bool needs_body = false;
+    answer = Finish(*visit, [&] {
+      auto known = Route(head, visit, admission);
+      needs_body = known == nullptr;
+      return known;
+    });
+    if (!needs_body) admission.answer = std::move(answer);
+    admission.refuse = [this, visit](int status, const std::string& message) {
+      return Finish(*visit, [&]() -> std::unique_ptr<Exchange> { throw ApiError{status, message}; });
+    };
+  } catch (...) {  // there is no memory
+    admission.answer = std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
+  }
+  return admission;
+}
+
+std::unique_ptr<Exchange> Router::Finish(const Visit& visit, const std::function<std::unique_ptr<Exchange>()>& answer) {
+  try {
+    auto inner = AnswerOrError(visit.caller.path, answer);
+    if (inner == nullptr) return nullptr;
+    return std::make_unique<WithHeaders>(std::move(inner), visit.headers, [this, path = visit.counted_as](int status) {
+      if (!path.empty()) metrics_.CountRequest(path, status);
+    });
   } catch (...) {
     return std::make_unique<WholeAnswer>(std::string(), HttpHead{500});
   }
 }
 
-std::unique_ptr<Exchange> Router::Route(HttpRequest& request, const Wake& wake, std::string& path) {
-  if (!MayUse(request)) {
+std::unique_ptr<Exchange> Router::Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit,
+                                        Admission& admission) {
+  visit->caller = options_.site.Look(head);
+  const Caller& caller = visit->caller;
+  if (!caller.origin.empty()) {
+    if (caller.may_use) visit->headers.emplace_back("Access-Control-Allow-Origin", caller.origin);
+    visit->headers.emplace_back("Vary", "Origin");
+  }
+  if (!caller.may_use) {
     throw ApiError{403, "pages of other servers may not use this one; 'skald serve --cors ORIGIN' allows it"};
   }
-  if (request.method == "OPTIONS") return Preflight();
-  const bool is_get = IsGet(request);
-  if (is_get && request.path == "/health") return Health();
-  if (is_get && request.path == "/metrics") return WriteMetrics();
-  if (const PageFile* const file = FindPageFile(request.path); is_get && file != nullptr) return AnswerWith(*file);
-  std::string parameter, allowed;
+  // The process answers, whatever else is locked or stuck.
+  if (caller.path == "/live") visit->counted_as.clear();
+  if (auto plain = AnswerPlain(head, *visit)) return plain;
+  std::string allowed;
   for (const Endpoint& endpoint : kEndpoints) {
-    std::string found;
-    if (!Matches(endpoint.path, request.path, found)) continue;
+    std::string parameter;
+    if (!Matches(endpoint.path, caller.path, parameter)) continue;
     allowed += (allowed.empty() ? "" : ", ") + std::string(endpoint.method);
-    if (endpoint.method != request.method && !(endpoint.method == "GET" && is_get)) continue;
-    path = endpoint.path;
-    Tenant& tenant = Authorize(request);
+    if (endpoint.method != head.method && !(endpoint.method == "GET" && head.method == "HEAD")) continue;
+    visit->counted_as = endpoint.path;
+    Tenant& tenant = Authorize(head, *visit);
     const auto service = this->service();
     if (service == nullptr) throw ApiError{503, "the model is being loaded"};
-    const auto prepare = [this, &endpoint, &tenant, service, found](const HttpRequest& whole, const Wake& wake_whole,
-                                                                    const std::function<bool()>& is_abandoned) {
-      return AnswerOrError(whole.path, [&] {
-        return endpoint.answer({whole, wake_whole, service, metrics_, tenant, room_, found, is_abandoned});
+    admission.body = endpoint.body;
+    admission.body_bytes = endpoint.body == Admission::Body::kInFile ? options_.import_bytes : options_.body_bytes;
+    const auto prepare = [this, visit, service, &endpoint, &tenant, parameter](
+                             const HttpRequest& whole, const Wake& wake, const std::function<bool()>& is_abandoned) {
+      return AnswerOrError(visit->caller.path, [&] {
+        return endpoint.answer({whole, wake, service, metrics_, tenant, room_, spool_, parameter, is_abandoned});
       });
     };
-    return preparation_.Begin(tenant.name, std::move(request), wake, prepare);
+    admission.begin = [this, visit, &tenant, prepare](HttpRequest request, const Wake& wake) {
+      return Finish(*visit, [&] { return preparation_.Begin(tenant.name, std::move(request), wake, prepare); });
+    };
+    return nullptr;
   }
-  if (!allowed.empty())
-    throw ApiError{405, request.path + " takes " + allowed + ", not " + request.method, {}, {}, allowed};
-  throw ApiError{404, "there is nothing at " + request.path.substr(0, 256)};
+  if (!allowed.empty()) {
+    throw ApiError{405, caller.path + " takes " + allowed + ", not " + head.method, {}, {}, allowed};
+  }
+  throw ApiError{404, "there is nothing at " + caller.path.substr(0, 256)};
 }
 
-// Requests of scripts say whose page they are of.
-bool Router::MayUse(const HttpRequest& request) const {
-  const std::string_view origin = request.Header("origin");
-  if (origin.empty() || IsOwnOrigin(request, origin)) return true;
-  return std::ranges::any_of(options_.origins, [&](const std::string& one) { return one == "*" || one == origin; });
+std::unique_ptr<Exchange> Router::AnswerPlain(const HttpRequest& head, const Visit& visit) {
+  if (head.method == "OPTIONS") return Preflight();
+  const std::string& path = visit.caller.path;
+  const bool is_get = IsGet(head);
+  if (is_get && path == "/live") return std::make_unique<WholeAnswer>("{\"status\":\"ok\"}");
+  if (is_get && path == "/health") return Health(tenants_.has_keys() && tenants_.Find(KeyOf(head)) == nullptr);
+  if (head.is_crowded)
+    throw ApiError{503, "there are as many connections as this server takes, in all or of one client"};
+  if (is_get && path == "/metrics") {
+    AuthorizeMetrics(head, visit);
+    return WriteMetrics();
+  }
+  // The page's addresses are relative to that of its folder.
+  if (is_get && path.empty())
+    return std::make_unique<WholeAnswer>("", HttpHead{308, "text/plain", {{"Location", head.path + "/"}}});
+  const PageFile* const file = is_get ? FindPageFile(path) : nullptr;
+  return file == nullptr ? nullptr : AnswerWith(*file);
 }
 
 std::unique_ptr<Exchange> Router::Preflight() const {
@@ -180,34 +232,51 @@ std::unique_ptr<Exchange> Router::Preflight() const {
   return std::make_unique<WholeAnswer>(std::string(), std::move(head));
 }
 
-Tenant& Router::Authorize(const HttpRequest& request) const {
-  if (!tenants_.has_keys()) return *tenants_.Everybody();
-  std::string_view key = request.Header("authorization");
-  constexpr std::string_view kBearer = "Bearer ";
-  if (key.starts_with(kBearer)) {
-    key.remove_prefix(kBearer.size());
-  } else {
-    key = request.Header("x-api-key");
+void Router::CheckKey(std::string_view key, const void* owner, const Visit& visit) {
+  if (key.empty()) {
+    throw ApiError{
+        401, "there is no API key in the request; send it as 'Authorization: Bearer KEY'", {}, "invalid_api_key"};
   }
-  if (Tenant* const tenant = tenants_.Find(key)) return *tenant;
-  throw ApiError{401,
-                 key.empty() ? "there is no API key in the request; send it as 'Authorization: Bearer KEY'"
-                             : "this API key is not known here",
-                 {},
-                 "invalid_api_key"};
+  if (!failed_keys_.Admit(visit.caller.client, owner, FailedKeys::Clock::now())) {
+    throw ApiError{429, "too many wrong API keys came from this address; wait before the next one",
+                   {},  "rate_limit_exceeded",
+                   {},  failed_keys_.seconds_to_wait()};
+  }
+  if (owner == nullptr) throw ApiError{401, "this API key is not known here", {}, "invalid_api_key"};
+}
+
+Tenant& Router::Authorize(const HttpRequest& head, const Visit& visit) {
+  if (!tenants_.has_keys()) return *tenants_.Everybody();
+  const std::string_view key = KeyOf(head);
+  Tenant* const tenant = tenants_.Find(key);
+  CheckKey(key, tenant, visit);
+  return *tenant;
+}
+
+void Router::AuthorizeMetrics(const HttpRequest& head, const Visit& visit) {
+  const std::string_view key = KeyOf(head);
+  if (options_.metrics_key) {
+    const SecretKey& wanted = *options_.metrics_key;
+    const auto given = SecretKey::Of(key);
+    CheckKey(key, given && wanted.Is(*given) ? &wanted : nullptr, visit);
+  } else if (tenants_.has_keys()) {
+    CheckKey(key, tenants_.Find(key), visit);
+  }
 }
 
 // Stores are told of, and never a reason to fail: what they hold is computed where they do not answer.
-std::unique_ptr<Exchange> Router::Health() const {
+std::unique_ptr<Exchange> Router::Health(bool is_stranger) const {
   const auto service = this->service();
   if (service == nullptr) return std::make_unique<WholeAnswer>("{\"status\":\"loading\"}", HttpHead{503});
   const LoopHealth engine = service->health();
   const bool is_stalled = engine.stalled_seconds > options_.stall_seconds;
   Json health = {{"status", engine.failure ? "failing"
                             : is_stalled   ? "stalled"
-                                           : "ok"},
-                 {"model", service->model().name},
-                 {"engine", {{"stalled_seconds", engine.stalled_seconds}}}};
+                                           : "ok"}};
+  const HttpHead head = {is_stalled || engine.failure ? 503 : 200};
+  if (is_stranger) return std::make_unique<WholeAnswer>(Dump(health), head);
+  health["model"] = service->model().name;
+  health["engine"] = {{"stalled_seconds", engine.stalled_seconds}};
   if (engine.failure) health["engine"]["error"] = engine.failure->message;
   const BackgroundStats writes = service->writes(), reads = service->reads();
   health["stores"] = {
@@ -215,7 +284,7 @@ std::unique_ptr<Exchange> Router::Health() const {
   std::map<std::string, bool> answers;
   if (options_.more_stores) options_.more_stores(answers);
   for (const auto& [store, does_answer] : answers) health["stores"][store] = does_answer ? "up" : "down";
-  return std::make_unique<WholeAnswer>(Dump(health), HttpHead{is_stalled || engine.failure ? 503 : 200});
+  return std::make_unique<WholeAnswer>(Dump(health), head);
 }
 
 std::unique_ptr<Exchange> Router::WriteMetrics() const {

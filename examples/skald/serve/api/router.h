@@ -13,12 +13,17 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "serve/api/call.h"
 #include "serve/api/preparation.h"
+#include "serve/api/site.h"
 #include "serve/http/exchange.h"
+#include "serve/http/spool.h"
+#include "serve/service/failed_keys.h"
 #include "serve/service/metrics.h"
 #include "serve/service/service.h"
 #include "serve/service/tenants.h"
@@ -26,8 +31,12 @@
 namespace skald::serve {
 
 struct RouterOptions {
-  // Origins of pages of other servers that may use this one; "*" for all. None: only its own page.
-  std::vector<std::string> origins = {};
+  Site site;
+  uint64_t body_bytes = uint64_t{32} << 20;   // of a request
+  uint64_t import_bytes = uint64_t{4} << 30;  // of a conversation that comes from another server
+  // Opens /metrics, and nothing else. None: any key does, where there are keys.
+  std::optional<SecretKey> metrics_key = {};
+  uint32_t failed_keys = 10;  // that a client may send in a minute
   // Appends what the router does not know of, for Prometheus.
   std::function<void(std::string& out)> more_metrics = {};
   // Answers of all tenants at a time, those that wait included; more are refused.
@@ -42,8 +51,13 @@ struct RouterOptions {
 // Safe for concurrent calls.
 class Router {
  public:
-  Router(Tenants tenants, RouterOptions options)
-      : tenants_(std::move(tenants)), options_(std::move(options)), preparation_(options_.preparation) {
+  // Conversations that travel lie in `spool`, which must outlive this.
+  Router(Tenants tenants, RouterOptions options, Spool& spool)
+      : tenants_(std::move(tenants)),
+        options_(std::move(options)),
+        spool_(spool),
+        failed_keys_(options_.failed_keys),
+        preparation_(options_.preparation) {
     room_.most = options_.most_answers;
   }
 
@@ -57,15 +71,24 @@ class Router {
   // is so. No request is answered after it.
   bool StopPreparing(std::chrono::milliseconds grace) { return preparation_.Stop(grace); }
 
-  // A Handler. Never throws.
-  std::unique_ptr<Exchange> Handle(HttpRequest request, Wake wake);
+  // A Handler: who asks, whether they may, and for what is decided before a request's body is read. Never throws.
+  Admission Admit(const HttpRequest& head);
 
  private:
-  std::unique_ptr<Exchange> Route(HttpRequest& request, const Wake& wake, std::string& path);
-  std::unique_ptr<Exchange> Health() const;
+  struct Visit;
+
+  // Returns the answer, or null where it needs the request's body; then `admission` says how that is read.
+  std::unique_ptr<Exchange> Route(const HttpRequest& head, const std::shared_ptr<Visit>& visit, Admission& admission);
+  // What needs no endpoint; null where it is none of these.
+  std::unique_ptr<Exchange> AnswerPlain(const HttpRequest& head, const Visit& visit);
+  // What `answer` returns or throws, as an answer with the headers that all have.
+  std::unique_ptr<Exchange> Finish(const Visit& visit, const std::function<std::unique_ptr<Exchange>()>& answer);
+  std::unique_ptr<Exchange> Health(bool is_stranger) const;
   std::unique_ptr<Exchange> WriteMetrics() const;
-  Tenant& Authorize(const HttpRequest& request) const;
-  bool MayUse(const HttpRequest& request) const;
+  Tenant& Authorize(const HttpRequest& head, const Visit& visit);
+  void AuthorizeMetrics(const HttpRequest& head, const Visit& visit);
+  // Thrown: 429 where the client of a key that is wrong has sent too many.
+  void CheckKey(std::string_view key, const void* owner, const Visit& visit);
   std::unique_ptr<Exchange> Preflight() const;
   std::shared_ptr<Service> service() const {
     const std::lock_guard lock(mutex_);
@@ -74,6 +97,8 @@ class Router {
 
   const Tenants tenants_;
   const RouterOptions options_;
+  Spool& spool_;
+  FailedKeys failed_keys_;
   Metrics metrics_;
   mutable std::mutex mutex_;
   std::shared_ptr<Service> service_;  // guarded by mutex_; null while it loads

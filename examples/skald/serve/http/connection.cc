@@ -12,12 +12,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include "serve/http/body_taker.h"
+#include "serve/http/request_head.h"
+#include "serve/http/response_writer.h"
 
 namespace skald::serve {
 namespace {
 
 namespace beast = boost::beast;
-namespace http = beast::http;
 using ErrorCode = boost::system::error_code;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -48,57 +52,67 @@ class Signal : public std::enable_shared_from_this<Signal> {
   bool is_raised_ = false;  // of the connection's strand
 };
 
-HttpRequest TakeRequest(http::request<http::string_body>& message) {
-  HttpRequest request;
-  request.method = std::string(message.method_string());
-  const std::string target(message.target());
-  const size_t question = target.find('?');
-  request.path = target.substr(0, question);
-  if (question != target.npos) request.query = target.substr(question + 1);
+HttpRequest HeadOf(const http::request<http::buffer_body>& message) {
+  HttpRequest head;
+  head.method = std::string(message.method_string());
+  head.is_http_1_0 = message.version() < 11;
   for (const auto& field : message) {
     std::string name(field.name_string());
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    request.headers.emplace_back(std::move(name), std::string(field.value()));
+    head.headers.emplace_back(std::move(name), std::string(field.value()));
   }
-  request.body = std::move(message.body());
-  return request;
+  return head;
 }
 
 template <class Stream>
 class Connection {
  public:
-  Connection(ServerShared& shared, Stream stream) : shared_(shared), stream_(std::move(stream)) {
-    ++shared.connections;
-  }
-  ~Connection() {
-    *self_ = nullptr;
-    --shared_.connections;
-  }
+  Connection(ServerShared& shared, Stream stream, Peer peer)
+      : shared_(shared),
+        stream_(std::move(stream)),
+        writer_(stream_, shared.options.write_timeout),
+        peer_(std::move(peer)) {}
+  ~Connection() { *self_ = nullptr; }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   Awaitable<void> Run() {
     signal_ = std::make_shared<Signal>(stream_.get_executor());
+    MayLeave(SteadyClock::now());
     bool goes_on = co_await Greet();
     if (!goes_on) co_return;
-    if (shared_.connections > shared_.options.connections) {
-      goes_on = co_await Refuse(503, "there are as many connections as this server takes");
-    }
     while (goes_on) goes_on = co_await ServeOne();
-    co_await Close();
+    if (!has_left_) co_await Close();
   }
 
  private:
   static constexpr bool kIsTls = !std::is_same_v<Stream, beast::tcp_stream>;
-  using Parser = http::request_parser<http::string_body>;
+  using Parser = http::request_parser<http::buffer_body>;
 
   beast::tcp_stream& tcp() { return beast::get_lowest_layer(stream_); }
   const HttpOptions& options() const { return shared_.options; }
 
+  // How long a client may be silent.
+  std::chrono::milliseconds Patience(std::chrono::milliseconds usual) const {
+    const bool is_short = shared_.places.is_scarce() || peer_.place->is_urgent();
+    return is_short ? std::min(usual, options().scarce_timeout) : usual;
+  }
+
+  // From `since` on others may have this connection's place.
+  void MayLeave(SteadyClock::time_point since) {
+    peer_.place->MayLeave(since, [self = self_, executor = stream_.get_executor()] {
+      asio::post(executor, [self] {
+        if (*self == nullptr) return;
+        (*self)->has_left_ = true;
+        (*self)->tcp().close();
+      });
+    });
+  }
+
   Awaitable<bool> Greet() {
     ErrorCode error;
     if constexpr (kIsTls) {
-      tcp().expires_after(options().header_timeout);
+      tcp().expires_after(Patience(options().header_timeout));
       co_await stream_.async_handshake(asio::ssl::stream_base::server, Quiet(error));
     }
     co_return !error;
@@ -106,85 +120,115 @@ class Connection {
 
   // Reads a request and answers it. Returns whether another one may follow.
   Awaitable<bool> ServeOne() {
-    const bool has_begun = co_await WaitForRequest();
-    if (!has_begun) co_return false;
+    writer_.SetRequest(/*is_http_1_0=*/false, /*is_head=*/false, /*keeps=*/false);
     Parser parser;
     parser.header_limit(static_cast<uint32_t>(options().header_bytes));
-    parser.body_limit(options().body_bytes);
-    ErrorCode error;
-    tcp().expires_after(options().header_timeout);
-    co_await http::async_read_header(stream_, buffer_, parser, Quiet(error));
-    if (error) co_return co_await RefuseRead(error);
-    const bool expects_word = beast::iequals(parser.get()[http::field::expect], "100-continue") && !parser.is_done();
-    if (expects_word) {
-      http::response<http::empty_body> go_on(http::status::continue_, parser.get().version());
-      co_await http::async_write(stream_, go_on, Quiet(error));
-      if (error) co_return false;
+    parser.body_limit(boost::none);  // BodyTaker's matter
+    const bool has_head = co_await ReadHead(parser);
+    if (!has_head) co_return false;
+    HttpRequest request = HeadOf(parser.get());
+    request.peer = peer_.address;
+    request.is_tls = kIsTls;
+    request.is_crowded = peer_.place->is_urgent();
+    const bool keeps = parser.get().keep_alive() && !shared_.is_stopping && !peer_.place->is_urgent();
+    writer_.SetRequest(request.is_http_1_0, request.method == "HEAD", keeps);
+    auto wrong = SetTarget(parser.get().target(), request);
+    if (!wrong) wrong = CheckHead(request);
+    if (wrong) co_return co_await Refuse(wrong->status, wrong->message);
+    const Admission admission = shared_.handler(request);
+    if (admission.answer != nullptr) {
+      if (!parser.is_done()) writer_.EndConnection();  // its body is not read
+      co_return co_await Answer(*admission.answer);
     }
-    tcp().expires_after(options().body_timeout);
-    co_await http::async_read(stream_, buffer_, parser, Quiet(error));
-    if (error) co_return co_await RefuseRead(error);
-    auto message = parser.release();
-    version_ = message.version();
-    const bool keeps = message.keep_alive() && !shared_.is_stopping;
-    is_head_ = message.method() == http::verb::head;
+    wrong = co_await ReadBody(parser, admission, request);
+    if (wrong) {
+      if (wrong->status == 0) co_return false;
+      writer_.EndConnection();
+      const std::unique_ptr<Exchange> refusal = admission.refuse(wrong->status, wrong->message);
+      co_return co_await Answer(*refusal);
+    }
     Wake wake = [signal = signal_] { signal->Raise(); };
-    HttpRequest request = TakeRequest(message);
-    const std::unique_ptr<Exchange> exchange = shared_.handler(std::move(request), std::move(wake));
-    co_return co_await Answer(*exchange, keeps);
+    const std::unique_ptr<Exchange> exchange = admission.begin(std::move(request), std::move(wake));
+    co_return co_await Answer(*exchange);
   }
 
-  // For the first byte of the next request.
-  Awaitable<bool> WaitForRequest() {
-    if (buffer_.size() > 0) co_return !shared_.is_stopping;
-    const uint64_t number = shared_.AddIdle([self = self_, executor = stream_.get_executor()] {
-      asio::post(executor, [self] {
-        if (*self != nullptr && (*self)->is_idle_) (*self)->tcp().cancel();
-      });
-    });
-    is_idle_ = true;
-    ErrorCode error = shared_.is_stopping ? ErrorCode(asio::error::operation_aborted) : ErrorCode();
-    if (!error) {
-      tcp().expires_after(options().idle_timeout);
+  // Returns whether there is a head to be answered.
+  Awaitable<bool> ReadHead(Parser& parser) {
+    ErrorCode error;
+    MayLeave(SteadyClock::now());
+    if (shared_.is_stopping) co_return false;
+    if (buffer_.size() == 0) {
+      tcp().expires_after(Patience(options().idle_timeout));
       const size_t size = co_await stream_.async_read_some(buffer_.prepare(4096), Quiet(error));
       buffer_.commit(size);
+      if (error) co_return false;
     }
-    is_idle_ = false;
-    shared_.RemoveIdle(number);
-    co_return !error;
+    tcp().expires_after(Patience(options().header_timeout));
+    co_await http::async_read_header(stream_, buffer_, parser, Quiet(error));
+    if (!peer_.place->Stays()) co_return false;
+    if (!error) co_return true;
+    const HeadError wrong = ReadingError(error);
+    if (wrong.status != 0) co_await Refuse(wrong.status, wrong.message);
+    co_return false;
   }
 
-  Awaitable<bool> RefuseRead(const ErrorCode& error) {
-    int status = 0;
-    std::string message;
-    if (error == http::error::header_limit) {
-      status = 431;
-      message = "the request's headers are larger than " + std::to_string(options().header_bytes) + " bytes";
-    } else if (error == http::error::body_limit) {
-      status = 413;
-      message = "the request's body is larger than " + std::to_string(options().body_bytes) + " bytes";
-    } else if (error == beast::error::timeout) {
-      status = 408;
-      message = "the request did not come in time";
-    } else if (error.category() == http::make_error_code(http::error::bad_method).category() &&
-               error != http::error::end_of_stream && error != http::error::partial_message) {
-      status = 400;
-      message = "this is no request of HTTP/1.1: " + error.message();
+  // Returns what is wrong; its status is 0 where there is nobody to be told.
+  Awaitable<std::optional<HeadError>> ReadBody(Parser& parser, const Admission& admission, HttpRequest& request) {
+    auto share = std::make_shared<ByteBudget::Share>(shared_.bodies, peer_.client);
+    BodyTaker taker(admission, options().spool, std::move(share), request);
+    std::optional<uint64_t> length;
+    if (const auto said = parser.content_length()) length = *said;
+    std::optional<HeadError> wrong = taker.Begin(length);
+    if (wrong || parser.is_done()) co_return wrong;
+    if (!request.Header("expect").empty()) {
+      const bool is_there = co_await writer_.WriteContinue();
+      if (!is_there) co_return HeadError{0, ""};
     }
-    if (status == 0) co_return false;
-    co_return co_await Refuse(status, std::move(message));
+    const auto begin = SteadyClock::now();
+    MayLeave(begin + kBodyPatience);
+    parser.eager(true);
+    std::vector<char> piece(kBodyPiece);
+    while (!wrong && !parser.is_done()) {
+      parser.get().body() = {piece.data(), piece.size(), true};
+      tcp().expires_at(begin + options().body_timeout + std::chrono::seconds(taker.taken() / kLeastRate));
+      ErrorCode error;
+      co_await http::async_read_some(stream_, buffer_, parser, Quiet(error));
+      if (error && error != http::error::need_buffer) co_return ReadingError(error);
+      wrong = taker.Take({piece.data(), piece.size() - parser.get().body().size});
+    }
+    if (!peer_.place->Stays()) co_return HeadError{0, ""};
+    co_return wrong;
+  }
+  static constexpr size_t kBodyPiece = size_t{16} << 10;
+  static constexpr uint64_t kLeastRate = uint64_t{64} << 10;         // bytes of a body in a second
+  static constexpr std::chrono::milliseconds kBodyPatience{10'000};  // before a body's place may be another's
+
+  // What to tell the client of an error in reading; status 0 for nothing.
+  HeadError ReadingError(const ErrorCode& error) const {
+    if (error == http::error::header_limit) {
+      return {431, "the request's headers are larger than " + std::to_string(options().header_bytes) + " bytes"};
+    }
+    if (error == beast::error::timeout) return {408, "the request did not come in time"};
+    if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+        error != http::error::end_of_stream && error != http::error::partial_message) {
+      return {400, "this is no request of HTTP/1.1: " + error.message()};
+    }
+    return {0, ""};
   }
 
   // Answers without anybody's help, and ends the connection.
   Awaitable<bool> Refuse(int status, std::string message) {
+    writer_.EndConnection();
     HttpHead head;
     head.status = status;
+    if (status == 415) head.headers.emplace_back("Accept-Encoding", "identity");
     if (options().error_body) message = options().error_body(status, message);
-    co_await WriteWhole(std::move(head), std::move(message), /*keeps=*/false);
+    co_await writer_.WriteWhole(std::move(head), std::move(message));
     co_return false;
   }
 
-  Awaitable<bool> Answer(Exchange& exchange, bool keeps) {
+  // Returns whether another request may follow.
+  Awaitable<bool> Answer(Exchange& exchange) {
     std::optional<HttpHead> head;
     std::string body;
     auto last_write = SteadyClock::now();
@@ -196,23 +240,25 @@ class Connection {
         body += piece.body;
         if (piece.is_last) {
           HttpHead known = head.value_or(HttpHead{500});
-          co_return co_await WriteWhole(std::move(known), std::move(body), keeps);
+          const bool is_there = co_await writer_.WriteWhole(std::move(known), std::move(body));
+          co_return is_there&& writer_.keeps();
         }
       } else {
         bool is_there = true;
-        if (is_new) is_there = co_await BeginStream(*head, keeps);
-        if (is_there && !piece.body.empty()) is_there = co_await WriteChunk(piece.body);
-        if (is_there && piece.is_last) is_there = co_await EndStream();
+        if (is_new) is_there = co_await writer_.BeginStream(*head);
+        if (is_there && !piece.body.empty()) is_there = co_await writer_.WritePiece(piece.body);
+        if (is_there && piece.is_last) is_there = co_await writer_.EndStream();
         if (!is_there) co_return false;
-        if (piece.is_last) co_return keeps&& version_ >= 11;
+        if (piece.is_last) co_return writer_.keeps();
         if (!piece.body.empty()) last_write = SteadyClock::now();
       }
       if (!piece.body.empty()) continue;
       co_await signal_->Wait(std::min(options().keep_alive, kLook));
       if (HasGone()) co_return false;
-      if (head && head->is_stream && SteadyClock::now() - last_write >= options().keep_alive) {
+      const bool is_silent = SteadyClock::now() - last_write >= options().keep_alive;
+      if (head && head->is_stream && head->content_type == "text/event-stream" && is_silent) {
         last_write = SteadyClock::now();
-        const bool is_there = co_await WriteChunk(": keep-alive\n\n");
+        const bool is_there = co_await writer_.WritePiece(": keep-alive\n\n");
         if (!is_there) co_return false;
       }
     }
@@ -225,61 +271,6 @@ class Connection {
   bool HasGone() {
     pollfd socket = {tcp().socket().native_handle(), POLLRDHUP, 0};
     return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
-  }
-
-  template <class Message>
-  void FillHead(Message& message, const HttpHead& head, bool keeps) {
-    message.version(version_);
-    message.result(static_cast<unsigned>(head.status));
-    message.set(http::field::content_type, head.content_type);
-    for (const auto& [name, value] : head.headers) message.set(name, value);
-    message.keep_alive(keeps);
-  }
-
-  // Arguments of coroutines are values and never temporaries with references to them: g++ 12 destroys such twice.
-  Awaitable<bool> WriteWhole(HttpHead head, std::string body, bool keeps) {
-    http::response<http::string_body> message;
-    FillHead(message, head, keeps);
-    if (is_head_) {
-      message.content_length(body.size());
-    } else {
-      message.body() = std::move(body);
-      message.prepare_payload();
-    }
-    ErrorCode error;
-    tcp().expires_after(options().write_timeout);
-    co_await http::async_write(stream_, message, Quiet(error));
-    co_return !error && keeps;
-  }
-
-  Awaitable<bool> BeginStream(const HttpHead& head, bool keeps) {
-    http::response<http::empty_body> message;
-    FillHead(message, head, keeps && version_ >= 11);
-    message.set(http::field::cache_control, "no-store");
-    if (version_ >= 11) message.chunked(true);  // HTTP/1.0 reads to the connection's end
-    http::response_serializer<http::empty_body> serializer(message);
-    ErrorCode error;
-    tcp().expires_after(options().write_timeout);
-    co_await http::async_write_header(stream_, serializer, Quiet(error));
-    co_return !error;
-  }
-  Awaitable<bool> WriteChunk(std::string_view bytes) {
-    ErrorCode error;
-    tcp().expires_after(options().write_timeout);
-    const asio::const_buffer body(bytes.data(), bytes.size());
-    if (version_ >= 11) {
-      co_await asio::async_write(stream_, http::make_chunk(body), Quiet(error));
-    } else {
-      co_await asio::async_write(stream_, body, Quiet(error));
-    }
-    co_return !error;
-  }
-  Awaitable<bool> EndStream() {
-    if (version_ < 11) co_return true;
-    ErrorCode error;
-    tcp().expires_after(options().write_timeout);
-    co_await asio::async_write(stream_, http::make_chunk_last(), Quiet(error));
-    co_return !error;
   }
 
   // Says that nothing follows, and takes what the client still sends for a moment: closing with unread bytes would
@@ -301,23 +292,24 @@ class Connection {
 
   ServerShared& shared_;
   Stream stream_;
+  ResponseWriter<Stream> writer_;
+  Peer peer_;
   beast::flat_buffer buffer_;
   std::shared_ptr<Signal> signal_;
   std::shared_ptr<Connection*> self_ = std::make_shared<Connection*>(this);  // null when it is gone; of the strand
-  unsigned version_ = 11;
-  bool is_idle_ = false, is_head_ = false;
+  bool has_left_ = false;                                                    // for others
 };
 
 }  // namespace
 
-Awaitable<void> ServePlain(ServerShared& shared, beast::tcp_stream stream) {
-  Connection<beast::tcp_stream> connection(shared, std::move(stream));
+Awaitable<void> ServePlain(ServerShared& shared, beast::tcp_stream stream, Peer peer) {
+  Connection<beast::tcp_stream> connection(shared, std::move(stream), std::move(peer));
   co_await connection.Run();
 }
 
-Awaitable<void> ServeTls(ServerShared& shared, beast::tcp_stream stream, asio::ssl::context& context) {
+Awaitable<void> ServeTls(ServerShared& shared, beast::tcp_stream stream, Peer peer, asio::ssl::context& context) {
   Connection<beast::ssl_stream<beast::tcp_stream>> connection(
-      shared, beast::ssl_stream<beast::tcp_stream>(std::move(stream), context));
+      shared, beast::ssl_stream<beast::tcp_stream>(std::move(stream), context), std::move(peer));
   co_await connection.Run();
 }
 

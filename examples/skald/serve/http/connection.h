@@ -9,14 +9,14 @@
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <mutex>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "serve/http/exchange.h"
 #include "serve/http/http_server.h"
+#include "serve/http/limits/byte_budget.h"
+#include "serve/http/limits/places.h"
 
 namespace skald::serve {
 
@@ -30,34 +30,29 @@ inline auto Quiet(boost::system::error_code& error) { return asio::redirect_erro
 
 // What a server's connections share.
 struct ServerShared {
+  ServerShared(const HttpOptions& http_options, Handler admit)
+      : options(http_options),
+        handler(std::move(admit)),
+        places(options.connections, options.connections_of_client),
+        bodies(std::make_shared<ByteBudget>(options.bodies_bytes, options.bodies_bytes / 2)) {}
+
   const HttpOptions options;
   const Handler handler;
-  std::atomic<size_t> connections = 0;
+  Places places;
+  const std::shared_ptr<ByteBudget> bodies;
   std::atomic<bool> is_stopping = false;
+};
 
-  // Connections that wait for a request, by number, and how each is closed from another thread.
-  uint64_t AddIdle(std::function<void()> close) {
-    const std::lock_guard lock(mutex);
-    idle[next] = std::move(close);
-    return next++;
-  }
-  void RemoveIdle(uint64_t number) {
-    const std::lock_guard lock(mutex);
-    idle.erase(number);
-  }
-  void CloseIdle() {
-    const std::lock_guard lock(mutex);
-    for (const auto& [number, close] : idle) close();
-  }
-
-  std::mutex mutex = {};
-  std::map<uint64_t, std::function<void()>> idle = {};  // guarded by mutex, as next is
-  uint64_t next = 0;
+// Who is at the other end of a connection, and the place that it has.
+struct Peer {
+  std::string address;
+  std::string client;  // whose limits count; empty for a proxy
+  std::unique_ptr<Places::Place> place;
 };
 
 // Serve a connection to its end.
-Awaitable<void> ServePlain(ServerShared& shared, boost::beast::tcp_stream stream);
-Awaitable<void> ServeTls(ServerShared& shared, boost::beast::tcp_stream stream, asio::ssl::context& context);
+Awaitable<void> ServePlain(ServerShared& shared, boost::beast::tcp_stream stream, Peer peer);
+Awaitable<void> ServeTls(ServerShared& shared, boost::beast::tcp_stream stream, Peer peer, asio::ssl::context& context);
 
 }  // namespace skald::serve
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "serve/http/connection.h"
+#include "serve/http/limits/network.h"
 #include "skald/base/no_throw.h"
 
 namespace skald::serve {
@@ -25,7 +26,7 @@ constexpr auto kEnd = [](const std::exception_ptr&) {};
 class BeastServer final : public HttpServer {
  public:
   BeastServer(const HttpOptions& options, Handler handler)
-      : shared_{options, std::move(handler)}, acceptor_(asio::make_strand(io_)) {}
+      : shared_(options, std::move(handler)), acceptor_(asio::make_strand(io_)) {}
   ~BeastServer() override { Stop(std::chrono::milliseconds(0)); }
 
   Result<void> Open() {
@@ -55,7 +56,7 @@ class BeastServer final : public HttpServer {
   }
 
   uint16_t port() const override { return port_; }
-  size_t connections() const override { return shared_.connections; }
+  size_t connections() const override { return shared_.places.size(); }
 
   void Stop(std::chrono::milliseconds grace) override {
     if (threads_.empty()) return;
@@ -64,9 +65,9 @@ class BeastServer final : public HttpServer {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
     });
-    shared_.CloseIdle();
+    shared_.places.ClearWaiting();
     const auto deadline = std::chrono::steady_clock::now() + grace;
-    while (shared_.connections > 0 && std::chrono::steady_clock::now() < deadline) {
+    while (shared_.places.size() > 0 && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     io_.stop();
@@ -100,25 +101,44 @@ class BeastServer final : public HttpServer {
       Tcp::socket socket = co_await acceptor_.async_accept(asio::make_strand(io_), Quiet(error));
       if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
       if (error) {  // no descriptors are left, perhaps: others will end
+        if (options().warn && !std::exchange(has_warned_, true)) {
+          options().warn("a connection could not be accepted: " + error.message() + "; this is said once");
+        }
         asio::steady_timer pause(acceptor_.get_executor(), std::chrono::milliseconds(50));
         co_await pause.async_wait(Quiet(error));
         continue;
       }
-      const auto executor = socket.get_executor();
-      boost::beast::tcp_stream stream(std::move(socket));
-      if (tls_) {
-        asio::co_spawn(executor, ServeTls(shared_, std::move(stream), *tls_), kEnd);
-      } else {
-        asio::co_spawn(executor, ServePlain(shared_, std::move(stream)), kEnd);
-      }
+      Begin(std::move(socket));
     }
   }
+
+  // Serves a connection, or closes it where there is no place for it.
+  void Begin(Tcp::socket socket) {
+    boost::system::error_code error;
+    const auto address = ParseAddress(socket.remote_endpoint(error).address().to_string(error));
+    if (!address) return;  // it has gone
+    Peer peer = {address->Text(), ClientOf(*address), nullptr};
+    if (options().is_proxy && options().is_proxy(peer.address)) peer.client.clear();
+    peer.place = shared_.places.Take(peer.client);
+    if (peer.place == nullptr) return;
+    socket.set_option(Tcp::no_delay(true), error);
+    const auto executor = socket.get_executor();
+    boost::beast::tcp_stream stream(std::move(socket));
+    if (tls_) {
+      asio::co_spawn(executor, ServeTls(shared_, std::move(stream), std::move(peer), *tls_), kEnd);
+    } else {
+      asio::co_spawn(executor, ServePlain(shared_, std::move(stream), std::move(peer)), kEnd);
+    }
+  }
+
+  const HttpOptions& options() const { return shared_.options; }
 
   ServerShared shared_;  // outlives io_, whose coroutines refer to it
   asio::io_context io_;
   std::optional<asio::ssl::context> tls_;
   Tcp::acceptor acceptor_;
   uint16_t port_ = 0;
+  bool has_warned_ = false;  // of the acceptor's strand
   std::vector<std::thread> threads_;
 };
 

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "serve/http/exchange.h"
 #include "skald/base/result.h"
@@ -28,22 +29,31 @@ struct HttpOptions {
   int threads = 4;
 
   size_t header_bytes = 16 << 10;
-  size_t body_bytes = size_t{32} << 20;
+  uint64_t bodies_bytes = uint64_t{256} << 20;  // of all requests in memory; half of it those of one client
   size_t connections = 1024;
+  size_t connections_of_client = 256;  // of one address, of IPv6 of one network of 64 bits
   std::chrono::milliseconds header_timeout = std::chrono::seconds(15);  // from a request's first byte, or the greeting
-  std::chrono::milliseconds body_timeout = std::chrono::seconds(60);
+  std::chrono::milliseconds body_timeout = std::chrono::seconds(60);    // and a second more for each 64 KiB that came
   std::chrono::milliseconds idle_timeout = std::chrono::seconds(75);    // between requests
-  std::chrono::milliseconds write_timeout = std::chrono::seconds(120);  // of a piece that a client does not take
+  std::chrono::milliseconds scarce_timeout =
+      std::chrono::seconds(5);  // for both when three quarters of places are taken
+  std::chrono::milliseconds write_timeout = std::chrono::seconds(120);  // of 64 KiB that a client does not take
   std::chrono::milliseconds keep_alive = std::chrono::seconds(10);      // between comments of a stream that is silent
 
+  // Where large bodies lie; must outlive the server. Null: there are none.
+  Spool* spool = nullptr;
+  // Whether an address is a proxy's, which has no limits of a client. None: no address is.
+  std::function<bool(std::string_view address)> is_proxy = {};
+  // Told what an operator should know.
+  std::function<void(const std::string& message)> warn = {};
   // Answers of the server's own, to what is no request: the body for a status and a sentence.
   std::function<std::string(int status, std::string_view message)> error_body = {};
 };
 
 class HttpServer {
  public:
-  // Listens, and answers with `handler` until it is stopped or destroyed. Errors: kInvalidArgument for an address, a
-  // certificate or a key that cannot be; kFailedPrecondition for one that cannot be listened at.
+  // Listens, and answers what `handler` admits until it is stopped or destroyed. Errors: kInvalidArgument for an
+  // address, a certificate or a key that cannot be; kFailedPrecondition for one that cannot be listened at.
   static Result<std::unique_ptr<HttpServer>> Start(const HttpOptions& options, Handler handler);
 
   virtual ~HttpServer() = default;

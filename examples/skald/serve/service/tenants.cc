@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <utility>
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/no_throw.h"
@@ -15,16 +16,40 @@
 namespace skald::serve {
 namespace {
 
-Result<Sha256Digest> DigestOf(std::string_view text) { return Sha256().Update(text).Finish(); }
+constexpr size_t kMostKeyFileBytes = size_t{16} << 20;
 
 }  // namespace
+
+Result<SecretKey> SecretKey::Of(std::string_view key) {
+  const auto digest = Sha256().Update(key).Finish();
+  if (!digest) return Failure(digest.error());
+  SecretKey secret;
+  secret.digest_ = *digest;
+  return secret;
+}
+
+Result<SecretKey> SecretKey::Load(const std::filesystem::path& path) {
+  return NoThrow(path.native(), [&]() -> Result<SecretKey> {
+    const auto text = ReadSmallFile(path, kMostKeyFileBytes);
+    if (!text) return Failure(text.error());
+    std::istringstream words(*text);
+    std::string key, more;
+    if (!(words >> key) || (words >> more)) {
+      return Fail(ErrorCode::kInvalidArgument, path.string() + ": expected one key and nothing else");
+    }
+    return Of(key);
+  });
+}
+
+bool SecretKey::Is(const SecretKey& other) const {
+  return CRYPTO_memcmp(digest_.data(), other.digest_.data(), digest_.size()) == 0;
+}
 
 Tenants::Tenants() : tenants_(std::make_unique<std::list<Tenant>>()) { tenants_->emplace_back(); }
 
 Result<Tenants> Tenants::Load(const std::filesystem::path& path) {
-  constexpr size_t kMostBytes = size_t{16} << 20;
   return NoThrow(path.native(), [&]() -> Result<Tenants> {
-    const auto text = ReadSmallFile(path, kMostBytes);
+    const auto text = ReadSmallFile(path, kMostKeyFileBytes);
     if (!text) return Failure(text.error());
     Tenants tenants;
     tenants.tenants_->clear();
@@ -44,8 +69,10 @@ Tenant& Tenants::TenantNamed(std::string_view name, bool& is_new) {
   const auto found = std::ranges::find(*tenants_, name, &Tenant::name);
   is_new = found == tenants_->end();
   if (!is_new) return *found;
-  tenants_->emplace_back().name = name;
-  return tenants_->back();
+  Tenant& tenant = tenants_->emplace_back();
+  tenant.name = name;
+  tenant.max_priority = 0;
+  return tenant;
 }
 
 Result<void> Tenants::ReadLine(std::string_view line) {
@@ -58,29 +85,42 @@ Result<void> Tenants::ReadLine(std::string_view line) {
   bool is_new = false;
   Tenant& tenant = TenantNamed(name, is_new);
   while (words >> limit) {
-    const size_t equals = std::min(limit.find('='), limit.size());
-    const std::string_view what = std::string_view(limit).substr(0, equals);
-    uint32_t value = 0;
-    const char* const end = limit.data() + limit.size();
-    const auto parsed = std::from_chars(limit.data() + std::min(equals + 1, limit.size()), end, value);
-    if ((what != "max_requests" && what != "max_tokens") || parsed.ec != std::errc() || parsed.ptr != end ||
-        value == 0) {
-      return Fail(ErrorCode::kInvalidArgument, "'" + limit + "' is no limit; expected max_requests=N or max_tokens=N");
-    }
-    if (is_new) (what == "max_requests" ? tenant.max_requests : tenant.max_tokens) = value;
+    if (auto read = ReadLimit(limit, is_new ? &tenant : nullptr); !read) return read;
   }
-  const auto digest = DigestOf(key);
-  if (!digest) return Failure(digest.error());
-  keys_.push_back({*digest, &tenant});
+  const auto secret = SecretKey::Of(key);
+  if (!secret) return Failure(secret.error());
+  keys_.push_back({*secret, &tenant});
+  return {};
+}
+
+Result<void> Tenants::ReadLimit(std::string_view limit, Tenant* tenant) {
+  const size_t equals = limit.find('=');
+  const std::string_view what = limit.substr(0, equals);
+  const std::string_view digits = equals == limit.npos ? std::string_view() : limit.substr(equals + 1);
+  uint32_t value = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const bool is_number = parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
+  const bool is_priority = what == "max_priority" && std::cmp_less_equal(value, kMostPriority);
+  const bool is_count = (what == "max_requests" || what == "max_tokens") && value > 0;
+  if (!is_number || (!is_priority && !is_count)) {
+    return Fail(ErrorCode::kInvalidArgument,
+                "'" + std::string(limit) + "' is no limit; expected max_requests=N, max_tokens=N or max_priority=N");
+  }
+  if (tenant == nullptr) return {};
+  if (is_priority) {
+    tenant->max_priority = static_cast<int32_t>(value);
+  } else {
+    (what == "max_requests" ? tenant->max_requests : tenant->max_tokens) = value;
+  }
   return {};
 }
 
 Tenant* Tenants::Find(std::string_view key) const {
-  const auto digest = DigestOf(key);
-  if (!digest) return nullptr;
+  const auto secret = SecretKey::Of(key);
+  if (!secret) return nullptr;
   Tenant* found = nullptr;
   for (const Key& known : keys_) {
-    if (CRYPTO_memcmp(known.digest.data(), digest->data(), digest->size()) == 0) found = known.tenant;
+    if (known.key.Is(*secret)) found = known.tenant;
   }
   return found;
 }

@@ -112,6 +112,15 @@ class ChatDialect final : public OpenAiDialect {
   std::vector<bool> has_begun_;
 };
 
+Json ReadVariables(JsonReader& reader) {
+  auto variables = reader.Object("chat_template_kwargs");
+  if (!variables) return Json::object();
+  for (auto variable = variables->json().begin(); variable != variables->json().end(); ++variable) {
+    if (IsReservedVariable(variable.key())) variables->Refuse(variable.key(), "is not a client's to set");
+  }
+  return variables->json();
+}
+
 }  // namespace
 
 Answer ChatCompletions(const Call& call) {
@@ -129,7 +138,7 @@ Answer ChatCompletions(const Call& call) {
   if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages");
   chat.tools = ReadTools(reader, kChatTools);
   ReadResponseFormat(reader, "response_format", chat);
-  if (const Json* const variables = reader.Any("chat_template_kwargs")) chat.variables = *variables;
+  chat.variables = ReadVariables(reader);
   if (auto effort = reader.String("reasoning_effort")) chat.variables["reasoning_effort"] = *effort;
   const bool with_logprobs = reader.Bool("logprobs").value_or(false);
   const auto top = reader.Integer("top_logprobs", 0, 20);
@@ -139,7 +148,6 @@ Answer ChatCompletions(const Call& call) {
   const bool with_usage = ReadIncludeUsage(reader, chat.is_stream);
   RefuseOpenAiFields(reader);
   reader.Finish();
-  if (!chat.variables.is_object()) reader.Fail("chat_template_kwargs", "an object");
   auto vocabulary = with_logprobs ? Take(call.service->NamedVocabulary()) : nullptr;
   auto dialect = std::make_unique<ChatDialect>(chat.model.name, std::move(vocabulary), with_usage);
   return AnswerChat(call, std::move(chat), std::move(dialect));

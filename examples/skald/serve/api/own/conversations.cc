@@ -2,6 +2,7 @@
 //
 // Conversations by name: list, fork, take back, carry to another server.
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,8 +11,8 @@
 #include "serve/api/endpoints.h"
 #include "serve/api/request/json_reader.h"
 #include "serve/chat/messages.h"
+#include "serve/http/file_answer.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/no_throw.h"
 #include "skald/store/snapshots/snapshot.h"
 
 namespace skald::serve {
@@ -30,18 +31,6 @@ size_t ReadMessageCount(const Call& call, const Conversation& conversation) {
   reader.Finish();
   return static_cast<size_t>(*count);
 }
-
-// A ByteSink that appends to a string.
-struct StringSink {
-  std::string& bytes;
-
-  Result<void> Write(std::span<const std::byte> more) {
-    return NoThrow("a conversation's state", [&]() -> Result<void> {
-      bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
-      return {};
-    });
-  }
-};
 
 void KeepFirst(size_t count, Conversation& conversation) {
   conversation.messages.erase(conversation.messages.begin() + static_cast<std::ptrdiff_t>(count),
@@ -66,10 +55,11 @@ const NamedModel& ModelOf(const Call& call, const Conversation& conversation) {
 }
 
 // State of any of the models that are served, and which one's it is.
-std::pair<Snapshot, const NamedModel*> LoadState(const Call& call, std::span<const std::byte> bytes) {
+std::pair<Snapshot, const NamedModel*> LoadState(const Call& call) {
   std::optional<Error> first;
   for (const NamedModel& model : call.service->named_models()) {
-    auto loaded = LoadSnapshot(bytes, IdentityOf(call, model.adapter), call.service->model().pool);
+    SpoolReader source(*call.http.file);
+    auto loaded = LoadSnapshot(ByteSourceRef(source), IdentityOf(call, model.adapter), call.service->model().pool);
     if (loaded) return {*std::move(loaded), &model};
     if (loaded.error().code == skald::ErrorCode::kResourceExhausted) throw ApiErrorOf(loaded.error());
     if (!first) first = loaded.error();
@@ -145,19 +135,18 @@ Answer ExportConversation(const Call& call) {
   const std::string text = Dump(note);
   const auto bytes = std::as_bytes(std::span(text));
   const SnapshotNotes notes = {.sampler = {}, .user = {bytes.begin(), bytes.end()}};
-  std::string state;
-  StringSink sink{state};
-  if (auto saved = SaveSnapshot(known.cache, IdentityOf(call, adapter), notes, ByteSinkRef(sink)); !saved) {
+  std::shared_ptr<SpooledFile> file = Take(call.spool.Create());
+  if (auto saved = SaveSnapshot(known.cache, IdentityOf(call, adapter), notes, ByteSinkRef(*file)); !saved) {
     throw ApiErrorOf(saved.error());
   }
   HttpHead head;
   head.content_type = "application/octet-stream";
   head.headers = {{"Content-Disposition", "attachment; filename=\"" + conversation.id + ".skald\""}};
-  return std::make_unique<WholeAnswer>(std::move(state), std::move(head));
+  return std::make_unique<FileAnswer>(std::move(file), std::move(head));
 }
 
 Answer ImportConversation(const Call& call) {
-  const auto [snapshot, model] = LoadState(call, std::as_bytes(std::span(call.http.body)));
+  const auto [snapshot, model] = LoadState(call);
   const std::string_view text(reinterpret_cast<const char*>(snapshot.notes.user.data()), snapshot.notes.user.size());
   Json note;
   const bool is_json = internal::ParseJson(text, note).empty();

@@ -6,6 +6,7 @@
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_API_REQUEST_API_ERROR_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_API_REQUEST_API_ERROR_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@ struct ApiError {
   std::optional<std::string> param = {};  // the field that is wrong, as "messages[1].content"
   std::optional<std::string> code = {};   // for programs, as "context_length_exceeded"
   std::string allowed = {};               // of 405: the methods that there are
+  uint32_t retry_seconds = 1;             // of 429 and 503: when to try again
 };
 
 // What an error of the library is to a client.

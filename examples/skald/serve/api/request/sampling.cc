@@ -71,7 +71,8 @@ void ReadSampling(JsonReader& reader, const Call& call, Request& request, std::s
   request.samples = static_cast<uint32_t>(reader.Integer("n", 1, kMostSamples).value_or(1));
   request.stop_strings = reader.Strings(stop_name);
   CheckStops(request.stop_strings, stop_name, reader);
-  request.priority = static_cast<int32_t>(reader.Integer("priority", -1000, 1000).value_or(0));
+  request.priority =
+      static_cast<int32_t>(reader.Integer("priority", -kMostPriority, call.tenant.max_priority).value_or(0));
   request.end_tokens = call.service->model().end_ids;
 }
 

@@ -55,28 +55,28 @@ async function call(path, {method = 'GET', json, body, signal} = {}) {
 
 const get = async (path, options) => (await call(path, options)).json();
 const post = (path, json) => get(path, {method: 'POST', json});
-const of = id => `/v1/conversations/${encodeURIComponent(id)}`;
+const of = id => `v1/conversations/${encodeURIComponent(id)}`;
 
 /** 'ready', 'loading' or 'gone'. */
 export async function health() {
   try {
-    const {status} = await fetch('/health', {cache: 'no-store'});
+    const {status} = await fetch('health', {cache: 'no-store'});
     return status === 200 ? 'ready' : status === 503 ? 'loading' : 'gone';
   } catch {
     return 'gone';
   }
 }
 
-export const models = async () => (await get('/v1/models')).data;
-export const list = async () => (await get('/v1/conversations')).data;
+export const models = async () => (await get('v1/models')).data;
+export const list = async () => (await get('v1/conversations')).data;
 export const open = id => get(of(id));
-export const create = (title, messages) => post('/v1/conversations', {title, messages});
+export const create = (title, messages) => post('v1/conversations', {title, messages});
 export const rename = (id, title) => post(of(id), {title});
 export const fork = (id, messages) => post(`${of(id)}/fork`, {messages});
 export const rewind = (id, messages) => post(`${of(id)}/rewind`, {messages});
 export const remove = id => get(of(id), {method: 'DELETE'});
 export const exportState = async id => (await call(`${of(id)}/state`)).blob();
-export const importState = file => get('/v1/conversations/import', {method: 'POST', body: file});
+export const importState = file => get('v1/conversations/import', {method: 'POST', body: file});
 
 /** Server-sent events: the data of each, comments left out. https://html.spec.whatwg.org/multipage/server-sent-events.html */
 async function* events(stream) {
@@ -105,7 +105,7 @@ async function* events(stream) {
 export async function* complete(conversation, messages, settings, signal) {
   const json = {conversation, messages, stream: true, stream_options: {include_usage: true}, logprobs: true,
                 top_logprobs: 5, ...settings};
-  const response = await call('/v1/chat/completions', {method: 'POST', json, signal});
+  const response = await call('v1/chat/completions', {method: 'POST', json, signal});
   const lost = () => new ApiError(0, 'The connection broke before the answer was complete.');
   try {
     for await (const data of events(response.body)) {
