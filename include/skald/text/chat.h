@@ -64,10 +64,6 @@ struct Chat {
   RenderOptions options;              // the time, for templates that tell it; limits
 };
 
-// Whether a variable of this name is the model's or the chat's own: what templates write of it is trusted, or it stands
-// for what was checked. Who passes on variables of others refuses these names.
-inline bool IsReservedVariable(std::string_view name);
-
 // What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
 // rewinding it if it has more, and compute `ids`, of which there is at least one.
 struct NextTurn {
@@ -114,12 +110,6 @@ inline std::string_view GuessBuiltInTemplate(const Tokenizer& tokenizer) {
 }
 
 // Implementation.
-
-inline bool IsReservedVariable(std::string_view name) {
-  constexpr std::string_view kOfTheChat[] = {"messages", "tools", "documents", "add_generation_prompt"};
-  return internal::jinja::IsSpecialTokenName(name) ||
-         std::find(std::begin(kOfTheChat), std::end(kOfTheChat), name) != std::end(kOfTheChat);
-}
 
 namespace internal {
 

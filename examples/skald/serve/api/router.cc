@@ -210,7 +210,7 @@ std::unique_ptr<Exchange> Router::AnswerPlain(const HttpRequest& head, const Vis
   const std::string& path = visit.caller.path;
   const bool is_get = IsGet(head);
   if (is_get && path == "/live") return std::make_unique<WholeAnswer>("{\"status\":\"ok\"}");
-  if (is_get && path == "/health") return Health(tenants_.has_keys() && tenants_.Find(KeyOf(head)) == nullptr);
+  if (is_get && path == "/health") return Health(IsStranger(head, visit));
   if (head.is_crowded)
     throw ApiError{503, "there are as many connections as this server takes, in all or of one client"};
   if (is_get && path == "/metrics") {
@@ -243,6 +243,13 @@ void Router::CheckKey(std::string_view key, const void* owner, const Visit& visi
                    {},  failed_keys_.seconds_to_wait()};
   }
   if (owner == nullptr) throw ApiError{401, "this API key is not known here", {}, "invalid_api_key"};
+}
+
+bool Router::IsStranger(const HttpRequest& head, const Visit& visit) {
+  if (!tenants_.has_keys()) return false;
+  const std::string_view key = KeyOf(head);
+  const Tenant* const tenant = tenants_.Find(key);
+  return key.empty() || !failed_keys_.Admit(visit.caller.client, tenant, FailedKeys::Clock::now()) || tenant == nullptr;
 }
 
 Tenant& Router::Authorize(const HttpRequest& head, const Visit& visit) {

@@ -85,6 +85,8 @@ class Router {
   std::unique_ptr<Exchange> Finish(const Visit& visit, const std::function<std::unique_ptr<Exchange>()>& answer);
   std::unique_ptr<Exchange> Health(bool is_stranger) const;
   std::unique_ptr<Exchange> WriteMetrics() const;
+  // Whether there are keys, and the request has none that is right. A guess counts here as elsewhere.
+  bool IsStranger(const HttpRequest& head, const Visit& visit);
   Tenant& Authorize(const HttpRequest& head, const Visit& visit);
   void AuthorizeMetrics(const HttpRequest& head, const Visit& visit);
   // Thrown: 429 where the client of a key that is wrong has sent too many.

@@ -112,15 +112,6 @@ class ChatDialect final : public OpenAiDialect {
   std::vector<bool> has_begun_;
 };
 
-Json ReadVariables(JsonReader& reader) {
-  auto variables = reader.Object("chat_template_kwargs");
-  if (!variables) return Json::object();
-  for (auto variable = variables->json().begin(); variable != variables->json().end(); ++variable) {
-    if (IsReservedVariable(variable.key())) variables->Refuse(variable.key(), "is not a client's to set");
-  }
-  return variables->json();
-}
-
 }  // namespace
 
 Answer ChatCompletions(const Call& call) {
@@ -138,7 +129,7 @@ Answer ChatCompletions(const Call& call) {
   if (!chat.conversation || !messages.empty()) chat.messages = ReadMessages(messages, "messages");
   chat.tools = ReadTools(reader, kChatTools);
   ReadResponseFormat(reader, "response_format", chat);
-  chat.variables = ReadVariables(reader);
+  if (const auto variables = reader.Object("chat_template_kwargs")) chat.variables = variables->json();
   if (auto effort = reader.String("reasoning_effort")) chat.variables["reasoning_effort"] = *effort;
   const bool with_logprobs = reader.Bool("logprobs").value_or(false);
   const auto top = reader.Integer("top_logprobs", 0, 20);
