@@ -51,7 +51,7 @@ class Framing(unittest.TestCase):
                         [b"Transfer-Encoding: chunked", b"Transfer-Encoding: xchunked"],
                         [b"Transfer-Encoding: xchunked", b"Transfer-Encoding: chunked"],
                         [b"Content-Length: 5", b"Content-Length: 6"], [b"Content-Length: 5", b"Content-Length: 5"],
-                        [b"Content-Length: +5"], [b"Content-Length : 5"], [b"Content-Length: 0x5"]]:
+                        [b"Content-Length: 5, 5"], [b"Content-Length: +5"], [b"Content-Length : 5"], [b"Content-Length: 0x5"]]:
             self.assertIn(statuses(post(headers) + CHUNKS + NEXT), [[400], [501]], headers)
         self.assertEqual(statuses(post([b"Transfer-Encoding: chunked"], b"HTTP/1.0") + CHUNKS + NEXT), [400])
 

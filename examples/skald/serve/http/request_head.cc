@@ -11,7 +11,9 @@ char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A
 
 std::optional<HeadError> CheckFraming(const HttpRequest& head) {
   const size_t codings = head.CountOf("transfer-encoding"), lengths = head.CountOf("content-length");
-  if (lengths > 1) return HeadError{400, "there is more than one Content-Length"};
+  const std::string_view length = head.Header("content-length");
+  const bool is_number = std::ranges::all_of(length, [](char c) { return c >= '0' && c <= '9'; });
+  if (lengths > 1 || !is_number) return HeadError{400, "Content-Length is to be one number"};
   if (codings == 0) return std::nullopt;
   if (lengths > 0) return HeadError{400, "a request has a Content-Length or a Transfer-Encoding, not both"};
   if (head.is_http_1_0) return HeadError{400, "HTTP/1.0 knows no Transfer-Encoding"};
