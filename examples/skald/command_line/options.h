@@ -78,8 +78,8 @@ struct ServeOptions {
   uint64_t import_bytes = 4'000'000'000;  // on disk, of conversations that travel
   uint32_t connections = 1024;
   std::optional<uint32_t> connections_per_address;  // unset: a quarter of them
-  uint32_t stall_seconds = 60;  // without a step, while there is work, after which /health says so
-  uint32_t grace_seconds = 30;  // that answers have to end when the server shall
+  uint32_t stall_seconds = 60;                      // without a step, while there is work, after which /health says so
+  uint32_t grace_seconds = 30;                      // that answers have to end when the server shall
 };
 
 // Sets one of the sampler's settings.

@@ -277,9 +277,7 @@ std::unique_ptr<Exchange> Router::Health(bool is_stranger) const {
   if (service == nullptr) return std::make_unique<WholeAnswer>("{\"status\":\"loading\"}", HttpHead{503});
   const LoopHealth engine = service->health();
   const bool is_stalled = engine.stalled_seconds > options_.stall_seconds;
-  Json health = {{"status", engine.failure ? "failing"
-                            : is_stalled   ? "stalled"
-                                           : "ok"}};
+  Json health = {{"status", engine.failure ? "failing" : is_stalled ? "stalled" : "ok"}};
   const HttpHead head = {is_stalled || engine.failure ? 503 : 200};
   if (is_stranger) return std::make_unique<WholeAnswer>(Dump(health), head);
   health["model"] = service->model().name;

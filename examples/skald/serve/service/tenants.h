@@ -28,7 +28,7 @@ struct Tenant {
   uint32_t max_requests = std::numeric_limits<uint32_t>::max();  // answers at a time
   uint32_t max_tokens = std::numeric_limits<uint32_t>::max();    // of an answer
   OpenAnswers open_answers = {};
-  int32_t max_priority = kMostPriority;                          // that a request may have
+  int32_t max_priority = kMostPriority;  // that a request may have
 };
 
 // A key alone, kept as its digest.
