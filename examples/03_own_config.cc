@@ -30,7 +30,7 @@ struct MyModel {
 
 struct WrongModel : MyModel {
   static constexpr std::string_view kName = "wrong-model";
-  static constexpr int kFeedForwardDim = 512;
+  static constexpr skald::RopeSpec kRope = {.base = 10000.0};  // which no tensor shows, but config.json does
 };
 
 // Wrong on its own, so this stops the build with "kHeads must be a multiple of kKVHeads":

@@ -73,7 +73,7 @@ TEST_CASE("a number that cannot be right is refused by name") {
        {"rms_norm_eps", "rope_theta", "query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping"}) {
     const std::string must = std::string(name) + " must be a number from 1e-30 to 1e30";
     for (const json& value : {json(-1), json(0.0), json(1e200), json(1e-200), json("1e-5"), json(false)}) {
-      CheckRefused({{Changed(name, value), ErrorCode::kDataLoss, must.c_str()}});
+      CheckRefused({{With(JsonOf<Gemma2_2B>(), {{name, value}}).dump(), ErrorCode::kDataLoss, must.c_str()}});
     }
   }
   CheckRefused({{Changed("tie_word_embeddings", 1), ErrorCode::kDataLoss, "tie_word_embeddings must be true or false"},

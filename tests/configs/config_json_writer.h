@@ -12,6 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "skald/configs/families/dense/gemma2.h"
+#include "skald/configs/families/dense/gemma3.h"
+#include "skald/configs/families/dense/smollm3.h"
+#include "skald/configs/families/mixtures/qwen3_moe.h"
 #include "skald/configs/form/differences.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"
@@ -59,26 +63,29 @@ inline nlohmann::json TransformerJson(const ShortForm& a) {
       {"num_key_value_heads", a.kv_heads},
       {"head_dim", a.head_dim},
       {"layer_types", types},
-      {"no_rope_layers", rotates},
       {"sliding_window", or_null(a.window)},
       {"rope_theta", a.rope.base},
       {"rope_scaling", ScalingJson(a.rope)},
       {"rms_norm_eps", a.norm_epsilon},
-      {"hidden_act", std::string(NameOf(a.activation))},
-      {"hidden_activation", std::string(NameOf(a.activation))},
-      {"query_pre_attn_scalar", a.query_pre_scale},
-      {"attn_logit_softcapping", or_null(a.attention_softcap)},
-      {"final_logit_softcapping", or_null(a.final_softcap)},
+      {a.model_type.starts_with("gemma") ? "hidden_activation" : "hidden_act", std::string(NameOf(a.activation))},
       {"tie_word_embeddings", a.tied_embeddings},
   };
   if (const auto* experts = a.feed_forward ? a.feed_forward->As<MixtureOfExperts>() : nullptr) {
     json["num_local_experts"] = experts->experts;
     json["num_experts_per_tok"] = experts->chosen;
-    json["moe_intermediate_size"] = experts->width;
-    json["norm_topk_prob"] = experts->normalized;
-    json["mlp_only_layers"] = a.dense_layers;
     if (a.feed_forward_dim == 0) json["intermediate_size"] = experts->width;
+    if (a.model_type == Qwen3MoeFamily::kModelType) {
+      json["moe_intermediate_size"] = experts->width;
+      json["norm_topk_prob"] = experts->normalized;
+      json["mlp_only_layers"] = a.dense_layers;
+    }
   }
+  if (a.model_type == Gemma2Family::kModelType || a.model_type == Gemma3Family::kModelType) {
+    json["query_pre_attn_scalar"] = a.query_pre_scale;
+    json["attn_logit_softcapping"] = or_null(a.attention_softcap);
+    json["final_logit_softcapping"] = or_null(a.final_softcap);
+  }
+  if (a.model_type == SmolLM3Family::kModelType) json["no_rope_layers"] = rotates;
   if (a.rotary_dim != a.head_dim) json["partial_rotary_factor"] = static_cast<double>(a.rotary_dim) / a.head_dim;
   if (a.sliding_rope) json["rope_local_base_freq"] = a.sliding_rope->base;
   return json;

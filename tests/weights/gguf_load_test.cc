@@ -2,6 +2,7 @@
 //
 // Checkpoints of every family, converted to GGUF, hold the same weights to the bit and name the same Config.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,50 @@ TEST_CASE("Weights with every optional tensor arrive from GGUF") {
   CheckConversion<TinyModel>(TinyTensors<TinyModel>(), "llama");
   CheckConversion<TinyTied>(TinyTensors<TinyTied>(), "qwen2");
   CheckConversion<TinyFull>(TinyTensors<TinyFull>(), "gemma3");
+}
+
+// Returns the tensors with queries, keys and values of each layer joined in one, as the converter does on request.
+std::vector<NewGgufTensor> WithJoinedQkv(const std::vector<NewGgufTensor>& tensors) {
+  std::vector<NewGgufTensor> joined;
+  for (const NewGgufTensor& tensor : tensors) {
+    const size_t query = tensor.name.find("attn_q.weight");
+    const bool is_other = tensor.name.find("attn_k.weight") != std::string::npos ||
+                          tensor.name.find("attn_v.weight") != std::string::npos;
+    if (is_other) continue;
+    joined.push_back(tensor);
+    if (query == std::string::npos) continue;
+    const std::string layer = tensor.name.substr(0, query);
+    NewGgufTensor& whole = joined.back();
+    whole.name = layer + "attn_qkv.weight";
+    for (const char* const part : {"attn_k.weight", "attn_v.weight"}) {
+      const auto found = std::ranges::find(tensors, layer + part, &NewGgufTensor::name);
+      REQUIRE(found != tensors.end());
+      whole.shape[0] += found->shape[0];
+      whole.bytes += found->bytes;
+    }
+  }
+  return joined;
+}
+
+template <ModelConfig C>
+void CheckJoined(const std::string& folder, const std::string& architecture) {
+  CAPTURE(architecture);
+  const auto tensors = GgufTensors<C>(RawFile(GoldenPath(folder + "/model.safetensors")).Tensors(), architecture);
+  const WrittenFile apart(Architecture(architecture), tensors);
+  const WrittenFile joined(Architecture(architecture), WithJoinedQkv(tensors));
+  const auto expected = LoadWeights<C>(apart.path()), weights = LoadWeights<C>(joined.path());
+  REQUIRE(expected);
+  REQUIRE_MESSAGE(weights.has_value(), weights.error().message);
+  CHECK(SameWeights(*weights, *expected));
+}
+
+TEST_CASE("Queries and keys that lie joined with values are turned as those by themselves") {
+  CheckJoined<GoldenLlama>("llama", "llama");
+  CheckJoined<GoldenMistral>("mistral", "llama");
+  CheckJoined<GoldenMixtral>("mixtral", "llama");
+  CheckJoined<GoldenSmolLM3>("smollm3", "smollm3");
+  CheckJoined<GoldenQwen3>("qwen3", "qwen3");  // whose rows nobody turns
+  CheckJoined<GoldenOlmo2>("olmo2", "olmo2");
 }
 
 // The Configs that a file of C could be taken for.

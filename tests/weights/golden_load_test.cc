@@ -106,8 +106,15 @@ TEST_CASE("The Config of another model of the same family does not fit") {
   const auto path = GoldenPath("llama");
   const Result<ModelWeights> weights = LoadWeights<testing::Stories260K>(path);
   REQUIRE(!weights);
-  CHECK(weights.error().message == (path / "model.safetensors").string() +
-                                       ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
+  const std::string sentence =
+      (path / "config.json").string() + ": what it says of the model is not what the Config says: ";
+  CHECK_MESSAGE(weights.error().message.starts_with(sentence), weights.error().message);
+  CHECK(weights.error().message.find("vocab_size (272, expected 512)") != std::string::npos);
+  const auto checkpoint = Checkpoint::Open(path);
+  REQUIRE(checkpoint);
+  CHECK(LoadWeights<testing::Stories260K>(*checkpoint).error().message ==
+        (path / "model.safetensors").string() +
+            ": model.embed_tokens.weight: expected shape [512, 64], found [272, 64]");
 }
 
 }  // namespace golden_load_test

@@ -44,10 +44,10 @@ inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
     if (tensor.name == "token_embd.weight" && tensor.shape[0] <= std::numeric_limits<int>::max()) {
       facts.vocab_size = static_cast<int>(tensor.shape[0]);
     }
-    std::vector<float>* const divisors = tensor.name == "rope_freqs.weight"           ? &facts.rope_divisors
-                                         : tensor.name == "rope_factors_long.weight"  ? &facts.long_rope_divisors
-                                         : tensor.name == "rope_factors_short.weight" ? &facts.short_rope_divisors
-                                                                                      : nullptr;
+    std::vector<float>* const divisors = tensor.name == kRopeDivisors        ? &facts.rope_divisors
+                                         : tensor.name == kLongRopeDivisors  ? &facts.long_rope_divisors
+                                         : tensor.name == kShortRopeDivisors ? &facts.short_rope_divisors
+                                                                             : nullptr;
     if (divisors == nullptr) continue;
     const std::string name(tensor.name);
     if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, name + ": expected type F32");
@@ -100,7 +100,7 @@ Result<size_t> IdentifyConfig(ConfigList<Configs...> list, const GgufFile& file)
     for (const DescribedModel& model : *models) {
       if (const Result<size_t> index = FindConfig(list, model)) return index;
     }
-    return FindConfig(list, models->front());  // to say why not
+    return internal::FindConfigOf(list, models->front(), kGgufFacts);  // to say why not
   });
 }
 

@@ -50,12 +50,13 @@ inline Failure UnknownModelType(std::span<const NamedModel> known, std::string_v
                                            ", but the Configs to choose from are of " + Joined(types));
 }
 
-inline Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model) {
+// `kind` is that of Differences.
+inline Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model, std::string_view kind) {
   std::optional<size_t> nearest;
   std::vector<std::string> fewest;
   for (size_t i = 0; i < known.size(); ++i) {
     if (known[i].model.model_type != model.model_type) continue;
-    std::vector<std::string> differences = Differences(model.spec, known[i].model.spec);
+    std::vector<std::string> differences = Differences(model.spec, known[i].model.spec, kind);
     if (differences.empty()) return i;
     if (!nearest || differences.size() < fewest.size()) {
       nearest = i;
@@ -76,17 +77,22 @@ DescribedModel DescribeConfig() {
   return {C::kModelType, SpecOf<C>()};
 }
 
+template <ModelConfig... Configs>
+Result<size_t> FindConfigOf(ConfigList<Configs...>, const DescribedModel& model, std::string_view kind) {
+  return NoThrow("the list of Configs", [&] {
+    const std::vector<NamedModel> known = {{Configs::kName, DescribeConfig<Configs>()}...};
+    return FindModel(known, model, kind);
+  });
+}
+
 }  // namespace internal
 
 // Returns the index of the first Config of the list that `model` is. Fails with kUnsupported when it is none
 // of them; the sentence names the Config of the same model_type that differs in the fewest fields, and those
 // fields with both values.
 template <ModelConfig... Configs>
-Result<size_t> FindConfig(ConfigList<Configs...>, const DescribedModel& model) {
-  return NoThrow("the list of Configs", [&] {
-    const std::vector<internal::NamedModel> known = {{Configs::kName, internal::DescribeConfig<Configs>()}...};
-    return internal::FindModel(known, model);
-  });
+Result<size_t> FindConfig(ConfigList<Configs...> list, const DescribedModel& model) {
+  return internal::FindConfigOf(list, model, model.model_type);
 }
 
 // The same for the text of a checkpoint's config.json. Fails also as ParseConfigJson does.

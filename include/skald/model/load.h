@@ -30,6 +30,7 @@
 #include "skald/configs/form/model_config.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
+#include "skald/model/load_check.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/load_options.h"
@@ -198,6 +199,12 @@ inline Result<std::vector<DType>> TypesOfMatrices(const Checkpoint& checkpoint, 
 // LoadWeights from a folder or file, as Checkpoint::Open takes it; or from a packed file, which is mapped, checked as
 // LoadOptions::packed_check says, and must have been packed with the same LoadOptions::dtype. `name` is the model's,
 // for people.
+//
+// The spec must be the one that the metadata beside the weights give, that is config.json in the same folder or the
+// metadata of a GGUF file: kInvalidArgument with the facts that differ, and the errors of their readers. They are not
+// compared where there is no config.json, where it or a GGUF file is of a family that Skald has no reader for (as with
+// layers of your own), and where a GGUF file lacks a value that its reader needs. Whoever means to change a number of a
+// model calls the LoadWeights above, which is given tensors alone.
 inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const ModelSpec& spec, std::string_view name,
                                         const LoadOptions& options = {},
                                         std::span<const WeightPacker> packers = WeightPackersOf<AllWeights>()) {
@@ -210,9 +217,17 @@ inline Result<ModelWeights> LoadWeights(const std::filesystem::path& path, const
     const auto load = [&]() -> Result<void> {
       const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
       if (!checkpoint) return Failure(checkpoint.error());
+      if (auto fits = internal::CheckAssumptions(*checkpoint, list); !fits) return fits;
+      if (const GgufFile* const file = checkpoint->gguf()) {
+        if (auto same = internal::CheckGgufMetadata(path.string(), *file, spec); !same) return same;
+      }
       return internal::FillFrom(*checkpoint, list, options, packers);
     };
-    const auto loaded = PackedFile::Recognises(path) ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
+    const bool is_packed = PackedFile::Recognises(path);
+    if (!is_packed && !IsGgufFile(path)) {
+      if (auto same = internal::CheckConfigJson(path, spec); !same) return Failure(same.error());
+    }
+    const auto loaded = is_packed ? internal::FillFromPacked(path, list, Fingerprint(spec), options)
                         : options.cache_folder.empty()
                             ? load()
                             : LoadThroughCache({path, name, Fingerprint(spec)}, list, options, load);

@@ -84,12 +84,12 @@ class TensorFinder {
     }
   }
 
-  // Complains of tensors of the language model that nothing asked for: leaving out a bias or a layer would give wrong
-  // numbers without a word. Layers that predict further tokens are no part of it.
+  // Complains of tensors that nothing asked for: leaving out a bias or a layer would give wrong numbers without a word.
+  // Those that kOtherParts lists and layers that predict further tokens are passed over.
   void CheckAllUsed() {
     const std::set<std::string_view> predicting = PredictingLayers();
     for (const TensorView& tensor : checkpoint_.tensors()) {
-      const bool is_ours = names_.Covers(tensor.name) && !IsDerivedTensor(tensor.name);
+      const bool is_ours = !IsOfOtherPart(tensor.name) && !IsDerivedTensor(tensor.name);
       if (!is_ours || used_.contains(tensor.name) || predicting.contains(LayerOf(tensor.name))) continue;
       Complain(ErrorCode::kInvalidArgument,
                Concat({QuotedName(tensor.name), ": the Config has no place for this tensor, of shape ",

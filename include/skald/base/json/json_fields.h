@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,20 +21,30 @@
 
 namespace skald::internal {
 
+// Which fields of an object somebody asked for, by their names with the prefix; of those inside other objects too.
+struct FieldsRead {
+  std::set<std::string> names;
+  std::set<std::string> objects;  // of these, those that were read field by field
+};
+
 // A view of a JSON object; refers to all that it is made from.
 class JsonFields {
  public:
   // `defaults`, which may be null, stands in for fields that `object` lacks. Errors put `prefix` before the
-  // name.
+  // name. `read`, which may be null, learns of each field that is asked for.
   JsonFields(const nlohmann::json* object, const nlohmann::json* defaults, std::string prefix,
-             std::optional<Error>* error)
-      : object_(object), defaults_(defaults), prefix_(std::move(prefix)), error_(error) {}
+             std::optional<Error>* error, FieldsRead* read = nullptr)
+      : object_(object), defaults_(defaults), prefix_(std::move(prefix)), error_(error), read_(read) {}
 
-  bool Contains(const char* name) const { return object_->contains(name); }
+  bool Contains(const char* name) const {
+    if (read_ != nullptr) read_->names.insert(prefix_ + name);
+    return object_->contains(name);
+  }
 
   // Returns nullptr for a field that is absent or null.
   const nlohmann::json* Find(const char* name) const {
-    const nlohmann::json* holder = defaults_ == nullptr || Contains(name) ? object_ : defaults_;
+    if (read_ != nullptr) read_->names.insert(prefix_ + name);
+    const nlohmann::json* holder = defaults_ == nullptr || object_->contains(name) ? object_ : defaults_;
     const auto value = holder->find(name);
     return value == holder->end() || value->is_null() ? nullptr : &*value;
   }
@@ -103,7 +114,10 @@ class JsonFields {
   std::optional<JsonFields> Object(const char* name, const nlohmann::json* defaults = nullptr) const {
     const nlohmann::json* value = Find(name);
     if (value == nullptr) return std::nullopt;
-    if (value->is_object()) return JsonFields(value, defaults, prefix_ + name + ".", error_);
+    if (value->is_object()) {
+      if (read_ != nullptr) read_->objects.insert(prefix_ + name);
+      return JsonFields(value, defaults, prefix_ + name + ".", error_, read_);
+    }
     WrongValue(name, *value, "an object");
     return std::nullopt;
   }
@@ -118,7 +132,7 @@ class JsonFields {
       const std::string element = std::string(name) + "[" + std::to_string(i) + "]";
       const nlohmann::json& object = (*value)[i];
       if (!object.is_object()) return WrongValue(element.c_str(), object, "an object");
-      take(JsonFields(&object, nullptr, prefix_ + element + ".", error_));
+      take(JsonFields(&object, nullptr, prefix_ + element + ".", error_, read_));
     }
   }
 
@@ -142,6 +156,13 @@ class JsonFields {
 
   void Unsupported(const char* name, const nlohmann::json& value, const std::string& supported) const {
     Report(ErrorCode::kUnsupported, name, "is " + Show(value) + "; what Skald supports is " + supported);
+  }
+
+  // Refuses a field that nothing reads in a file of this kind.
+  void Unknown(const char* name, const nlohmann::json& value, std::string_view kind) const {
+    Report(ErrorCode::kUnsupported, name,
+           "is " + Show(value) + ", and Skald does not know this field of " + std::string(kind) +
+               ": it may change what the model computes. A file without it is read");
   }
 
  private:
@@ -169,6 +190,7 @@ class JsonFields {
   const nlohmann::json* defaults_;
   std::string prefix_;
   std::optional<Error>* error_;
+  FieldsRead* read_;
 };
 
 }  // namespace skald::internal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// In which facts two models differ, called as config.json calls them, so that a person can find them there.
+// In which facts two models differ, called as the file that one of them is read from calls them, so that a person can
+// find them there.
 
 #ifndef SKALD_CONFIGS_FORM_DIFFERENCES_H_
 #define SKALD_CONFIGS_FORM_DIFFERENCES_H_
@@ -11,14 +12,17 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
+#include "skald/configs/form/fact_names.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/feed_forward.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
@@ -187,7 +191,7 @@ std::string FinalNorm(const ModelSpec& spec) {
 
 struct ModelFact {
   // The usual name in config.json, or of the Config's member where config.json has none. Two families may use one name
-  // for different things.
+  // for different things, and some have names of their own (fact_names.h).
   const char* name;
   std::string (*text)(const ModelSpec&);
 };
@@ -285,10 +289,10 @@ inline constexpr ModelFact kModelFacts[] = {
     {"qk_nope_head_dim", Member<LatentAttention, &LatentAttention::nope_dim>},
     {"v_head_dim", Member<LatentAttention, &LatentAttention::value_dim>},
     {"rope_parameters", Member<LatentAttention, &LatentAttention::rope>},
-    {"kQKVBias", Member<Attention, &Attention::qkv_bias>},
+    {"attention_bias", Member<Attention, &Attention::qkv_bias>},
     {"attention sinks", Member<Attention, &Attention::sinks>},
-    {"kAttentionOutputBias", Member<Attention, &Attention::output_bias>},
-    {"kFeedForwardBias", Member<GatedFeedForward, &GatedFeedForward::bias>},
+    {"attention_bias of o_proj", Member<Attention, &Attention::output_bias>},
+    {"mlp_bias", Member<GatedFeedForward, &GatedFeedForward::bias>},
     {"width of kFeedForward", Member<FeedForward, &FeedForward::width>},
     {"activation of kFeedForward",
      [](const ModelSpec& s) {
@@ -317,18 +321,53 @@ inline constexpr ModelFact kModelFacts[] = {
      [](const ModelSpec& s) { return Text(s.embedding_scale == EmbeddingScale::kRoundedSqrt); }},
 };
 
+// Whether two texts are the same but for numbers that are as near as one float is to the next.
+inline bool SameButForRounding(std::string_view a, std::string_view b) {
+  constexpr double kTolerance = 1e-5;
+  while (!a.empty() && !b.empty()) {
+    double x = 0.0, y = 0.0;
+    const auto of_a = std::from_chars(a.data(), a.data() + a.size(), x);
+    const auto of_b = std::from_chars(b.data(), b.data() + b.size(), y);
+    const bool numbers = of_a.ec == std::errc() && of_b.ec == std::errc();
+    if (numbers ? !(std::abs(x - y) <= kTolerance * std::abs(x)) : a.front() != b.front()) return false;
+    a.remove_prefix(numbers ? static_cast<size_t>(of_a.ptr - a.data()) : 1);
+    b.remove_prefix(numbers ? static_cast<size_t>(of_b.ptr - b.data()) : 1);
+  }
+  return a.empty() && b.empty();
+}
+
+// Returns the facts in which two models differ, called as files of `kind` call them; those that same(found, wanted)
+// holds for do not.
+template <class Same>
+std::vector<std::string> FactsThatDiffer(const ModelSpec& actual, const ModelSpec& expected, std::string_view kind,
+                                         Same same) {
+  std::vector<std::string> differences;
+  for (const ModelFact& fact : kModelFacts) {
+    const std::string found = fact.text(actual), wanted = fact.text(expected);
+    if (same(found, wanted)) continue;
+    differences.push_back(std::string(FactName(kind, fact.name)) + " (" + found + ", expected " + wanted + ")");
+  }
+  return differences;
+}
+
 }  // namespace internal
 
 // Returns the facts in which two models differ, as in "num_hidden_layers (23, expected 22)"; none if they are equal.
-inline std::vector<std::string> Differences(const ModelSpec& actual, const ModelSpec& expected) {
-  std::vector<std::string> differences;
-  if (actual == expected) return differences;
-  for (const internal::ModelFact& fact : internal::kModelFacts) {
-    const std::string found = fact.text(actual), wanted = fact.text(expected);
-    if (found != wanted) differences.push_back(std::string(fact.name) + " (" + found + ", expected " + wanted + ")");
-  }
+// `kind` is what the file that tells of one of them is: the "model_type" of a config.json, or kGgufFacts; empty for the
+// usual names.
+inline std::vector<std::string> Differences(const ModelSpec& actual, const ModelSpec& expected,
+                                            std::string_view kind = {}) {
+  if (actual == expected) return {};
+  auto differences = internal::FactsThatDiffer(actual, expected, kind, std::equal_to<std::string>());
   if (differences.empty()) differences.push_back("the sizes of some blocks");
   return differences;
+}
+
+// The same of a model that a GGUF file tells of, whose numbers were rounded to floats; of facts that are told by name
+// alone.
+inline std::vector<std::string> DifferencesBeyondRounding(const ModelSpec& actual, const ModelSpec& expected) {
+  if (actual == expected) return {};
+  return internal::FactsThatDiffer(actual, expected, kGgufFacts, internal::SameButForRounding);
 }
 
 }  // namespace skald

@@ -32,6 +32,8 @@
 #include "skald/configs/readers/family_readers.h"
 #include "skald/configs/readers/gguf_rope.h"
 #include "skald/configs/readers/model_fields.h"
+#include "skald/configs/readers/passed/gguf_values.h"
+#include "skald/configs/readers/passed/unread_fields.h"
 
 namespace skald {
 
@@ -87,14 +89,19 @@ std::optional<double> QueryPreScaleAmong(const ShortForm& a) {
 }
 
 // Returns what scores are divided by the root of. Files that have "attention.scale" say what they are multiplied by,
-// as float32. Gemma 2 and 3 have a number of their own for each model, which the converter leaves out.
+// as float32. Gemma 2 and 3 have a number of their own for each model, which the converter leaves out. In other
+// architectures llama.cpp takes no notice of it.
 inline double ReadGgufQueryPreScale(const JsonFields& fields, const ShortForm& a) {
   constexpr const char* kName = "attention.scale";
+  const bool is_gemma = a.model_type == Gemma2Family::kModelType || a.model_type == Gemma3Family::kModelType;
   if (fields.Find(kName) != nullptr) {
     const double scale = fields.Positive(kName), divisor = 1.0 / (scale * scale), whole = std::round(divisor);
-    return static_cast<float>(1.0 / std::sqrt(whole)) == static_cast<float>(scale) ? whole : divisor;
+    const bool is_whole = static_cast<float>(1.0 / std::sqrt(whole)) == static_cast<float>(scale);
+    const bool is_usual = is_whole && whole == a.head_dim;
+    if (!is_gemma && !is_usual) fields.Unsupported(kName, scale, "1 divided by the root of attention.key_length");
+    return is_whole ? whole : divisor;
   }
-  if (a.model_type != Gemma2Family::kModelType && a.model_type != Gemma3Family::kModelType) return a.head_dim;
+  if (!is_gemma) return a.head_dim;
   const auto published =
       QueryPreScaleAmong<Gemma2_2B, Gemma2_9B, Gemma2_27B, Gemma3_270M, Gemma3_1B, Gemma3_4B, Gemma3_12B, Gemma3_27B>(
           a);
@@ -122,8 +129,10 @@ inline ShortForm ReadGgufModel(const JsonFields& fields, const FamilyRules& fami
   if (a.sliding_rope) a.sliding_rope->base = fields.Positive("rope.freq_base_swa", a.sliding_rope->base);
   a.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
   a.query_pre_scale = ReadGgufQueryPreScale(fields, a);
-  a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
-  a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
+  if (family.reads_caps) {
+    a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
+    a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
+  }
   a.tied_embeddings = !facts.has_head;
   ReadGgufExperts(fields, family.experts, a);
   return a;
@@ -177,38 +186,72 @@ inline const FamilyRules* GgufFamily(std::span<const FamilyRules> families, std:
 
 }  // namespace internal
 
+namespace internal {
+
+// Names in `fields` of the tensors that only a RoPE's reader knows to take.
+inline void AddRopeTensors(const GgufTensorFacts& facts, nlohmann::json& fields) {
+  if (!facts.rope_divisors.empty()) fields[kRopeDivisors] = "a tensor";
+  if (!facts.long_rope_divisors.empty()) fields[kLongRopeDivisors] = "a tensor";
+  if (!facts.short_rope_divisors.empty()) fields[kShortRopeDivisors] = "a tensor";
+}
+
+// Returns whether there is a reader for the architecture that metadata name.
+inline bool IsKnownArchitecture(const nlohmann::json& metadata) {
+  const auto found = metadata.find("general.architecture");
+  const auto* const name = found == metadata.end() ? nullptr : found->get_ptr<const std::string*>();
+  if (name == nullptr) return false;
+  const auto reads = [&](const FamilyReader& family) {
+    return family.architecture == *name && family.read_gguf != nullptr;
+  };
+  return std::ranges::any_of(kFamilyReaders, reads) || GgufFamily(TransformerFamilies(), *name, false) != nullptr;
+}
+
+inline std::vector<DescribedModel> ReadGguf(const JsonFields& whole, const std::string& architecture,
+                                            const JsonFields& fields, const GgufTensorFacts& facts) {
+  for (const FamilyReader& family : kFamilyReaders) {
+    if (architecture == family.architecture && family.read_gguf != nullptr) return {family.read_gguf(fields, facts)};
+  }
+  const std::vector<FamilyRules> families = TransformerFamilies();
+  const bool has_experts = fields.Integer("expert_count", 0, kMaxExperts, 0) > 0;
+  const FamilyRules* const family = GgufFamily(families, architecture, has_experts);
+  if (family == nullptr) {
+    whole.Unsupported("general.architecture", architecture, GgufArchitectures(families));
+    return {};
+  }
+  const ShortForm read = ReadGgufModel(fields, *family, facts);
+  std::vector<DescribedModel> models;
+  const bool may_be_mistral = read.model_type == LlamaFamily::kModelType;
+  for (const ShortForm& form : may_be_mistral ? WithMistral(read) : std::vector{read}) {
+    models.push_back({form.model_type, Expand(form)});
+  }
+  return models;
+}
+
+}  // namespace internal
+
 // Returns all models that it can be: one, but several for "llama", the likeliest first. `metadata` is
-// an object of names like "llama.block_count". Fails with kDataLoss when a value cannot be right, kNotFound when one is
-// missing, and kUnsupported for an architecture or feature that is none that Skald runs. The sentence names the value.
+// an object of names like "llama.block_count". Of those with the architecture's name in front each is read, or cannot
+// change a logit (passed/gguf_values.h), or is refused. Fails with kDataLoss when a value cannot be right, kNotFound
+// when one is missing, and kUnsupported for an architecture or value that is none that Skald runs. The sentence names
+// the value.
 inline Result<std::vector<DescribedModel>> ParseConfigGguf(const nlohmann::json& metadata,
                                                            const GgufTensorFacts& facts) {
   return NoThrow("the metadata", [&]() -> Result<std::vector<DescribedModel>> {
     const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
     std::optional<Error> error;
+    internal::FieldsRead read;
     const internal::JsonFields whole(&metadata, nullptr, "", &error);
-    const std::string name = whole.String("general.architecture");
+    const std::string name = whole.String("general.architecture"), prefix = name + ".";
     nlohmann::json of_model = nlohmann::json::object();
     const internal::JsonGuard guard(of_model);
-    internal::AddFieldsBehind(metadata, name + ".", of_model);
-    const internal::JsonFields fields(&of_model, nullptr, name + ".", &error);
-    for (const internal::FamilyReader& family : internal::kFamilyReaders) {
-      if (error || name != family.architecture || family.read_gguf == nullptr) continue;
-      const DescribedModel model = family.read_gguf(fields, facts);
-      if (error) return Fail(error->code, "metadata: " + error->message);
-      return std::vector{model};
-    }
-    const std::vector<internal::FamilyRules> families = internal::TransformerFamilies();
-    const bool has_experts = fields.Integer("expert_count", 0, internal::kMaxExperts, 0) > 0;
-    const internal::FamilyRules* const family = internal::GgufFamily(families, name, has_experts);
-    std::optional<ShortForm> read;
-    if (!error && family != nullptr) read = internal::ReadGgufModel(fields, *family, facts);
-    if (!read) whole.Unsupported("general.architecture", name, internal::GgufArchitectures(families));
-    if (error) return Fail(error->code, "metadata: " + error->message);
+    internal::AddFieldsBehind(metadata, prefix, of_model);
+    internal::AddRopeTensors(facts, of_model);
+    const internal::JsonFields fields(&of_model, nullptr, prefix, &error, &read);
     std::vector<DescribedModel> models;
-    const bool may_be_mistral = read->model_type == LlamaFamily::kModelType;
-    for (const ShortForm& form : may_be_mistral ? internal::WithMistral(*read) : std::vector{*read}) {
-      models.push_back({form.model_type, Expand(form)});
-    }
+    if (!error) models = internal::ReadGguf(whole, name, fields, facts);
+    const internal::UnreadFields unread(internal::kPassedGguf, name, read, prefix);
+    if (!error) unread.Refuse(of_model, prefix, &error);
+    if (error) return Fail(error->code, "metadata: " + error->message);
     return models;
   });
 }

@@ -31,15 +31,16 @@
 
 namespace skald::internal {
 
-// The pattern in "block_types", repeated over all layers.
+// The pattern in "block_types" or "_block_types", repeated over all layers.
 inline std::vector<LayerKind> ReadBlockTypes(const JsonFields& fields) {
   nlohmann::json standard = nlohmann::json::array();
   const JsonGuard guard(standard);
   for (const char* const type : {"recurrent", "recurrent", "attention"}) standard.push_back(type);
-  const nlohmann::json* given = fields.Find("block_types");
+  const char* const name = fields.Find("block_types") != nullptr ? "block_types" : "_block_types";  // as published
+  const nlohmann::json* given = fields.Find(name);
   const nlohmann::json& pattern = given == nullptr ? standard : *given;
   if (!pattern.is_array() || pattern.empty()) {
-    fields.WrongValue("block_types", pattern, R"(an array of "recurrent" and "attention")");
+    fields.WrongValue(name, pattern, R"(an array of "recurrent" and "attention")");
     return {};
   }
   const size_t count = LayerCount(fields);
@@ -49,7 +50,7 @@ inline std::vector<LayerKind> ReadBlockTypes(const JsonFields& fields) {
     const bool recurrent = type == nlohmann::json("recurrent");
     layers.push_back(recurrent ? LayerKind::kRgLru : LayerKind::kSlidingAttention);
     if (!recurrent && type != nlohmann::json("attention")) {
-      fields.Unsupported("block_types", type, R"("recurrent" and "attention")");
+      fields.Unsupported(name, type, R"("recurrent" and "attention")");
     }
   }
   return layers;
@@ -99,6 +100,8 @@ inline void ReadMambaFields(const JsonFields& fields, LayerKind kind, ShortForm&
   a.model_dim = fields.Size("hidden_size");
   a.vocab_size = fields.Size("vocab_size");
   a.layers.assign(LayerCount(fields), kind);
+  fields.Expect("d_model", a.model_dim);  // some files have the names of the first publication beside
+  fields.Expect("n_layer", a.layers.size());
   a.norm_epsilon = static_cast<float>(fields.Positive("layer_norm_epsilon", 1e-5));
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
 }
@@ -124,6 +127,8 @@ inline ShortForm ReadMamba(const JsonFields& fields) {
              .state_dim = fields.Size("state_size", 16),
              .time_step_rank = automatic ? (a.model_dim + 15) / 16 : fields.Size("time_step_rank"),
              .conv_width = fields.Size("conv_kernel", 4)};
+  fields.Expect("d_inner", a.mamba.inner_dim);
+  (void)fields.Object("ssm_cfg");  // of the first publication; nothing in it is read
   return a;
 }
 

@@ -55,6 +55,7 @@ struct FamilyRules {
   bool reads_attention_bias = false;     // of all four projections
   bool reads_feed_forward_bias = false;  // of all three
   ExpertRule experts = ExpertRule::kNone;
+  bool reads_caps = false;         // of scores and logits, and what scores are divided by
   int nth_without_rope = 0;        // 0: all layers have one
   bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
 };
@@ -92,12 +93,14 @@ inline std::vector<FamilyRules> TransformerFamilies() {
        .layers = LayerRule::kAllButNth,
        .nth = 2,
        .head_dim = 256,
-       .reads_attention_bias = true},
+       .reads_attention_bias = true,
+       .reads_caps = true},
       {.implied = ShortFormOf<Gemma3Family>(),
        .layers = LayerRule::kAllButNth,
        .nth = 6,
        .head_dim = 256,
-       .reads_attention_bias = true},
+       .reads_attention_bias = true,
+       .reads_caps = true},
   };
 }
 
@@ -139,7 +142,7 @@ inline std::vector<LayerKind> DeriveLayerTypes(const JsonFields& fields, const F
   } else if (family.layers == LayerRule::kAllIfGiven) {
     if (fields.Find("sliding_window") != nullptr) first_sliding = 0;
   } else if (family.layers == LayerRule::kUpper) {
-    const bool window = fields.Find("sliding_window") != nullptr && fields.Flag("use_sliding_window", false);
+    const bool window = fields.Flag("use_sliding_window", false) && fields.Find("sliding_window") != nullptr;
     if (window) first_sliding = static_cast<size_t>(fields.Integer("max_window_layers", 0, kMaxLayers));
   } else if (family.layers == LayerRule::kAllButNth) {
     first_sliding = 0;
@@ -161,6 +164,10 @@ inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, Shor
   if (std::ranges::count(a.layers, LayerKind::kSlidingAttention) == 0) return;
   const auto standard = family.layers == LayerRule::kAll ? std::optional(4096) : std::nullopt;
   a.window = fields.Size("sliding_window", standard);
+  if (family.layers == LayerRule::kUpper && !fields.Flag("use_sliding_window", false)) {
+    fields.Unsupported("use_sliding_window", false, R"(true where "layer_types" has "sliding_attention")");
+  }
+  fields.Expect("sliding_window_size", a.window);  // an older version's name for it, beside
 }
 
 inline Activation ReadActivation(const JsonFields& fields, Activation standard) {
@@ -171,7 +178,9 @@ inline Activation ReadActivation(const JsonFields& fields, Activation standard) 
   const std::string value = fields.String(name, NameOf(standard));
   if (value == NameOf(Activation::kGeluErf) && !newer && standard == Activation::kGeluTanh) return standard;
   for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf}) {
-    if (value == NameOf(activation)) return activation;
+    if (value != NameOf(activation)) continue;
+    if (newer && standard != Activation::kGeluTanh) fields.Expect("hidden_act", value);
+    return activation;
   }
   fields.Unsupported(name, value, R"("silu", "gelu_pytorch_tanh" and "gelu")");
   return standard;
@@ -188,6 +197,17 @@ inline void ReadBiases(const JsonFields& fields, const FamilyRules& family, Shor
   } else {
     fields.Expect("mlp_bias", false);
   }
+}
+
+// Reads what scores are divided by the root of, and how they and the logits are capped. The original implementations of
+// families that have no caps take no notice of these fields.
+inline void ReadCaps(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
+  constexpr const char* kScale = "query_pre_attn_scalar";
+  const double query_pre_scale = a.query_pre_scale > 0.0 ? a.query_pre_scale : a.head_dim;
+  a.query_pre_scale = fields.Positive(kScale, query_pre_scale);
+  if (!family.reads_caps) return fields.Expect(kScale, query_pre_scale);
+  a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
+  a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
 }
 
 inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
@@ -208,10 +228,7 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   ReadRopes(fields, family.may_rotate_partly, a);
   a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps"));
   a.activation = ReadActivation(fields, a.activation);
-  const double query_pre_scale = a.query_pre_scale > 0.0 ? a.query_pre_scale : a.head_dim;
-  a.query_pre_scale = fields.Positive("query_pre_attn_scalar", query_pre_scale);
-  a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
-  a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
+  ReadCaps(fields, family, a);
   a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
   ReadBiases(fields, family, a);
   ReadJsonExperts(fields, family.experts, a);

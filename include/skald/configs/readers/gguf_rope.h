@@ -53,7 +53,15 @@ inline void ReadGgufYarn(const JsonFields& fields, RopeSpec& rope) {
   rope.attention_factor = static_cast<float>(attention_factor * YarnAttentionFactor(rope.factor));
 }
 
+// Refuses to scale frequencies twice.
+inline void RefuseRopeDivisors(const JsonFields& fields, const GgufTensorFacts& facts) {
+  if (facts.rope_divisors.empty()) return;
+  fields.Unsupported("rope.scaling.type", "a scaling beside that by rope_freqs.weight", "one of the two");
+}
+
+// Reads how frequencies are scaled, by the files' tensors too.
 inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& facts, size_t rotary_dim) {
+  for (const char* const tensor : {kRopeDivisors, kLongRopeDivisors, kShortRopeDivisors}) (void)fields.Find(tensor);
   RopeSpec rope = {.base = fields.Positive("rope.freq_base", 10000.0)};
   const double factor = fields.Positive("rope.scaling.factor", fields.Positive("rope.scale_linear", 1.0));
   const std::string type = fields.String("rope.scaling.type", "linear");
@@ -63,8 +71,8 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
     rope.short_factors = facts.short_rope_divisors;
     rope.original_context = fields.Size("rope.scaling.original_context_length");
     rope.attention_factor = static_cast<float>(fields.Positive("rope.scaling.attn_factor", 1.0));
-    for (const auto& [name, factors] : {std::pair("rope_factors_long.weight", &rope.factors),
-                                        std::pair("rope_factors_short.weight", &rope.short_factors)}) {
+    for (const auto& [name, factors] :
+         {std::pair(kLongRopeDivisors, &rope.factors), std::pair(kShortRopeDivisors, &rope.short_factors)}) {
       if (factors->size() == rotary_dim / 2) continue;
       fields.WrongValue(name, factors->size(),
                         std::to_string(rotary_dim / 2) + " numbers, half of rope.dimension_count");
@@ -73,6 +81,7 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
   }
   if (type == NameOf(RopeScaling::kYarn)) {
     ReadGgufYarn(fields, rope);
+    RefuseRopeDivisors(fields, facts);
     rope.whole_ramp = true;
     return rope;
   }
@@ -83,6 +92,8 @@ inline RopeSpec ReadGgufRope(const JsonFields& fields, const GgufTensorFacts& fa
   if (type == "linear" && factor != 1.0) {
     rope.scaling = RopeScaling::kLinear;
     rope.factor = factor;
+    RefuseRopeDivisors(fields, facts);
+    return rope;
   }
   if (facts.rope_divisors.empty()) return rope;
   const auto scaled = ScalingFromDivisors(rope.base, facts.rope_divisors, rotary_dim);

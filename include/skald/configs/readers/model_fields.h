@@ -25,6 +25,11 @@ struct GgufTensorFacts {
 
 namespace internal {
 
+// What GGUF files call the tensors of the same names above. Readers of a RoPE ask for them as for fields, so that those
+// that no reader takes are refused.
+inline constexpr const char *kRopeDivisors = "rope_freqs.weight", *kLongRopeDivisors = "rope_factors_long.weight",
+                            *kShortRopeDivisors = "rope_factors_short.weight";
+
 inline constexpr int kMaxLayers = 1 << 12;  // beyond every model there is
 
 // How many layers the model has.

@@ -245,7 +245,9 @@ class GgufFile {
   }
 
   static bool IsQueryOrKey(std::string_view name) {
-    return name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos;
+    // Of the tensor of all three the values lie as they do anywhere: nobody turns them.
+    return name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos ||
+           name.find(".attn_qkv.") != name.npos;
   }
 
   MappedFile map_;

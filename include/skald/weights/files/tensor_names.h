@@ -319,9 +319,6 @@ struct TensorNames {
     const size_t dot = tensor.find('.');
     return dot == tensor.npos ? std::string_view() : tensor.substr(dot + 1);
   }
-
-  // True when this tensor belongs to the language model, so that a spec has to account for it.
-  bool Covers(std::string_view name) const { return name.starts_with(body) || name.starts_with(head); }
 };
 
 inline constexpr std::array kTensorNames = {
@@ -394,7 +391,31 @@ inline constexpr std::string_view kPredictionParts[] = {"eh_proj.", "enorm.", "h
 // True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold what scales
 // them, which a Config computes.
 inline bool IsDerivedTensor(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name.starts_with("rope_factors_");
+  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
+         name == "rope_factors_short.weight";
+}
+
+// The beginnings of the names of tensors that are no part of a language model: what sees and hears, and layers that
+// predict further tokens. Whatever else no layer asks for is refused.
+inline constexpr std::string_view kOtherParts[] = {"vision_tower.",
+                                                   "vision_model.",
+                                                   "multi_modal_projector.",
+                                                   "visual.",
+                                                   "audio_tower.",
+                                                   "embed_vision.",
+                                                   "embed_audio.",
+                                                   "model.vision_tower.",
+                                                   "model.vision_model.",
+                                                   "model.multi_modal_projector.",
+                                                   "model.visual.",
+                                                   "model.audio_tower.",
+                                                   "model.embed_vision.",
+                                                   "model.embed_audio.",
+                                                   "mtp.",
+                                                   "model.mtp."};
+
+inline bool IsOfOtherPart(std::string_view name) {
+  return std::ranges::any_of(kOtherParts, [&](std::string_view part) { return name.starts_with(part); });
 }
 
 }  // namespace skald

@@ -49,6 +49,8 @@ inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& atten
   attention.rope_dim = fields.Size("qk_rope_head_dim");
   attention.nope_dim = fields.Size("qk_nope_head_dim");
   attention.value_dim = fields.Size("v_head_dim");
+  fields.Expect("head_dim", attention.rope_dim);  // newer files say sizes twice
+  fields.Expect("qk_head_dim", attention.rope_dim + attention.nope_dim);
   ShortForm ropes = {.head_dim = attention.rope_dim, .rope = {.base = attention.rope.base}};
   ReadRopes(fields, /*may_be_partial=*/false, ropes);
   attention.rope = WithoutUnusedFields(ropes.rope);
@@ -125,6 +127,11 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
   attention.latent_dim = fields.Size("attention.kv_lora_rank");
   attention.rope_dim = fields.Size("rope.dimension_count");
   attention.nope_dim = fields.Size(key_length) - attention.rope_dim;
+  fields.Expect("attention.head_count_kv", is_newer ? 1 : attention.heads);
+  if (is_newer) {
+    fields.Expect("attention.key_length", attention.latent_dim + attention.rope_dim);
+    fields.Expect("attention.value_length", attention.latent_dim);
+  }
   attention.value_dim = fields.Size(is_newer ? "attention.value_length_mla" : "attention.value_length");
   if (attention.nope_dim <= 0) {
     fields.WrongValue(key_length, attention.nope_dim + attention.rope_dim, "more than rope.dimension_count");
@@ -132,6 +139,7 @@ inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFa
   attention.rope = ReadGgufRope(fields, facts, static_cast<size_t>(attention.rope_dim));
   if (attention.rope.scaling != RopeScaling::kYarn) return;
   attention.rope.attention_factor = 1.0f;  // of which all published models make none
+  fields.Expect("rope.scaling.attn_factor", 1.0);
   constexpr const char* kMultiplier = "rope.scaling.yarn_log_multiplier";
   if (fields.Find(kMultiplier) == nullptr) return;
   attention.mscale = static_cast<float>(1.0 + fields.Positive(kMultiplier) * std::log(attention.rope.factor));

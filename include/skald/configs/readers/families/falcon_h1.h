@@ -106,6 +106,7 @@ inline DescribedModel ReadFalconH1Gguf(const JsonFields& fields, const GgufTenso
                          .kv_heads = fields.Size("attention.head_count_kv"),
                          .head_dim = fields.Size("attention.key_length")};
   fields.Expect("attention.value_length", sizes.head_dim);
+  fields.Expect("rope.dimension_count", sizes.head_dim);
   sizes.mamba = ReadGgufMamba2(fields);
   sizes.mamba.has_norm = facts.has_ssm_norm;
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));

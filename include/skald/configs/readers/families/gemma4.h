@@ -136,13 +136,15 @@ inline std::vector<int> ReadForEachLayer(const JsonFields& fields, const char* n
 // others.
 inline RopeSpec ReadGemma4GgufRope(const JsonFields& fields, const GgufTensorFacts& facts, int head_dim) {
   RopeSpec rope = {.base = fields.Positive("rope.freq_base", 1e6)};
+  (void)fields.Find(kRopeDivisors);
+  fields.Expect("rope.dimension_count", head_dim);
   if (facts.rope_divisors.empty()) return rope;
   const auto kept = static_cast<size_t>(std::ranges::count(facts.rope_divisors, 1.0f));
   const bool fits = facts.rope_divisors.size() == static_cast<size_t>(head_dim) / 2 && kept > 0 &&
                     std::all_of(facts.rope_divisors.begin() + static_cast<ptrdiff_t>(kept), facts.rope_divisors.end(),
                                 [](float divisor) { return divisor >= 1e20f; });
   if (!fits) {
-    fields.WrongValue("rope_freqs.weight", facts.rope_divisors.size(),
+    fields.WrongValue(kRopeDivisors, facts.rope_divisors.size(),
                       "half as many numbers as attention.key_length, ones and then huge ones");
   }
   rope.scaling = RopeScaling::kProportional;
@@ -169,6 +171,9 @@ inline DescribedModel ReadGemma4Gguf(const JsonFields& fields, const GgufTensorF
   for (size_t i = 0; i < count; ++i) (sizes.slides[i] ? sizes.kv_heads : sizes.full_kv_heads) = kv_heads[i];
   sizes.head_dim = fields.Size("attention.key_length_swa");
   sizes.full_head_dim = fields.Size("attention.key_length");
+  fields.Expect("attention.value_length_swa", sizes.head_dim);
+  fields.Expect("attention.value_length", sizes.full_head_dim);
+  fields.Expect("rope.dimension_count_swa", sizes.head_dim);
   sizes.window = fields.Size("attention.sliding_window");
   sizes.shared_layers = fields.Integer("attention.shared_kv_layers", 0, layers - 1, 0);
   sizes.keys_as_values = facts.value_projections < layers - sizes.shared_layers;

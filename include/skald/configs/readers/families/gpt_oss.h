@@ -44,6 +44,7 @@ inline DescribedModel ReadGptOss(const JsonFields& fields) {
   fields.Expect("hidden_act", "silu");
   fields.Expect("swiglu_limit", 7.0);
   const MixtureOfExperts experts = ReadExperts(fields, "num_local_experts", "num_experts_per_tok", "intermediate_size");
+  fields.Expect("experts_per_token", experts.chosen);  // the same by another name
   GptOssSizes sizes = {.model_dim = fields.Size("hidden_size"),
                        .vocab_size = fields.Size("vocab_size"),
                        .heads = fields.Size("num_attention_heads"),
@@ -76,6 +77,7 @@ inline DescribedModel ReadGptOssGguf(const JsonFields& fields, const GgufTensorF
                        .chosen_experts = experts.chosen,
                        .expert_width = experts.width};
   fields.Expect("attention.value_length", sizes.head_dim);
+  fields.Expect("rope.dimension_count", sizes.head_dim);
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
   sizes.tied_embeddings = !facts.has_head;
   sizes.rope = ReadGgufRope(fields, facts, static_cast<size_t>(sizes.head_dim));

@@ -90,6 +90,8 @@ inline Lfm2Sizes ReadLfm2Sizes(const JsonFields& fields) {
   if (sizes.model_dim % sizes.heads != 0) {
     fields.WrongValue("num_attention_heads", sizes.heads, "a divisor of hidden_size");
   }
+  fields.Expect("num_heads", sizes.heads);  // older files say some sizes twice
+  for (const char* const name : {"block_dim", "conv_dim", "conv_dim_out"}) fields.Expect(name, sizes.model_dim);
   return sizes;
 }
 
@@ -141,6 +143,9 @@ inline Lfm2Sizes ReadLfm2GgufSizes(const JsonFields& fields, const GgufTensorFac
                      .layers = fields.Integer("block_count", 1, kMaxLayers),
                      .heads = fields.Size("attention.head_count"),
                      .feed_forward_dim = fields.Size("feed_forward_length")};
+  for (const char* const name : {"attention.key_length", "attention.value_length", "rope.dimension_count"}) {
+    fields.Expect(name, sizes.model_dim / sizes.heads);
+  }
   sizes.conv_width = fields.Size("shortconv.l_cache");
   sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
   sizes.rope.base = fields.Positive("rope.freq_base", sizes.rope.base);

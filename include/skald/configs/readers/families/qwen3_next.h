@@ -106,6 +106,8 @@ inline DescribedModel ReadQwen3_5(const JsonFields& fields) {
 inline DescribedModel ReadQwen3_5Moe(const JsonFields& fields) {
   Qwen3NextSizes sizes = ReadQwenSizes(fields);
   sizes.experts = ReadQwenExperts(fields, /*normalized=*/true);
+  const auto dense = ReadLayerNumbers(fields, "mlp_only_layers");
+  if (!dense.empty()) fields.Unsupported("mlp_only_layers", *dense.begin(), "no layer without experts");
   return {Qwen3_5MoeFamily::kModelType, Qwen3NextSpec(sizes)};
 }
 

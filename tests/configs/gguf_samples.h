@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What GGUF files of every architecture say, as llama.cpp's converters write it, of small models.
+
+#ifndef SKALD_TESTS_CONFIGS_GGUF_SAMPLES_H_
+#define SKALD_TESTS_CONFIGS_GGUF_SAMPLES_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/configs/readers/model_fields.h"
+
+namespace skald::testing {
+
+struct GgufSample {
+  std::string architecture;
+  nlohmann::json metadata;
+  GgufTensorFacts facts = {.vocab_size = 100, .has_head = true};
+};
+
+// Returns a sample with four layers; `more` is without the architecture's name.
+inline GgufSample SampleOf(const std::string& architecture, const nlohmann::json& more) {
+  const nlohmann::json common = {{"block_count", 4},
+                                 {"context_length", 4096},
+                                 {"embedding_length", 64},
+                                 {"feed_forward_length", 96},
+                                 {"attention.head_count", 4},
+                                 {"attention.head_count_kv", 2},
+                                 {"attention.layer_norm_rms_epsilon", 1e-5}};
+  GgufSample sample = {architecture, {{"general.architecture", architecture}, {"general.file_type", 1}}};
+  for (const nlohmann::json* values : {&common, &more}) {
+    for (const auto& [name, value] : values->items()) sample.metadata[architecture + "." + name] = value;
+  }
+  return sample;
+}
+
+inline nlohmann::json Joined(nlohmann::json values, const nlohmann::json& more) {
+  values.update(more);
+  return values;
+}
+
+inline std::vector<GgufSample> AttentionSamples() {
+  using nlohmann::json;
+  const json rope = {{"rope.freq_base", 5e5}}, heads = {{"attention.key_length", 16}, {"attention.value_length", 16}};
+  const json turned = Joined(rope, {{"rope.dimension_count", 16}, {"vocab_size", 100}}), plain = Joined(rope, heads);
+  const json experts = {{"expert_count", 8}, {"expert_used_count", 2}};
+  const json window = {{"attention.sliding_window", 32}};
+  std::vector<GgufSample> samples = {
+      SampleOf("llama", turned),
+      SampleOf("llama", Joined(turned, experts)),
+      SampleOf("qwen2", rope),
+      SampleOf("qwen3", plain),
+      SampleOf("qwen3moe", Joined(plain, Joined(experts, {{"expert_feed_forward_length", 48}}))),
+      SampleOf("olmo2", rope),
+      SampleOf("smollm3", turned),
+      SampleOf("phi3", Joined(turned, window)),
+      SampleOf("gemma", heads),
+      SampleOf("gemma2", Joined(heads, Joined(window, {{"attention.scale", 0.25},
+                                                       {"attn_logit_softcapping", 50.0},
+                                                       {"final_logit_softcapping", 30.0}}))),
+      SampleOf("gemma3", Joined(plain, Joined(window, {{"attention.scale", 0.25},
+                                                       {"attention.sliding_window_pattern", 2},
+                                                       {"rope.freq_base_swa", 12000.0}}))),
+  };
+  const json yarn = {{"rope.scaling.type", "yarn"},
+                     {"rope.scaling.factor", 4.0},
+                     {"rope.scaling.original_context_length", 1024},
+                     {"rope.scaling.yarn_beta_fast", 32.0},
+                     {"rope.scaling.yarn_beta_slow", 1.0}};
+  samples.push_back(SampleOf("qwen3", Joined(plain, yarn)));
+  samples.push_back(SampleOf(
+      "gpt-oss", Joined(Joined(plain, yarn), Joined(Joined(experts, window), {{"expert_feed_forward_length", 32}}))));
+  const json gemma4 = {{"attention.key_length_swa", 8},
+                       {"attention.value_length_swa", 8},
+                       {"attention.sliding_window_pattern", {true, true, true, false}},
+                       {"attention.shared_kv_layers", 0},
+                       {"embedding_length_per_layer_input", 0},
+                       {"final_logit_softcapping", 30.0},
+                       {"rope.freq_base_swa", 12000.0},
+                       {"rope.dimension_count", 16},
+                       {"rope.dimension_count_swa", 8}};
+  samples.push_back(SampleOf("gemma4", Joined(Joined(plain, window), gemma4)));
+  samples.back().facts.value_projections = 4;
+  const json latent = {{"attention.head_count_kv", 1},
+                       {"attention.q_lora_rank", 24},
+                       {"attention.kv_lora_rank", 20},
+                       {"attention.key_length", 28},
+                       {"attention.value_length", 20},
+                       {"attention.key_length_mla", 24},
+                       {"attention.value_length_mla", 18},
+                       {"rope.dimension_count", 8},
+                       {"rope.scaling.yarn_log_multiplier", 0.1},
+                       {"vocab_size", 100},
+                       {"leading_dense_block_count", 1},
+                       {"expert_feed_forward_length", 48},
+                       {"expert_shared_count", 1},
+                       {"expert_group_count", 2},
+                       {"expert_group_used_count", 1},
+                       {"expert_gating_func", 2},
+                       {"expert_weights_norm", true},
+                       {"expert_weights_scale", 2.5}};
+  samples.push_back(SampleOf("deepseek2", Joined(Joined(Joined(rope, yarn), experts), latent)));
+  return samples;
+}
+
+inline std::vector<GgufSample> RecurrentSamples() {
+  using nlohmann::json;
+  const json ssm = {{"ssm.conv_kernel", 4},
+                    {"ssm.inner_size", 128},
+                    {"ssm.state_size", 16},
+                    {"ssm.time_step_rank", 8},
+                    {"ssm.group_count", 1}};
+  const json rope = {{"rope.freq_base", 5e5}}, heads = {{"attention.key_length", 16}, {"attention.value_length", 16}};
+  const json experts = {{"expert_count", 8}, {"expert_used_count", 2}, {"expert_feed_forward_length", 48}};
+  const json shared = {{"expert_shared_feed_forward_length", 40}};
+  const json granite = {{"attention.scale", 0.125}, {"embedding_scale", 12.0}, {"residual_scale", 0.5},
+                        {"logit_scale", 4.0},       {"vocab_size", 100},       {"rope.dimension_count", 16}};
+  const json some = {{"attention.head_count_kv", {0, 2, 0, 2}}};
+  const json qwen =
+      Joined(Joined(Joined(rope, heads), ssm),
+             {{"rope.dimension_count", 4}, {"full_attention_interval", 2}, {"rope.dimension_sections", {1, 1, 0, 0}}});
+  const json conv = Joined(Joined(rope, some), {{"shortconv.l_cache", 3}, {"vocab_size", 100}});
+  const json nemotron = Joined(Joined(heads, ssm), {{"attention.head_count_kv", {0, 2, 0, 0}},
+                                                    {"feed_forward_length", {0, 0, 0, 96}},
+                                                    {"vocab_size", 100},
+                                                    {"attention.layer_norm_epsilon", 1e-5}});
+  std::vector<GgufSample> samples = {
+      SampleOf("granitehybrid",
+               Joined(Joined(granite, ssm), Joined(some, {{"rope.scaling.finetuned", false},
+                                                          {"rope.freq_base", 1e4},
+                                                          {"expert_count", 0},
+                                                          {"expert_used_count", 0},
+                                                          {"expert_shared_feed_forward_length", 96}}))),
+      SampleOf("granite", Joined(Joined(rope, granite), {{"rope.scaling.finetuned", true}})),
+      SampleOf("granitemoe", Joined(Joined(rope, granite), {{"expert_count", 8}, {"expert_used_count", 2}})),
+      SampleOf("lfm2", conv),
+      SampleOf("lfm2moe", Joined(Joined(conv, experts), {{"leading_dense_block_count", 1}, {"expert_gating_func", 2}})),
+      SampleOf("qwen3next", Joined(Joined(qwen, experts), shared)),
+      SampleOf("qwen35", qwen),
+      SampleOf("qwen35moe", Joined(Joined(qwen, experts), shared)),
+      SampleOf("nemotron_h", nemotron),
+      SampleOf("nemotron_h_moe", Joined(Joined(Joined(nemotron, experts), shared), {{"expert_weights_norm", true},
+                                                                                    {"expert_weights_scale", 2.5},
+                                                                                    {"expert_group_count", 1},
+                                                                                    {"expert_group_used_count", 1}})),
+      SampleOf("falcon-h1", Joined(Joined(Joined(rope, heads), ssm), {{"vocab_size", 100}})),
+  };
+  samples.push_back(SampleOf("rwkv7", {{"wkv.head_size", 64},
+                                       {"attention.head_count", 0},
+                                       {"attention.layer_norm_epsilon", 1e-5},
+                                       {"token_shift_count", 2},
+                                       {"attention.decay_lora_rank", 8},
+                                       {"attention.iclr_lora_rank", 8},
+                                       {"attention.value_residual_mix_lora_rank", 8},
+                                       {"attention.gate_lora_rank", 8}}));
+  samples.back().metadata.erase("rwkv7.attention.layer_norm_rms_epsilon");
+  samples.back().metadata.erase("rwkv7.attention.head_count_kv");
+  return samples;
+}
+
+// One or more for each architecture that Skald reads.
+inline std::vector<GgufSample> GgufSamples() {
+  std::vector<GgufSample> samples = AttentionSamples();
+  for (GgufSample& sample : RecurrentSamples()) samples.push_back(std::move(sample));
+  return samples;
+}
+
+}  // namespace skald::testing
+
+#endif  // SKALD_TESTS_CONFIGS_GGUF_SAMPLES_H_
