@@ -241,7 +241,7 @@ TEST_CASE("changes that touch more than a number are refused by name as well") {
   const std::string prefix = "config.json: no Config fits; the nearest, ";
   CHECK(message_for(llama, {{"num_hidden_layers", 17}, {"layer_types", nullptr}}) ==
         prefix + "llama3.2-1b, differs in num_hidden_layers (17, expected 16)");
-  CHECK(message_for(llama, {{"hidden_activation", "gelu"}}) ==
+  CHECK(message_for(llama, {{"hidden_act", "gelu"}}) ==
         prefix + "llama3.2-1b, differs in hidden_act (gelu, expected silu)");
   CHECK(message_for(llama, {{"rope_scaling", {{"factor", 16.0}}}}) ==
         prefix + "llama3.2-1b, differs in factor of rope_scaling (16, expected 32)");

@@ -212,12 +212,12 @@ inline std::vector<DescribedModel> ReadGguf(const JsonFields& whole, const std::
     if (architecture == family.architecture && family.read_gguf != nullptr) return {family.read_gguf(fields, facts)};
   }
   const std::vector<FamilyRules> families = TransformerFamilies();
-  const bool has_experts = fields.Integer("expert_count", 0, kMaxExperts, 0) > 0;
-  const FamilyRules* const family = GgufFamily(families, architecture, has_experts);
-  if (family == nullptr) {
+  if (GgufFamily(families, architecture, /*has_experts=*/false) == nullptr) {
     whole.Unsupported("general.architecture", architecture, GgufArchitectures(families));
     return {};
   }
+  const bool has_experts = fields.Integer("expert_count", 0, kMaxExperts, 0) > 0;
+  const FamilyRules* const family = GgufFamily(families, architecture, has_experts);
   const ShortForm read = ReadGgufModel(fields, *family, facts);
   std::vector<DescribedModel> models;
   const bool may_be_mistral = read.model_type == LlamaFamily::kModelType;

@@ -105,6 +105,8 @@ inline constexpr PassedFields kPassedConfigJson[] = {
      "first_k_dense_replace"},
     {"an option of the factors' first publication that changes no number", "",
      "rope_scaling.finetuned rope_parameters.finetuned"},
+    {"only counts with block_auto_adjust_ff_dim, and is read with it", "lfm2",
+     "block_ffn_dim_multiplier block_multiple_of"},
     {"the epsilon of an older version, which norm_eps took the place of", "lfm2 lfm2_moe", "block_norm_eps"},
     {"the width of a feed-forward layer; read where the layer is not one of experts", "lfm2_moe",
      "block_ff_dim block_auto_adjust_ff_dim block_ffn_dim_multiplier block_multiple_of"},

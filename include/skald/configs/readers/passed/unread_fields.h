@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "skald/base/json/json_fields.h"
+#include "skald/base/message.h"
 #include "skald/base/result.h"
 
 namespace skald::internal {
@@ -59,6 +60,14 @@ inline std::string TextOf(const FieldValue& value) {
   return '"' + std::string(std::get<std::string_view>(value)) + '"';
 }
 
+// A name from a file as an error may show it: as it is where it is one of a field, else in quotes and printable.
+inline std::string ShownField(std::string_view name) {
+  constexpr std::string_view kUsual = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  constexpr size_t kMaxShown = 100;
+  const bool is_usual = name.size() <= kMaxShown && name.find_first_not_of(kUsual) == name.npos;
+  return is_usual ? std::string(name) : QuotedName(name);
+}
+
 // Of one file. What it refers to must outlive it.
 class UnreadFields {
  public:
@@ -92,8 +101,9 @@ class UnreadFields {
       if (!row.only || IsValue(value, *row.only)) return;
       other = &row;
     }
-    if (other != nullptr) return fields.Unsupported(name.c_str(), value, TextOf(*other->only));
-    fields.Unknown(name.c_str(), value, model_);
+    const std::string shown = ShownField(name);
+    if (other != nullptr) return fields.Unsupported(shown.c_str(), value, TextOf(*other->only));
+    fields.Unknown(shown.c_str(), value, model_);
   }
 
   std::span<const PassedFields> passed_;
