@@ -33,7 +33,7 @@ ToolList SomeTools() {
 // The parts of a text that comes in pieces of the given sizes; parts of a kind that follow each other are one.
 std::vector<OutputPart> Parse(const OutputFormat& format, const ToolList& tools, bool thinks, std::string_view text,
                               std::minstd_rand* random) {
-  const auto parser = MakeOutputParser(format, tools, thinks);
+  const auto parser = serve::MakeOutputParser({format, tools, thinks});
   std::vector<OutputPart> all;
   const auto add = [&](std::vector<OutputPart> parts) {
     for (OutputPart& part : parts) {

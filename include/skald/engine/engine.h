@@ -270,6 +270,8 @@ class Engine {
     // Where a prompt or a step must end, the cache is kept or shared as it stands: without guesses.
     if (end > 0 || sequence.answer.drawn() == 0) drafts = 0;
     Row row = {&sequence, std::min(tokens, sequence.pending()), drafts};
+    // It does not come to where it draws.
+    if (sequence.awaits_filter && row.tokens == sequence.pending()) --row.tokens;
     if (row.tokens == 0) return;
     if (row.tokens < sequence.pending()) row.drafts = 0;
     row.draws = row.tokens == sequence.pending() && !sequence.request->embedding;

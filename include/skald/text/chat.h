@@ -23,6 +23,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
+#include "skald/text/final_message.h"
 #include "skald/text/generation_config.h"
 #include "skald/text/marked_text.h"
 #include "skald/text/stream_decoder.h"
@@ -60,8 +61,10 @@ struct Chat {
   // "enable_thinking" and the like. What a rendering takes from elsewhere, as "bos_token", is not among them.
   nlohmann::ordered_json variables = nlohmann::ordered_json::object();
   bool add_generation_prompt = true;  // up to where the model answers
-  std::string template_name;          // of several that a model publishes; empty: "tool_use" for chats with tools
-  RenderOptions options;              // the time, for templates that tell it; limits
+  // The model goes on with the last message: the rendering ends with it, and has no generation prompt.
+  bool continue_final_message = false;
+  std::string template_name;  // of several that a model publishes; empty: "tool_use" for chats with tools
+  RenderOptions options;      // the time, for templates that tell it; limits
 };
 
 // What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
@@ -75,9 +78,10 @@ struct NextTurn {
 // the tokenizer's BOS, EOS, padding and unknown pieces where they do not. BOS is the template's affair; only where
 // tokenizer_config.json or GGUF metadata say that texts begin with it, and the rendering does not, it is added.
 //
-// Errors: those of ChatTemplate::Render; a piece that a built-in template needs and the tokenizer lacks; a user's or
-// system's message with a mark of a built-in template that is ordinary text to its tokenizer; a variable of the chat
-// with a name that the template trusts. (There is no such rule for marks of published templates: of a text like
+// Errors: those of ChatTemplate::Render; a last message that cannot be continued; a piece that a built-in template
+// needs and the tokenizer lacks; a user's or system's message with a mark of a built-in template that is ordinary text
+// to its tokenizer; a variable of the chat with a name that the template trusts. (There is no such rule for marks of
+// published templates: of a text like
 // "### Response:" nothing tells that it separates messages, and a rule that refused whatever the template writes would
 // refuse half of all messages. What the tokenizer has tokens of its own for, which is how nearly all models mark turns,
 // is safe with any template.)
@@ -189,7 +193,7 @@ class ChatVariables {
     list_.emplace_back("messages", &chat.messages);
     list_.emplace_back("tools", &chat.tools);
     list_.emplace_back("documents", &chat.documents);
-    add_generation_prompt_ = chat.add_generation_prompt;
+    add_generation_prompt_ = chat.add_generation_prompt && !chat.continue_final_message;
     list_.emplace_back("add_generation_prompt", &add_generation_prompt_);
     Add(chat.variables, /*with_null=*/true);
   }
@@ -316,6 +320,7 @@ inline Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTempl
     const std::string_view name = chat.template_name;
     Result<MarkedText> text =
         chat_template.Render(variables.list(), chat.options, name.empty() && !chat.tools.is_null() ? "tool_use" : name);
+    if (text && chat.continue_final_message) text = internal::UpToFinalMessage(*text, chat.messages);
     if (text && !parts.marks.empty()) text = internal::WithPlainMarks(*text, parts.marks);
     const std::string_view spelling = variables.Bos();
     if (!text || !parts.adds_bos || spelling.empty()) return text;

@@ -164,7 +164,7 @@ TEST_CASE("JSON Schema: what is not supported is named with its place") {
       {R"({"type":)", "not valid JSON"},
       {R"(1)", "expected a schema"},
       {R"({"type":"array","items":{"$ref":"#"},"minItems":1})", "allows no text"},
-      {R"({"type":"string","maxLength":1000000})", "too large"},
+      {R"({"type":"string","pattern":"^(a|ab){1000000}$"})", "too large"},
   };
   for (const auto& [schema, message] : cases) {
     const std::string error = ErrorOf(ParseJsonSchema(schema));

@@ -7,21 +7,14 @@
 #define SKALD_EXAMPLES_SKALD_SERVE_CHAT_OUTPUT_PARSER_H_
 
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "serve/chat/output_format.h"
+#include "serve/chat/output_part.h"
 #include "serve/chat/tools.h"
 
 namespace skald::serve {
-
-struct OutputPart {
-  enum class Kind { kText, kReasoning, kToolCall };
-  Kind kind = Kind::kText;
-  std::string text = {};  // of a call its arguments, as JSON
-  std::string name = {};  // of the tool
-};
 
 // Used by one thread at a time.
 class OutputParser {
@@ -34,8 +27,17 @@ class OutputParser {
   virtual std::vector<OutputPart> Finish() = 0;
 };
 
-// `tools` may be called; with none, what looks like a call is text. `begins_thinking`: the prompt has begun a thought.
-std::unique_ptr<OutputParser> MakeOutputParser(const OutputFormat& format, const ToolList& tools, bool begins_thinking);
+// How an answer is to be read.
+struct OutputReading {
+  OutputFormat format = {};
+  ToolList tools = {};           // that may be called; with none, what looks like a call is text
+  bool begins_thinking = false;  // the prompt has begun a thought
+  // An answer is either calls or text, as where it must fit a schema: what looks like a call within the text is text.
+  bool is_text_or_calls = false;
+  bool continues = false;  // the prompt has begun the answer's text
+};
+
+std::unique_ptr<OutputParser> MakeOutputParser(OutputReading reading);
 
 }  // namespace skald::serve
 

@@ -2,13 +2,16 @@
 
 #include "serve/chat/tool_filter.h"
 
-#include <optional>
-#include <string>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "serve/chat/calls/call_filter.h"
+#include "serve/chat/calls/call_grammar.h"
 #include "skald/base/no_throw.h"
+#include "skald/text/filters/grammar/shortest_text.h"
 #include "skald/text/filters/grammar_filter.h"
 #include "skald/text/filters/json_schema.h"
 
@@ -17,222 +20,111 @@ namespace {
 
 using Expression = Grammar::Expression;
 
-// Adds all of `part` to `grammar` and returns what its whole text is there.
-Expression Embed(const Grammar& part, Grammar& grammar) {
-  const auto first_rule = static_cast<Grammar::Rule>(grammar.rules().size());
-  for (const Grammar::NamedRule& rule : part.rules()) grammar.AddRule(rule.name);
-  // Expressions keep their order, and so their distances: number 0, the empty text, is added once more.
-  const auto first = static_cast<Expression>(grammar.expressions());
-  for (Expression i = 0; i < part.expressions(); ++i) {
-    Grammar::Form form = part.form(i);
-    if (auto* sequence = std::get_if<Grammar::Sequence>(&form)) {
-      for (Expression& one : sequence->parts) one += first;
-    } else if (auto* choice = std::get_if<Grammar::Choice>(&form)) {
-      for (Expression& one : choice->parts) one += first;
-    } else if (auto* repeat = std::get_if<Grammar::Repeat>(&form)) {
-      repeat->part += first;
-    } else if (auto* call = std::get_if<Grammar::Call>(&form)) {
-      call->rule += first_rule;
-    } else if (auto* graph = std::get_if<Grammar::Graph>(&form)) {
-      for (Grammar::Graph::Edge& edge : graph->edges) edge.text += first;
-    }
-    std::visit([&](auto& one) { grammar.Add(std::move(one)); }, form);
-  }
-  for (size_t i = 0; i < part.rules().size(); ++i) {
-    grammar.Define(first_rule + static_cast<Grammar::Rule>(i), part.rules()[i].text + first);
-  }
-  return grammar.Add(Grammar::Call{first_rule});
-}
-
-// Writes the grammar of calls of some tools.
-class CallGrammar {
+// Makes the grammars of one request's answers.
+class AnswerGrammars {
  public:
-  CallGrammar(const OutputFormat& format, const ToolList& tools, bool mistral_arguments)
-      : format_(format), tools_(tools), mistral_arguments_(mistral_arguments) {}
+  AnswerGrammars(const AnswerRules& rules, std::shared_ptr<const TokenVocabulary> vocabulary, FilterCache& cache)
+      : rules_(rules),
+        vocabulary_(std::move(vocabulary)),
+        cache_(cache),
+        calls_(rules.format.tools, rules.tools, rules.mistral_arguments) {}
 
-  // What begins a call where the model may write anything; a call that must come begins the text.
-  std::string_view trigger() const {
-    switch (format_.tools) {
-      case ToolForm::kLlama3:
-        return "{\"name\":";
-      case ToolForm::kMistral:
-        return "[TOOL_CALLS]";
-      case ToolForm::kHarmony:
-        return " to=functions.";
-      default:
-        return "<tool_call>";
-    }
+  const CallGrammar& calls() const { return calls_; }
+
+  // A call behind what triggers it.
+  Result<SharedFilter> May() {
+    return Kept("call", [this] { return Grammars([this](Grammar& grammar) { return calls_.AddCall(grammar); }); });
   }
-
-  // A call, or a list of them, behind what triggers it, or with that.
-  Result<Grammar> Make(bool with_trigger) {
+  // A whole answer, with `before` before it.
+  Result<SharedFilter> Must(const std::string& before) {
+    return Kept("answer" + before,
+                [&] { return Grammars([&](Grammar& grammar) { return AddMust(before, grammar); }); });
+  }
+  // How many tokens the answer with `before` needs at most if it is as short as it can be.
+  Result<size_t> ShortestMust(const std::string& before) {
     Grammar grammar;
-    std::vector<Expression> calls;
-    for (const Tool& tool : tools_.tools) {
-      if (!tools_.only.empty() && tool.name != tools_.only) continue;
-      auto call = CallOf(tool, grammar);
-      if (!call) return Failure(call.error());
-      calls.push_back(*call);
-    }
-    Expression call = grammar.Add(Grammar::Choice{std::move(calls)});
-    if (format_.tools == ToolForm::kMistral && !mistral_arguments_) call = ListOf(call, grammar);
-    std::vector<Expression> parts = {call};
-    if (with_trigger) {
-      const bool is_message = format_.tools == ToolForm::kHarmony;
-      parts.insert(parts.begin(),
-                   grammar.Literal((is_message ? "<|channel|>commentary" : "") + std::string(trigger())));
-    }
-    grammar.Define(Grammar::kRoot, grammar.Add(Grammar::Sequence{std::move(parts)}));
-    return grammar;
+    const auto text = AddMust(before, grammar);
+    if (!text) return Failure(text.error());
+    grammar.Define(Grammar::kRoot, *text);
+    return ShortestText(grammar);
   }
 
  private:
-  Result<Expression> CallOf(const Tool& tool, Grammar& grammar) {
-    const auto around = [&](const std::string& before, Expression arguments, std::string_view behind) {
-      return grammar.Add(Grammar::Sequence{{grammar.Literal(before), arguments, grammar.Literal(behind)}});
-    };
-    if (format_.tools == ToolForm::kQwenCoder) {
-      auto parameters = Parameters(tool, grammar);
-      if (!parameters) return parameters;
-      return around("\n<function=" + tool.name + ">\n", *parameters, "</function>\n</tool_call>");
+  Result<Expression> AddMust(const std::string& before, Grammar& grammar) const {
+    std::vector<Expression> ways;
+    if (rules_.tools.may_call()) {
+      const auto calls = calls_.AddAnswer(grammar);
+      if (!calls) return calls;
+      ways.push_back(*calls);
     }
-    auto arguments = ArgumentsOf(tool.parameters, grammar);
-    if (!arguments) return arguments;
-    switch (format_.tools) {
-      case ToolForm::kLlama3:
-        return around(" \"" + tool.name + "\", \"parameters\": ", *arguments, "}");
-      case ToolForm::kMistral:
-        return mistral_arguments_ ? around(tool.name + "[ARGS]", *arguments, "")
-                                  : around("{\"name\": \"" + tool.name + "\", \"arguments\": ", *arguments, "}");
-      case ToolForm::kHarmony:
-        return around(tool.name + " <|constrain|>json<|message|>", *arguments, "");
-      default:
-        return around("\n{\"name\": \"" + tool.name + "\", \"arguments\": ", *arguments, "}\n</tool_call>");
+    if (rules_.schema && rules_.tools.choice != ToolChoice::kRequired) {
+      const auto schema = rules_.schema->empty() ? AnyJsonObject() : ParseJsonSchema(*rules_.schema);
+      if (!schema) return Failure(schema.error());
+      ways.push_back(calls_.AddText(*schema, grammar));
+    }
+    const Expression answer = grammar.Add(Grammar::Choice{std::move(ways)});
+    if (!rules_.begins_thinking) return answer;
+    // Models write blank lines behind a thought.
+    const Expression lines = grammar.Add(Grammar::Repeat{grammar.Literal("\n"), 0, 2});
+    return grammar.Add(Grammar::Sequence{{grammar.Literal(before), lines, answer}});
+  }
+
+  // Compiles the grammar that add(grammar) makes the root of. Where tools make it too large, those that do become any
+  // object, then all of them.
+  template <class AddRoot>
+  Result<GrammarFilter> Grammars(const AddRoot& add) {
+    std::set<std::string> loose, all;
+    for (const Tool& tool : rules_.tools.tools) all.insert(tool.name);
+    for (;;) {
+      calls_.Loosen(loose);
+      Grammar grammar;
+      const auto root = add(grammar);
+      if (!root) return Failure(root.error());
+      grammar.Define(Grammar::kRoot, *root);
+      auto filter = GrammarFilter::Compile(grammar, vocabulary_);
+      if (filter || filter.error().code != ErrorCode::kUnsupported || loose == all) return filter;
+      const std::set<std::string> large = loose.empty() ? LargeTools() : all;
+      loose = large.empty() ? all : large;
     }
   }
 
-  static Result<Expression> ArgumentsOf(const nlohmann::ordered_json& schema, Grammar& grammar) {
-    auto part = ParseJsonSchema(schema.is_object() && !schema.empty() ? schema.dump() : R"({"type": "object"})");
-    if (!part) part = AnyJsonObject();
-    if (!part) return Failure(part.error());
-    return Embed(*part, grammar);
-  }
-
-  // <parameter=KEY> value </parameter> in the schema's order. Values are JSON where they are no strings.
-  static Result<Expression> Parameters(const Tool& tool, Grammar& grammar) {
-    std::vector<Expression> all;
-    const auto properties = tool.parameters.find("properties");
-    if (!tool.parameters.is_object() || properties == tool.parameters.end()) return Grammar::kEmpty;
-    const auto required = tool.parameters.find("required");
-    const auto is_required = [&](const std::string& name) {
-      return required != tool.parameters.end() &&
-             std::find(required->begin(), required->end(), name) != required->end();
-    };
-    for (auto property = properties->begin(); property != properties->end(); ++property) {
-      Result<Expression> value = TextWithoutEndTag(grammar);
-      if (property->is_object() && property->value("type", "string") != "string") {
-        value = ArgumentsOf(*property, grammar);
-      }
-      if (!value) return value;
-      const Expression one = grammar.Add(Grammar::Sequence{
-          {grammar.Literal("<parameter=" + property.key() + ">\n"), *value, grammar.Literal("\n</parameter>\n")}});
-      all.push_back(is_required(property.key()) ? one : grammar.Maybe(one));
+  // Those that do not compile even alone.
+  std::set<std::string> LargeTools() const {
+    std::set<std::string> large;
+    for (const Tool& tool : rules_.tools.tools) {
+      ToolList alone;
+      alone.tools.push_back(tool);
+      const CallGrammar calls(rules_.format.tools, alone, rules_.mistral_arguments);
+      Grammar grammar;
+      const auto root = calls.AddCall(grammar);
+      if (root) grammar.Define(Grammar::kRoot, *root);
+      if (!root || !GrammarFilter::Compile(grammar, vocabulary_)) large.insert(tool.name);
     }
-    return grammar.Add(Grammar::Sequence{std::move(all)});
+    return large;
   }
 
-  static Expression TextWithoutEndTag(Grammar& grammar) {
-    const Expression plain = grammar.Add(Grammar::Characters{Complement({{'<', '<'}})});
-    const Expression tag = grammar.Add(
-        Grammar::Sequence{{grammar.Literal("<"), grammar.Add(Grammar::Characters{Complement({{'/', '/'}})})}});
-    return grammar.Add(Grammar::Repeat{grammar.Add(Grammar::Choice{{plain, tag}})});
+  template <class Make>
+  Result<SharedFilter> Kept(const std::string& what, const Make& make) {
+    const ToolList& tools = rules_.tools;
+    auto key = nlohmann::ordered_json::array({what, rules_.needs_names(), rules_.begins_thinking, tools.only,
+                                              tools.is_parallel, static_cast<int>(tools.choice),
+                                              rules_.schema ? nlohmann::ordered_json(*rules_.schema) : nullptr});
+    for (const Tool& tool : tools.tools) key.push_back(nlohmann::ordered_json::array({tool.name, tool.parameters}));
+    return cache_.Get(key.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace), make);
   }
 
-  Expression ListOf(Expression call, Grammar& grammar) const {
-    const Expression more = grammar.Add(Grammar::Sequence{{grammar.Literal(", "), call}});
-    const Expression others =
-        tools_.is_parallel && tools_.only.empty() ? grammar.Add(Grammar::Repeat{more}) : Grammar::kEmpty;
-    return grammar.Add(Grammar::Sequence{{grammar.Literal("["), call, others, grammar.Literal("]")}});
-  }
-
-  const OutputFormat& format_;
-  const ToolList& tools_;
-  const bool mistral_arguments_;
+  const AnswerRules& rules_;
+  std::shared_ptr<const TokenVocabulary> vocabulary_;
+  FilterCache& cache_;
+  CallGrammar calls_;
 };
 
-// Lets anything come until the text ends with one of two marks: that of a thought's end, behind which `must` begins, or
-// the trigger, behind which `may` does.
-class CallFilter final : public TokenFilter {
- public:
-  struct Parts {
-    std::shared_ptr<const TokenVocabulary> vocabulary;
-    std::string trigger, think_end;
-    SharedFilter must, may;          // either may be null
-    bool goes_on = false;            // behind a call anything may come again
-    std::vector<uint64_t> all = {};  // a bit for each token
-  };
-
-  CallFilter(std::shared_ptr<const Parts> parts, bool is_free) : parts_(std::move(parts)) {
-    if (!is_free && parts_->must) call_.emplace(*parts_->must);
-    has_called_ = parts_->must == nullptr;
-  }
-
-  Result<std::unique_ptr<TokenFilter>> Clone() const override {
-    return NoThrow("a filter of calls",
-                   [&]() -> Result<std::unique_ptr<TokenFilter>> { return std::make_unique<CallFilter>(*this); });
-  }
-
-  Result<std::span<const uint64_t>> Allowed() override {
-    if (call_) return call_->Allowed();
-    return std::span<const uint64_t>(parts_->all);
-  }
-
-  Result<void> Accept(int32_t id) override {
-    if (!call_) return Watch(id);
-    if (auto accepted = call_->Accept(id); !accepted) return accepted;
-    if (!call_->has_ended() && call_->IsComplete() && parts_->goes_on && parts_->may) {
-      call_.reset();
-      tail_.clear();
-    }
-    return {};
-  }
-
-  // A thought that was not ended comes before a call that must.
-  bool IsComplete() const override { return call_ ? call_->IsComplete() : has_called_; }
-
- private:
-  Result<void> Watch(int32_t id) {
-    const TokenVocabulary& vocabulary = *parts_->vocabulary;
-    if (id < 0 || static_cast<size_t>(id) >= vocabulary.size() || vocabulary.IsEnd(id)) return {};
-    return NoThrow("a filter of calls", [&]() -> Result<void> {
-      tail_ += vocabulary.BytesOf(id);
-      if (!has_called_) {
-        if (tail_.ends_with(parts_->think_end) || tail_.ends_with(parts_->think_end + "\n\n")) Begin(parts_->must);
-      } else if (parts_->may && tail_.ends_with(parts_->trigger)) {
-        Begin(parts_->may);
-      }
-      if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
-      return {};
-    });
-  }
-  void Begin(const SharedFilter& filter) {
-    call_.emplace(*filter);
-    has_called_ = true;
-  }
-
-  static constexpr size_t kTail = 64;  // bytes; more than any mark has
-
-  std::shared_ptr<const Parts> parts_;
-  std::optional<GrammarFilter> call_;  // that is being written
-  std::string tail_;                   // of what came outside of calls
-  bool has_called_;
-};
-
-// All that the grammar of calls depends on.
-std::string KeyOf(const ToolList& tools, bool with_trigger) {
-  auto key = nlohmann::ordered_json::array({with_trigger, tools.only, tools.is_parallel});
-  for (const Tool& tool : tools.tools) key.push_back(nlohmann::ordered_json::array({tool.name, tool.parameters}));
-  return "tools " + key.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+// How many tokens a thought may take, so that the shortest answer fits behind it, and a longer one where there is room.
+uint32_t MostThought(uint32_t max_tokens, size_t shortest) {
+  constexpr uint32_t kMostSpare = 256;
+  const uint32_t spare = std::min(max_tokens / 4, kMostSpare);
+  const size_t kept = std::min<size_t>(shortest, max_tokens) + spare;
+  return max_tokens - static_cast<uint32_t>(std::min<size_t>(kept, max_tokens));
 }
 
 }  // namespace
@@ -254,52 +146,39 @@ Result<std::shared_ptr<const TokenVocabulary>> VocabularyWithNames(const Tokeniz
   });
 }
 
-Result<std::shared_ptr<const TokenFilter>> AfterThought(SharedFilter filter,
-                                                        std::shared_ptr<const TokenVocabulary> vocabulary,
-                                                        std::string think_end) {
-  return NoThrow("a filter behind a thought", [&]() -> Result<std::shared_ptr<const TokenFilter>> {
-    auto parts = std::make_shared<CallFilter::Parts>();
-    parts->vocabulary = std::move(vocabulary);
-    parts->think_end = std::move(think_end);
-    parts->must = std::move(filter);
-    parts->all.assign(parts->vocabulary->mask_words(), ~uint64_t{0});
-    return std::make_shared<CallFilter>(std::move(parts), /*is_free=*/true);
-  });
-}
-
-Result<std::shared_ptr<const TokenFilter>> MakeToolFilter(const OutputFormat& format, const ToolList& tools,
-                                                          std::shared_ptr<const TokenVocabulary> vocabulary,
-                                                          bool mistral_arguments, bool begins_thinking,
-                                                          FilterCache& cache) {
-  return NoThrow("a filter of calls", [&]() -> Result<std::shared_ptr<const TokenFilter>> {
-    CallGrammar calls(format, tools, mistral_arguments);
-    const auto compiled = [&](bool with_trigger) {
-      return cache.Get(KeyOf(tools, with_trigger), [&]() -> Result<GrammarFilter> {
-        const auto grammar = calls.Make(with_trigger);
-        if (!grammar) return Failure(grammar.error());
-        return GrammarFilter::Compile(*grammar, vocabulary);
-      });
-    };
-    auto parts = std::make_shared<CallFilter::Parts>();
-    parts->vocabulary = vocabulary;
-    parts->trigger = calls.trigger();
-    parts->think_end = format.think_end;
-    parts->all.assign(vocabulary->mask_words(), ~uint64_t{0});
-    const bool must = tools.choice == ToolChoice::kRequired;
-    // Behind a call that must come others may, but for a single tool, or where the calls are one list or one message.
-    parts->goes_on = tools.is_parallel && tools.only.empty() &&
-                     (format.tools == ToolForm::kHermes || format.tools == ToolForm::kQwenCoder);
+Result<std::shared_ptr<const TokenFilter>> MakeAnswerFilter(const AnswerRules& rules,
+                                                            std::shared_ptr<const TokenVocabulary> vocabulary,
+                                                            FilterCache& cache) {
+  return NoThrow("an answer's filter", [&]() -> Result<std::shared_ptr<const TokenFilter>> {
+    const bool may_call = rules.tools.may_call();
+    const bool must = rules.schema || (may_call && rules.tools.choice == ToolChoice::kRequired);
+    if (!may_call && !must) return nullptr;
+    AnswerGrammars grammars(rules, vocabulary, cache);
+    auto plan = std::make_shared<CallFilter::Plan>();
+    plan->vocabulary = vocabulary;
+    plan->think_begin = rules.format.think_begin;
+    plan->think_end = rules.format.think_end;
+    plan->begins_thinking = rules.begins_thinking;
+    plan->begins_answer = grammars.calls().begins_answer();
     if (must) {
-      auto filter = compiled(/*with_trigger=*/true);
+      auto filter = grammars.Must("");
       if (!filter) return Failure(filter.error());
-      parts->must = *std::move(filter);
-    }
-    if (!must || parts->goes_on) {
-      auto filter = compiled(/*with_trigger=*/false);
+      if (!rules.begins_thinking) return *std::move(filter);
+      plan->must = *std::move(filter);
+      auto closing = grammars.Must(plan->think_end);
+      if (!closing) return Failure(closing.error());
+      plan->closing = *std::move(closing);
+      const auto shortest = grammars.ShortestMust(plan->think_end);
+      if (!shortest) return Failure(shortest.error());
+      plan->most_thought = MostThought(rules.max_tokens, *shortest);
+    } else {
+      auto filter = grammars.May();
       if (!filter) return Failure(filter.error());
-      parts->may = *std::move(filter);
+      plan->may = *std::move(filter);
+      plan->triggers = grammars.calls().triggers();
+      plan->goes_on = grammars.calls().goes_on();
     }
-    return std::make_shared<CallFilter>(std::move(parts), !must || begins_thinking);
+    return std::make_shared<CallFilter>(std::move(plan));
   });
 }
 

@@ -73,6 +73,8 @@ Result<void> Service::BeginEngine(const ServiceOptions& options) {
   for (const auto& [adapter, prompts] : prompts_) engine_options.prompts.push_back(prompts.get());
   for (const auto& named : model_.adapters) engine_options.adapters.push_back(&named.adapter);
   if (options.prompt_lookup) engine_options.drafter = &drafter_;
+  filter_workers_ = std::make_unique<FilterWorkers>(std::max(1u, std::thread::hardware_concurrency() / 4));
+  engine_options.filter_workers = filter_workers_.get();
   auto engine = Engine::Create(model_.model, model_.pool, *workspace_, std::move(engine_options));
   if (!engine) return Failure(engine.error());
   engine_ = *std::move(engine);

@@ -108,6 +108,7 @@ class Service {
   std::map<Sha256Digest, std::unique_ptr<PromptCache>> prompts_;  // by adapter
   PromptLookup drafter_;
   std::optional<Workspace> workspace_;
+  std::unique_ptr<FilterWorkers> filter_workers_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<EngineLoop> loop_;  // refers to the engine
   std::mutex mutex_;

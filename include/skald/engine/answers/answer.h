@@ -31,13 +31,15 @@ namespace skald {
 
 class Answer {
  public:
-  // `tokenizer` may be null, else it must outlive this. `max_tokens` is at least 1.
+  // `tokenizer` may be null, else it must outlive this. `max_tokens` is at least 1. `defers_filter`: the filter's long
+  // work is done elsewhere; see TakeFilterWork.
   static Result<Answer> Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
-                              const Tokenizer* tokenizer) {
+                              const Tokenizer* tokenizer, bool defers_filter = false) {
     return NoThrow("beginning an answer", [&]() -> Result<Answer> {
       Answer answer(std::move(request), max_tokens);
       const Request& of = *answer.request_;
       answer.settings_.random.stream += sample;
+      answer.defers_filter_ = defers_filter;
       answer.tokens_.reserve(of.prompt.size() + 1);
       if (of.filter != nullptr) {
         auto filter = of.filter->Clone();
@@ -62,14 +64,14 @@ class Answer {
 
   // The same at the point where `drawn` tokens were drawn, all of them told.
   static Result<Answer> Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
-                              const Tokenizer* tokenizer, std::span<const int32_t> drawn) {
-    auto answer = Begin(std::move(request), sample, max_tokens, tokenizer);
+                              const Tokenizer* tokenizer, std::span<const int32_t> drawn, bool defers_filter = false) {
+    auto answer = Begin(std::move(request), sample, max_tokens, tokenizer, defers_filter);
     if (!answer) return answer;
     Event told;
     for (const int32_t id : drawn) {
       SampledToken token;
       token.id = id;
-      if (auto taken = answer->Take(std::move(token), told); !taken) return Failure(taken.error());
+      if (auto taken = answer->Advance(std::move(token), told); !taken) return Failure(taken.error());
     }
     return answer;
   }
@@ -84,6 +86,27 @@ class Answer {
   std::optional<FinishReason> finish() const { return finish_; }
   // Which of the request's stop strings ended it, if one did.
   std::optional<size_t> stop_string() const { return stops_.stopped_by(); }
+
+  bool defers_filter() const { return defers_filter_; }
+  // Where the filter's work is deferred: what must be done before Settle and Draw, which would else do it themselves;
+  // null where nothing must.
+  std::shared_ptr<FilterWork> TakeFilterWork() {
+    return filter_ != nullptr && defers_filter_ ? filter_->TakeWork() : nullptr;
+  }
+  // Ends the answer if its filter allows nothing more, where that could not be told when the last token was drawn.
+  // kResourceExhausted: to be called again.
+  Result<void> Settle(Event& event) {
+    if (!is_unsettled_) return {};
+    return NoThrow("an answer's end", [&]() -> Result<void> {
+      const auto allowed = filter_->Allowed();
+      if (!allowed) return Failure(allowed.error());
+      if (AllowsNothingButEnd(*allowed)) {
+        if (auto finished = Finish(FinishReason::kFilter, event); !finished) return finished;
+      }
+      is_unsettled_ = false;
+      return {};
+    });
+  }
 
   // Draws the token that follows, given its `logits` [vocab_size], and goes on to it; what is new goes to `event`.
   // Returns its id. After an error the answer can only be begun again at the same point: the same logits give the same
@@ -108,7 +131,15 @@ class Answer {
 
   // Goes on to a token that was drawn before, as Draw did.
   Result<void> Take(SampledToken token, Event& event) {
+    if (auto taken = Advance(std::move(token), event); !taken) return taken;
+    return is_unsettled_ && TakeFilterWork() == nullptr ? Settle(event) : Result<void>();
+  }
+
+ private:
+  // As Take, but that it does not ask the filter whether that was the end.
+  Result<void> Advance(SampledToken token, Event& event) {
     return NoThrow("an answer's token", [&]() -> Result<void> {
+      is_unsettled_ = false;
       ++drawn_;
       if (std::ranges::find(request_->end_tokens, token.id) != request_->end_tokens.end()) {
         return Finish(FinishReason::kEndToken, event);
@@ -122,16 +153,11 @@ class Answer {
       event.tokens.push_back(std::move(token));
       if (finish_) return {};
       if (drawn_ >= max_tokens_) return Finish(FinishReason::kMaxTokens, event);
-      if (filter_ != nullptr && filter_->IsComplete()) {
-        const auto allowed = filter_->Allowed();
-        if (!allowed) return Failure(allowed.error());
-        if (AllowsNothingButEnd(*allowed)) return Finish(FinishReason::kFilter, event);
-      }
+      is_unsettled_ = filter_ != nullptr && filter_->IsComplete();
       return {};
     });
   }
 
- private:
   Answer(std::shared_ptr<const Request> request, uint32_t max_tokens)
       : request_(std::move(request)),
         settings_(request_->sampler),
@@ -179,6 +205,8 @@ class Answer {
   std::optional<StreamDecoder> decoder_;  // without a tokenizer there is no text
   StopStrings stops_;
   std::optional<FinishReason> finish_;
+  bool defers_filter_ = false;
+  bool is_unsettled_ = false;  // the filter may allow nothing more
 };
 
 }  // namespace skald

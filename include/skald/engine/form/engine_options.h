@@ -16,6 +16,7 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/threads/background_queue.h"
 #include "skald/engine/form/drafter.h"
+#include "skald/engine/form/filter_workers.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
 #include "skald/store/chunks/chunk_store.h"
@@ -46,6 +47,8 @@ struct EngineOptions {
   // Of the engine's pool: each is for the requests of its adapter (PromptCache::adapter). Steps wait for the stores of
   // one that has no queues (PromptCacheOptions::writer, reader).
   std::vector<PromptCache*> prompts = {};
+  // Do the long work of filters; a request whose filter is not ready sits out steps meanwhile. Without, steps do it.
+  FilterWorkers* filter_workers = nullptr;
   Drafter* drafter = nullptr;
   // Drafts in a step of one request. Windowed and recurrent models take RuntimeConfig::rewind_tokens if that is less.
   uint32_t max_drafts = 8;

@@ -12,6 +12,7 @@
 #include <span>
 #include <utility>
 
+#include "skald/base/no_throw.h"
 #include "skald/base/numbers/xxh64.h"
 #include "skald/base/result.h"
 #include "skald/engine/answers/answer.h"
@@ -60,12 +61,40 @@ inline std::optional<int32_t> DrawToken(Sequence& sequence, std::span<const floa
   return *id;
 }
 
+// Has the long work of the filter done by `workers`, which are there where answers defer it, before a token is drawn or
+// it can be told whether the answer is at its end.
+inline void PrepareFilter(Sequence& sequence, FilterWorkers* workers) {
+  if (sequence.is_finished()) return;
+  sequence.awaits_filter = sequence.filter_work != nullptr && !sequence.filter_work->is_done();
+  if (sequence.awaits_filter) return;
+  sequence.filter_work = sequence.answer.TakeFilterWork();
+  if (sequence.filter_work != nullptr) {
+    const auto added = NoThrow("the work of a filter", [&]() -> Result<void> {
+      workers->Add(sequence.request->tenant, sequence.filter_work);
+      return {};
+    });
+    sequence.awaits_filter = true;
+    if (!added) sequence.filter_work = nullptr;  // no memory: the next step tries again
+    return;
+  }
+  const size_t text = sequence.event.text.size();
+  if (auto settled = sequence.answer.Settle(sequence.event)) {
+    sequence.event.finish = sequence.answer.finish();
+  } else {
+    sequence.event.text.resize(text);
+    if (settled.error().code == ErrorCode::kResourceExhausted && ++sequence.torn < kMostTorn) return;
+    sequence.event.error = settled.error();
+    sequence.event.finish = FinishReason::kError;
+  }
+}
+
 // Begins a torn answer again where it was before the draw. Its tokens since are those that were not counted.
 inline Result<void> Mend(Sequence& sequence, const Tokenizer* tokenizer) {
   if (sequence.torn == 0) return {};
   const std::span<const int32_t> drawn =
       sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
-  auto answer = Answer::Begin(sequence.request, sequence.sample, sequence.answer.max_tokens(), tokenizer, drawn);
+  auto answer = Answer::Begin(sequence.request, sequence.sample, sequence.answer.max_tokens(), tokenizer, drawn,
+                              sequence.answer.defers_filter());
   if (!answer) return Failure(answer.error());
   sequence.answer = std::move(*answer);
   return {};

@@ -50,6 +50,8 @@ struct Sequence {
   bool is_paused = false;
   uint32_t torn = 0;  // draws in a row for which there was no memory: the answer has to be begun again
 
+  std::shared_ptr<FilterWork> filter_work = {};  // before a token can be drawn; null: none
+  bool awaits_filter = false;  // in this step, even if the work is done meanwhile: the answer may have to be settled
   std::vector<int32_t> drafts = {};  // for the next step
   DraftLength draft_length = {};
   Event event = {};  // what is not reported yet

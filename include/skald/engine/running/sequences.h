@@ -58,7 +58,8 @@ class Sequences {
     const double now = options_.clock();
     const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
     for (const SuspendedSample& sample : suspended.samples) {
-      auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options_.tokenizer, sample.drawn);
+      auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options_.tokenizer, sample.drawn,
+                                  /*defers_filter=*/options_.filter_workers != nullptr);
       if (!answer) return Failure(answer.error());
       if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
       Sequence& sequence =
@@ -169,6 +170,8 @@ class Sequences {
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
       if (auto mended = internal::Mend(sequence, options_.tokenizer); !mended) return Failure(mended.error());
+      if (sequence.leader == nullptr && !sequence.is_paused) internal::PrepareFilter(sequence, options_.filter_workers);
+      if (sequence.is_finished()) continue;
       candidates.push_back(&sequence);
       if (sequence.is_waiting() && options_.clock() >= sequence.wait_until) {
         if (sequence.fetch) sequence.fetch->Abandon();
@@ -188,7 +191,9 @@ class Sequences {
     Standing standing = sequence.standing;
     standing.served = tenants_.served(sequence.request->tenant);
     SequenceView view = {UrgencyOf(standing, options_.policy)};
-    view.may_run = !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr;
+    const bool draws = !sequence.is_running() || sequence.pending() <= 1;
+    view.may_run = !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr &&
+                   !(draws && sequence.awaits_filter);
     view.is_running = sequence.is_running();
     view.cached = sequence.computed();
     view.pending = std::max(1u, sequence.pending());
@@ -289,6 +294,8 @@ class Sequences {
       if (id) ++stats_.generated_tokens;
       if (!id || sequence.is_finished() || i == drafts.size() || *id != drafts[i]) break;
       ++right;
+      internal::PrepareFilter(sequence, options_.filter_workers);
+      if (sequence.is_finished() || sequence.awaits_filter) break;
     }
     const auto drafted = static_cast<uint32_t>(drafts.size());
     sequence.draft_length.Observe(drafted, right);

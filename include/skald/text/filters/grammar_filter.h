@@ -47,11 +47,28 @@ class GrammarFilter final : public TokenFilter {
                    [&]() -> Result<std::unique_ptr<TokenFilter>> { return std::make_unique<GrammarFilter>(*this); });
   }
 
-  // Errors: kResourceExhausted where the grammar can read the text in more ways than are followed side by side.
+  // A mask that takes more than about a millisecond.
+  std::shared_ptr<FilterWork> TakeWork() override {
+    if (mask_ || has_ended_) return nullptr;
+    if (work_ == nullptr) {
+      const auto quick = NoThrow("a token filter", [&]() -> Result<std::shared_ptr<const internal::Mask>> {
+        auto mask = masks_->QuickMaskOf(readings_);
+        if (mask && *mask == nullptr) work_ = std::make_shared<MaskWork>(masks_, readings_);
+        return mask;
+      });
+      if (quick) mask_ = *quick;
+    }
+    return work_ != nullptr && !work_->is_done() ? work_ : nullptr;
+  }
+
+  // Errors: kUnsupported where the grammar can read the text in more ways than are followed side by side, or where that
+  // takes more than grammar/limits.h allows: always for a text, or never.
   Result<std::span<const uint64_t>> Allowed() override {
     return NoThrow("a token filter", [&]() -> Result<std::span<const uint64_t>> {
       if (!mask_) {
+        const bool is_done = work_ != nullptr && work_->is_done();
         auto mask = has_ended_ ? std::make_shared<const internal::Mask>(masks_->vocabulary().mask_words())
+                    : is_done  ? work_->mask()
                                : masks_->MaskOf(readings_);
         if (!mask) return Failure(mask.error());
         mask_ = *std::move(mask);
@@ -73,6 +90,7 @@ class GrammarFilter final : public TokenFilter {
         if (!IsComplete()) return Refuse(id, "the text may not end here");
         has_ended_ = true;
         mask_ = nullptr;
+        work_ = nullptr;
         return {};
       }
       const std::string_view bytes = vocabulary.BytesOf(id);
@@ -82,6 +100,24 @@ class GrammarFilter final : public TokenFilter {
       if (*next == kNoReadings) return Refuse(id, Concat({"no text of the grammar goes on with ", QuotedName(bytes)}));
       readings_ = *std::move(next);
       mask_ = nullptr;
+      work_ = nullptr;
+      return {};
+    });
+  }
+
+  // Goes on to the state behind a text, whatever tokens it was written with. Text that is not allowed is an error, and
+  // changes nothing.
+  Result<void> AcceptText(std::string_view text) {
+    return NoThrow("a token filter", [&]() -> Result<void> {
+      if (text.empty()) return {};
+      Result<internal::Readings> next = masks_->Read(readings_, text);
+      if (!next) return Failure(next.error());
+      if (has_ended_ || *next == kNoReadings) {
+        return Fail(ErrorCode::kInvalidArgument, Concat({"no text of the grammar goes on with ", QuotedName(text)}));
+      }
+      readings_ = *std::move(next);
+      mask_ = nullptr;
+      work_ = nullptr;
       return {};
     });
   }
@@ -92,6 +128,24 @@ class GrammarFilter final : public TokenFilter {
   bool has_ended() const { return has_ended_; }
 
  private:
+  class MaskWork final : public FilterWork {
+   public:
+    MaskWork(std::shared_ptr<const internal::GrammarMasks> masks, internal::Readings readings)
+        : masks_(std::move(masks)), readings_(std::move(readings)) {}
+
+    // Once it is done.
+    const Result<std::shared_ptr<const internal::Mask>>& mask() const { return mask_; }
+
+   private:
+    void Compute() noexcept override {
+      mask_ = NoThrow("a token filter", [this] { return masks_->MaskOf(readings_); });
+    }
+
+    const std::shared_ptr<const internal::GrammarMasks> masks_;
+    const internal::Readings readings_;
+    Result<std::shared_ptr<const internal::Mask>> mask_ = nullptr;
+  };
+
   explicit GrammarFilter(std::shared_ptr<const internal::GrammarMasks> masks)
       : masks_(std::move(masks)), readings_(masks_->Start()) {}
 
@@ -105,6 +159,7 @@ class GrammarFilter final : public TokenFilter {
   internal::Readings readings_;  // of the text so far
   bool has_ended_ = false;
   std::shared_ptr<const internal::Mask> mask_;  // of readings_, once asked for
+  std::shared_ptr<MaskWork> work_;              // the same, where it takes long
 };
 
 }  // namespace skald

@@ -36,34 +36,40 @@ using Mask = std::vector<uint64_t>;
 
 class GrammarMasks {
  public:
-  // `vocabulary` must not be null. Errors: those of GrammarAutomaton::Make.
+  // `vocabulary` must not be null. Errors: those of GrammarAutomaton::Make; kUnsupported where already the beginning
+  // takes more than limits.h allows.
   static Result<std::shared_ptr<const GrammarMasks>> Make(const Grammar& grammar,
                                                           std::shared_ptr<const TokenVocabulary> vocabulary) {
     Result<GrammarAutomaton> automaton = GrammarAutomaton::Make(grammar);
     if (!automaton) return Failure(automaton.error());
     const std::shared_ptr<GrammarMasks> masks(new GrammarMasks(*std::move(automaton), std::move(vocabulary)));
+    LentExplorer explorer(*masks, kMaxReadWork);
+    explorer->Start();
+    if (explorer->has_overflowed()) return TooAmbiguous();
     masks->ComputeLargeParts();
     return masks;
   }
 
   const TokenVocabulary& vocabulary() const { return *vocabulary_; }
   Readings Start() const {
-    LentExplorer explorer(*this);
+    LentExplorer explorer(*this, kMaxReadWork);
     return explorer->at(explorer->Start());
   }
 
-  // Returns what `bytes` make of `readings`. Errors: more readings side by side than limits.h allows.
+  // Returns what `bytes` make of `readings`. Errors: kUnsupported where that takes more than limits.h allows, which
+  // does not depend on what was asked before.
   Result<Readings> Read(const Readings& readings, std::string_view bytes) const {
-    LentExplorer explorer(*this);
+    LentExplorer explorer(*this, kMaxReadWork);
     uint32_t number = explorer->NumberOf(readings);
     for (const char byte : bytes) number = explorer->Next(number, static_cast<uint8_t>(byte));
-    Readings next = explorer->at(number);
-    if (explorer->TakeOverflow()) return TooAmbiguous();
-    return next;
+    if (explorer->has_overflowed()) return TooAmbiguous();
+    return explorer->at(number);
   }
 
   // Returns the tokens that may follow, tokens that end the text among them where it may end. Errors as of Read.
   Result<std::shared_ptr<const Mask>> MaskOf(const Readings& readings) const;
+  // The same if it is known or takes little time; else null.
+  Result<std::shared_ptr<const Mask>> QuickMaskOf(const Readings& readings) const;
 
  private:
   // What one state of a rule allows by itself.
@@ -72,27 +78,30 @@ class GrammarMasks {
     std::vector<int32_t> ids;     // the same where they are few, and `bits` is empty
     std::vector<uint32_t> exits;  // nodes of the vocabulary at which the rule may end and tokens go on
     uint32_t depth = 0;           // calls within calls
-    size_t visited = 0;           // nodes
+    size_t work = 0;
   };
 
-  // An explorer for one call; what it has learned is kept for the next one.
+  // An explorer for one call, which knows nothing, with its memory from the last one.
   class LentExplorer {
    public:
-    explicit LentExplorer(const GrammarMasks& owner) : owner_(owner) {
-      const std::lock_guard lock(owner_.mutex_);
-      if (owner_.idle_.empty()) {
-        explorer_ = std::make_unique<Explorer>(owner_.automaton_);
-      } else {
-        explorer_ = std::move(owner_.idle_.back());
-        owner_.idle_.pop_back();
+    LentExplorer(const GrammarMasks& owner, size_t most_work) : owner_(owner) {
+      {
+        const std::lock_guard lock(owner_.mutex_);
+        if (!owner_.idle_.empty()) {
+          explorer_ = std::move(owner_.idle_.back());
+          owner_.idle_.pop_back();
+        }
       }
-      explorer_->ForgetIfLarge();
+      if (explorer_ == nullptr) explorer_ = std::make_unique<Explorer>(owner_.automaton_);
+      explorer_->Begin(most_work);
     }
     LentExplorer(const LentExplorer&) = delete;
     LentExplorer& operator=(const LentExplorer&) = delete;
     ~LentExplorer() {
+      constexpr size_t kMostKeptBytes = size_t{1} << 20;
       const std::lock_guard lock(owner_.mutex_);
-      if (owner_.idle_.size() < owner_.idle_.capacity()) owner_.idle_.push_back(std::move(explorer_));
+      if (explorer_->bytes() > kMostKeptBytes || owner_.idle_.size() == owner_.idle_.capacity()) return;
+      owner_.idle_.push_back(std::move(explorer_));
     }
     Explorer* operator->() const { return explorer_.get(); }
     Explorer& operator*() const { return *explorer_; }
@@ -109,13 +118,33 @@ class GrammarMasks {
   }
 
   static Failure TooAmbiguous() {
-    return Fail(ErrorCode::kResourceExhausted,
+    return Fail(ErrorCode::kUnsupported,
                 "the grammar can read this text in more ways side by side than are followed (" +
                     std::to_string(kMaxGrammarReadings) + "), or in too many steps");
   }
 
   void ComputeLargeParts() const;
-  std::shared_ptr<const Part> PartOf(uint32_t state, Explorer& explorer) const;
+  // What a mask may still take. All of it counts for the limit, known or not, so that it is the same for whoever asks;
+  // what is computed now counts for now.
+  struct Budget {
+    size_t all = kMaxMaskWork, now = kMaxMaskWork;
+
+    // Returns false where it is more than there is.
+    bool Take(size_t work, bool is_known) {
+      const bool has = work <= all && (is_known || work <= now);
+      all -= std::min(all, work);
+      if (!is_known) now -= std::min(now, work);
+      return has;
+    }
+  };
+
+  // These return null where that takes more work than there may be.
+  std::shared_ptr<const Part> PartOf(uint32_t state, Budget& budget) const;
+  std::shared_ptr<const Mask> MaskWithin(const Readings& readings, size_t most) const;
+  std::shared_ptr<const Mask> Compute(const Readings& readings, Budget budget) const;
+  Readings Alike(const Readings& readings) const;
+  // That a mask is beyond the limit is remembered too, as a mask with a word too many.
+  bool IsTooMuch(const Mask& mask) const { return mask.size() != vocabulary_->mask_words(); }
   std::optional<size_t> CharactersAfter(TokenVocabulary::Kind kind, Explorer& explorer, uint32_t from,
                                         uint32_t& depth) const;
   std::vector<uint32_t> AfterOne(TokenVocabulary::Kind kind, Explorer& explorer, uint32_t from, uint32_t& depth,
@@ -125,10 +154,9 @@ class GrammarMasks {
     for (const ByteEdge& edge : automaton_.bytes(state)) bytes += edge.bytes.last - edge.bytes.first + size_t{1};
     return bytes;
   }
-  Result<std::shared_ptr<const Mask>> Compute(const Readings& readings) const;
-  void AddReading(Reading reading, Explorer& explorer, Mask& mask) const;
+  bool AddReading(Reading reading, Budget& budget, Explorer& explorer, Mask& mask) const;
   template <class Tell, class TellAll>
-  size_t Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell, const TellAll& tell_all) const;
+  void Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell, const TellAll& tell_all) const;
   void AddTokens(uint32_t node, Mask& mask) const {
     for (const int32_t id : vocabulary_->TokensOf(node)) Add(id, mask);
   }
@@ -149,18 +177,18 @@ class GrammarMasks {
 
 // Reads all that goes on from node `root` with what is at `from`, and calls tell(node, number) for each beginning of a
 // token that can be read. Of a node with many behind it, it asks tell_all(node, number) whether it has told
-// all behind it. Returns the number of nodes that were looked at.
+// all behind it. Ends early where the explorer overflows.
 template <class Tell, class TellAll>
-size_t GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell,
-                          const TellAll& tell_all) const {
+void GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, const Tell& tell,
+                        const TellAll& tell_all) const {
   constexpr uint32_t kManyNodes = 256;
   const uint32_t end = vocabulary_->node(root).end, above = vocabulary_->node(root).depth;
   std::vector<uint32_t> path(vocabulary_->longest() - above + 1);  // by depth
   path[0] = from;
-  size_t visited = 0;
-  for (uint32_t i = root + 1; i < end; ++visited) {
+  for (uint32_t i = root + 1; i < end && !explorer.has_overflowed();) {
     const TokenVocabulary::Node& node = vocabulary_->node(i);
     const uint32_t depth = node.depth - above;
+    explorer.AddWork(1);
     const uint32_t number = explorer.Next(path[depth - 1], node.byte);
     if (number == Explorer::kDead) {
       i = node.end;
@@ -171,32 +199,32 @@ size_t GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, cons
     const bool takes_all = node.end - i > kManyNodes && tell_all(i, number);
     i = takes_all ? node.end : i + 1;
   }
-  return visited;
 }
 
 // States from which a good part of all tokens can follow, as inside of strings, so that no token waits for them: those
 // with the most first.
 inline void GrammarMasks::ComputeLargeParts() const {
-  constexpr size_t kMostVisited = size_t{1} << 22;  // some ten milliseconds
+  constexpr size_t kMostWork = size_t{1} << 23;  // some ten milliseconds
   std::vector<std::pair<size_t, uint32_t>> large;
   for (uint32_t state = 0; state < automaton_.size(); ++state) {
     if (BytesFrom(state) >= kManyBytes) large.emplace_back(BytesFrom(state), state);
   }
   std::stable_sort(large.begin(), large.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  LentExplorer explorer(*this);
-  size_t visited = 0;
-  for (size_t i = 0; i < large.size() && visited < kMostVisited; ++i) {
-    explorer->ForgetIfLarge();
-    visited += PartOf(large[i].second, *explorer)->visited;
-    if (explorer->TakeOverflow()) return;
+  Budget budget = {kMostWork, kMostWork};
+  for (size_t i = 0; i < large.size(); ++i) {
+    if (PartOf(large[i].second, budget) == nullptr) return;
   }
 }
 
-inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t state, Explorer& explorer) const {
+inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t state, Budget& budget) const {
   {
     const std::lock_guard lock(mutex_);
-    if (std::shared_ptr<const Part> known = parts_.Find(state)) return known;
+    if (std::shared_ptr<const Part> known = parts_.Find(state)) {
+      return budget.Take(known->work, /*is_known=*/true) ? known : nullptr;
+    }
   }
+  LentExplorer lent(*this, std::min(budget.all, budget.now));
+  Explorer& explorer = *lent;
   const auto part = std::make_shared<Part>();
   const uint32_t alone[] = {state};
   const uint32_t from = explorer.NumberOf(OnlyReading(alone));
@@ -218,7 +246,7 @@ inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t s
     const std::optional<size_t> most = is_large ? CharactersAfter(kind, explorer, from, part->depth) : std::nullopt;
     if (!most) {
       const auto all = [&](uint32_t node, uint32_t number) { return add_all(kind, node, number); };
-      part->visited += Walk(explorer, from, vocabulary_->root(kind), add, all);
+      Walk(explorer, from, vocabulary_->root(kind), add, all);
       continue;
     }
     const std::span<const uint64_t> bits = vocabulary_->UpTo(kind, *most);
@@ -231,7 +259,9 @@ inline std::shared_ptr<const GrammarMasks::Part> GrammarMasks::PartOf(uint32_t s
     part->ids = {};
   }
   const size_t bytes = sizeof(Part) + part->bits.size() * 8 + part->ids.size() * 4 + part->exits.size() * 4;
-  if (explorer.has_overflowed()) return part;  // not all of it, and the caller will say so
+  if (explorer.has_overflowed()) return nullptr;  // it is not all of it
+  part->work = explorer.work();
+  (void)budget.Take(part->work, /*is_known=*/false);
   const std::lock_guard lock(mutex_);
   parts_.Add(state, part, bytes);
   return part;
@@ -297,43 +327,81 @@ inline std::vector<uint32_t> GrammarMasks::AfterOne(TokenVocabulary::Kind kind, 
 }
 
 inline Result<std::shared_ptr<const Mask>> GrammarMasks::MaskOf(const Readings& readings) const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::shared_ptr<const Mask> known = masks_.Find(readings)) return known;
-  }
-  Result<std::shared_ptr<const Mask>> mask = Compute(readings);
-  if (!mask) return mask;
-  const std::lock_guard lock(mutex_);
-  masks_.Add(readings, *mask, (*mask)->size() * 8 + readings.size() * 4);
+  std::shared_ptr<const Mask> mask = MaskWithin(readings, kMaxMaskWork);
+  if (mask == nullptr || IsTooMuch(*mask)) return TooAmbiguous();
   return mask;
 }
 
-inline Result<std::shared_ptr<const Mask>> GrammarMasks::Compute(const Readings& readings) const {
-  LentExplorer explorer(*this);
+inline Result<std::shared_ptr<const Mask>> GrammarMasks::QuickMaskOf(const Readings& readings) const {
+  std::shared_ptr<const Mask> mask = MaskWithin(readings, kMaxQuickMaskWork);
+  if (mask != nullptr && IsTooMuch(*mask)) return TooAmbiguous();
+  return mask;
+}
+
+inline std::shared_ptr<const Mask> GrammarMasks::MaskWithin(const Readings& readings, size_t most) const {
+  const Readings alike = Alike(readings);
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::shared_ptr<const Mask> known = masks_.Find(alike)) return known;
+  }
+  std::shared_ptr<const Mask> mask = Compute(alike, {kMaxMaskWork, most});
+  if (mask == nullptr && most < kMaxMaskWork) return nullptr;
+  if (mask == nullptr) mask = std::make_shared<const Mask>(vocabulary_->mask_words() + 1);
+  const std::lock_guard lock(mutex_);
+  masks_.Add(alike, mask, mask->size() * 8 + alike.size() * 4);
+  return mask;
+}
+
+// Readings with the same mask that say no more than they must: counts that no token brings near to their ends are one,
+// so that in a long string all masks are one.
+inline Readings GrammarMasks::Alike(const Readings& readings) const {
+  if (!automaton_.has_loops()) return readings;
+  std::vector<std::vector<uint32_t>> stacks;
+  ForEachReading(readings, [&](Reading reading) {
+    std::vector<uint32_t>& stack = stacks.emplace_back();
+    for (const uint32_t state : reading) stack.push_back(automaton_.Alike(state, vocabulary_->longest()));
+  });
+  std::sort(stacks.begin(), stacks.end());
+  stacks.erase(std::unique(stacks.begin(), stacks.end()), stacks.end());
+  Readings alike = {readings[0]};
+  for (const std::vector<uint32_t>& stack : stacks) {
+    alike.push_back(static_cast<uint32_t>(stack.size()));
+    alike.insert(alike.end(), stack.begin(), stack.end());
+  }
+  return alike;
+}
+
+inline std::shared_ptr<const Mask> GrammarMasks::Compute(const Readings& readings, Budget budget) const {
+  LentExplorer explorer(*this, budget.now);
   const auto mask = std::make_shared<Mask>(vocabulary_->mask_words());
-  ForEachReading(readings, [&](Reading reading) { AddReading(reading, *explorer, *mask); });
+  bool is_whole = true;
+  ForEachReading(readings,
+                 [&](Reading reading) { is_whole = is_whole && AddReading(reading, budget, *explorer, *mask); });
+  if (!is_whole || explorer->has_overflowed() || !budget.Take(explorer->work(), /*is_known=*/false)) return nullptr;
   if (readings[0] != 0) {
     for (const int32_t id : vocabulary_->end_ids()) Add(id, *mask);
   }
-  if (explorer->TakeOverflow()) return TooAmbiguous();
   return mask;
 }
 
-inline void GrammarMasks::AddReading(Reading reading, Explorer& explorer, Mask& mask) const {
-  const std::shared_ptr<const Part> part = PartOf(reading.back(), explorer);
+// Returns false where the state's part takes more work than there may be.
+inline bool GrammarMasks::AddReading(Reading reading, Budget& budget, Explorer& explorer, Mask& mask) const {
+  const std::shared_ptr<const Part> part = PartOf(reading.back(), budget);
+  if (part == nullptr) return false;
   const auto add = [&](uint32_t node, uint32_t) { AddTokens(node, mask); };
   const auto none = [](uint32_t, uint32_t) { return false; };
   if (reading.size() + part->depth > kMaxGrammarDepth) {  // the limit is not of the state alone
     for (const TokenVocabulary::Kind kind : TokenVocabulary::kKinds) {
       Walk(explorer, explorer.NumberOf(OnlyReading(reading)), vocabulary_->root(kind), add, none);
     }
-    return;
+    return true;
   }
   for (const int32_t id : part->ids) Add(id, mask);
   for (size_t i = 0; i < part->bits.size(); ++i) mask[i] |= part->bits[i];
-  if (part->exits.empty() || reading.size() == 1) return;
+  if (part->exits.empty() || reading.size() == 1) return true;
   const uint32_t behind = explorer.Behind(reading);
   for (const uint32_t node : part->exits) Walk(explorer, behind, node, add, none);
+  return true;
 }
 
 }  // namespace skald::internal

@@ -10,6 +10,7 @@
 #ifndef SKALD_TEXT_FILTERS_TOKEN_FILTER_H_
 #define SKALD_TEXT_FILTERS_TOKEN_FILTER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,27 @@
 #include "skald/base/result.h"
 
 namespace skald {
+
+// What a filter has to compute before it can answer. Once it is handed out, any thread may do it, beside all calls of
+// the filter and of its clones, and after them.
+class FilterWork {
+ public:
+  virtual ~FilterWork() = default;
+
+  // To be called once.
+  void Do() noexcept {
+    Compute();
+    is_done_.store(true, std::memory_order_release);
+  }
+  bool is_done() const { return is_done_.load(std::memory_order_acquire); }
+
+ protected:
+  // Keeps what it computed, or the error, for the filter.
+  virtual void Compute() noexcept = 0;
+
+ private:
+  std::atomic<bool> is_done_ = false;
+};
 
 class TokenFilter {
  public:
@@ -31,6 +53,11 @@ class TokenFilter {
   // the next call of a function that is not const. With no bit set no text can follow, which an error reports where the
   // filter knows why.
   virtual Result<std::span<const uint64_t>> Allowed() = 0;
+
+  // Returns what Allowed would take long for, or null: then Allowed answers soon, as it does when the work is done. It
+  // is the same work until the filter goes on. Whoever does not ask, or does not wait, gets the same answers from
+  // Allowed.
+  virtual std::shared_ptr<FilterWork> TakeWork() { return nullptr; }
 
   // Goes on to the state behind `id`. An id that is not allowed is an error, and changes nothing.
   virtual Result<void> Accept(int32_t id) = 0;

@@ -76,7 +76,7 @@ class AnswerExchange final : public Exchange {
  public:
   // `samples` and `prompt_tokens` are of each prompt and of all.
   AnswerExchange(const Call& call, Submitted submitted, uint32_t samples, uint64_t prompt_tokens,
-                 const AnswerReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect,
+                 const OutputReading& reading, bool is_stream, std::unique_ptr<Dialect> dialect,
                  std::array<CountedAnswers, 2> counted, std::function<void(const std::vector<Choice>&)> on_end)
       : metrics_(call.metrics),
         counted_(std::move(counted)),
@@ -91,7 +91,7 @@ class AnswerExchange final : public Exchange {
         choices_(submitted_.tickets.size() * samples) {
     for (size_t i = 0; i < choices_.size(); ++i) {
       choices_[i].sample = static_cast<uint32_t>(i % samples);
-      parsers_.push_back(MakeOutputParser(reading.format, reading.tools, reading.begins_thinking));
+      parsers_.push_back(MakeOutputParser(reading));
     }
   }
 
@@ -237,7 +237,7 @@ void CheckMemory(const Request& request, uint64_t number) {
 
 }  // namespace
 
-std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const AnswerReading& reading,
+std::unique_ptr<Exchange> BeginAnswer(const Call& call, std::vector<Request> requests, const OutputReading& reading,
                                       bool is_stream, std::unique_ptr<Dialect> dialect,
                                       std::function<void(const std::vector<Choice>&)> on_end) {
   const uint32_t samples = requests.at(0).samples;

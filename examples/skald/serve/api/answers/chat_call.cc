@@ -7,8 +7,6 @@
 
 #include "serve/chat/messages.h"
 #include "serve/chat/tool_filter.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
 
 namespace skald::serve {
 namespace {
@@ -24,7 +22,8 @@ Chat ChatOf(const ChatCall& call, Json messages) {
 // The whole chat as tokens, an earlier answer as the model spelled it.
 std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat) {
   const ServedModel& model = call.service->model();
-  const Chat whole = ChatOf(chat, chat.messages);
+  Chat whole = ChatOf(chat, chat.messages);
+  whole.continue_final_message = chat.continues;
   const std::vector<int32_t> known = call.service->transcripts().Recall(chat.messages, call.tenant.name);
   call.StopIfAbandoned();
   if (known.empty()) return Take(model.encode_chat(whole), chat.path);
@@ -67,32 +66,19 @@ bool BeginsThinking(const Call& call, std::span<const int32_t> prompt) {
   return text.ends_with(mark);
 }
 
-std::shared_ptr<const TokenFilter> SchemaFilter(const Call& call, const ChatCall& chat, bool begins_thinking) {
-  const auto vocabulary = Take(begins_thinking ? call.service->NamedVocabulary() : call.service->Vocabulary());
-  const std::string schema = Dump(*chat.schema);
-  const auto compile = [&]() -> Result<GrammarFilter> {
-    const auto grammar = chat.schema->is_null() ? AnyJsonObject() : ParseJsonSchema(schema);
-    if (!grammar) return Failure(grammar.error());
-    return GrammarFilter::Compile(*grammar, vocabulary);
-  };
-  const std::string key = (begins_thinking ? "schema behind a thought " : "schema ") + schema;
-  auto filter = Take(call.service->filters().Get(key, compile), "response_format");
-  if (!begins_thinking) return filter;
-  return Take(AfterThought(std::move(filter), vocabulary, call.service->format().think_end));
-}
-
-std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, bool begins_thinking) {
-  if (chat.schema) {
-    if (chat.tools.choice == ToolChoice::kRequired) {
-      throw ApiError{400, "an answer cannot both fit a schema and be a call of a tool", "tool_choice"};
-    }
-    return SchemaFilter(call, chat, begins_thinking);
-  }
-  if (!chat.tools.may_call()) return nullptr;
-  const bool has_argument_mark = call.service->model().template_source.find("[ARGS]") != std::string::npos;
-  return Take(MakeToolFilter(call.service->format(), chat.tools, Take(call.service->NamedVocabulary()),
-                             has_argument_mark, begins_thinking, call.service->filters()),
-              "tools");
+std::shared_ptr<const TokenFilter> FilterOf(const Call& call, const ChatCall& chat, const Request& request,
+                                            bool begins_thinking) {
+  Service& service = *call.service;
+  AnswerRules rules = {.format = service.format(), .tools = chat.tools, .begins_thinking = begins_thinking};
+  if (chat.schema) rules.schema = chat.schema->is_null() ? std::string() : Dump(*chat.schema);
+  rules.mistral_arguments = service.model().template_source.find("[ARGS]") != std::string::npos;
+  const auto prompt = static_cast<uint32_t>(request.prompt.size());
+  const uint32_t room = service.context() - std::min(service.context(), prompt) + 1;
+  rules.max_tokens = std::min(room, request.max_tokens.value_or(room));
+  const char* const param = chat.schema ? "response_format" : "tools";
+  return Take(MakeAnswerFilter(rules, Take(rules.needs_names() ? service.NamedVocabulary() : service.Vocabulary()),
+                               service.filters()),
+              param);
 }
 
 void CheckTools(const Call& call, const ChatCall& chat) {
@@ -126,7 +112,12 @@ void Remember(Service& service, const std::string& tenant, const ChatCall& chat,
               const Choice& choice) {
   Json messages = chat.messages;
   if (!choice.text.empty() || !choice.calls.empty() || !choice.reasoning.empty()) {
-    messages.push_back(MessageOf(choice));
+    Json answer = MessageOf(choice);
+    if (chat.continues) {
+      answer["content"] = messages.back()["content"].get<std::string>() + choice.text;
+      messages.erase(messages.size() - 1);
+    }
+    messages.push_back(std::move(answer));
     std::vector<int32_t> ids(prompt.begin(), prompt.end());
     for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
     service.transcripts().Remember(messages, tenant, ids);
@@ -170,8 +161,9 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   request.branch_points = BranchPoints(call, chat, request.prompt);
   const bool begins_thinking = BeginsThinking(call, request.prompt);
   call.StopIfAbandoned();
-  request.filter = FilterOf(call, chat, begins_thinking);
-  const AnswerReading reading = {call.service->format(), chat.tools, begins_thinking};
+  request.filter = FilterOf(call, chat, request, begins_thinking);
+  const OutputReading reading = {call.service->format(), chat.tools, begins_thinking,
+                                 /*is_text_or_calls=*/chat.schema.has_value(), chat.continues};
   const bool is_stream = chat.is_stream;
   const auto on_end = [service = call.service, tenant = call.tenant.name, chat = std::move(chat),
                        prompt = request.prompt](const std::vector<Choice>& choices) {

@@ -26,6 +26,7 @@ struct ChatCall {
   Json variables = Json::object();               // of the chat template
   std::optional<Json> schema = {};               // that the answer must fit; null: any object of JSON
   std::optional<std::string> conversation = {};  // the messages go on from
+  bool continues = false;                        // the answer goes on with the last message
   bool is_stream = false;
   Request request = {};                                        // without its prompt
   std::string path = "messages";                               // what errors of the prompt are about

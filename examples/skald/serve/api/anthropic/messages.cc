@@ -195,11 +195,20 @@ Json ReadAnthropicMessages(JsonReader& reader) {
   return ReadMessages(messages, "messages");
 }
 
+// Whether the last message is the beginning of the answer.
+bool IsPrefilled(const Json& messages) {
+  if (messages.empty()) return false;
+  const Json& last = messages.back();
+  if (last["role"] != "assistant" || last.contains("tool_calls")) return false;
+  return last["content"].get_ref<const std::string&>().find_first_not_of(" \t\r\n") != std::string::npos;
+}
+
 // What both endpoints read.
 ChatCall ReadChat(JsonReader& reader, const Call& call) {
   ChatCall chat;
   chat.model = ReadModel(reader, call);
   chat.messages = ReadAnthropicMessages(reader);
+  chat.continues = IsPrefilled(chat.messages);
   chat.tools = ReadTools(reader, kAnthropicTools);
   if (auto thinking = reader.Object("thinking")) {
     const auto type = thinking->OneOf("type", {"enabled", "disabled", "adaptive"}).value_or("disabled");

@@ -2,8 +2,8 @@
 //
 // Explorer: reads bytes with a GrammarAutomaton. A reading of the text so far is a stack of states; all readings
 // together are a Readings, plain data that says everything that a text's future depends on. An explorer numbers those
-// that it has met and remembers what each byte makes of them. One thread at a time; any explorer of an automaton gives
-// the same answers.
+// that it has met and remembers what each byte makes of them, as long as it does not begin anew. One thread at a time;
+// any explorer of an automaton gives the same answers, and counts the same work for the same questions since Begin.
 
 #ifndef SKALD_TEXT_FILTERS_GRAMMAR_EXPLORER_H_
 #define SKALD_TEXT_FILTERS_GRAMMAR_EXPLORER_H_
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -26,15 +27,16 @@ namespace skald::internal {
 using Readings = std::vector<uint32_t>;
 using Reading = std::span<const uint32_t>;  // the states of one
 
-struct HashReadings {
-  size_t operator()(const Readings& readings) const {
-    uint64_t hash = readings.size();
-    for (const uint32_t word : readings) {
-      hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-      hash ^= hash >> 29;
-    }
-    return hash;
+inline size_t HashOf(std::span<const uint32_t> words) {
+  uint64_t hash = words.size();
+  for (const uint32_t word : words) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
   }
+  return hash;
+}
+struct HashReadings {
+  size_t operator()(const Readings& readings) const { return HashOf(readings); }
 };
 
 // Calls tell(reading) for each.
@@ -53,25 +55,37 @@ inline Readings OnlyReading(Reading reading) {
 class Explorer {
  public:
   // `automaton` must outlive this.
-  explicit Explorer(const GrammarAutomaton& automaton) : automaton_(automaton) { Forget(); }
+  explicit Explorer(const GrammarAutomaton& automaton) : automaton_(automaton) { Begin(kMaxMaskWork); }
+
+  Explorer(const Explorer&) = delete;
+  Explorer& operator=(const Explorer&) = delete;
 
   static constexpr uint32_t kDead = 0;  // the number of no reading at all
 
-  // Forgets what takes much memory. Numbers from before mean nothing any more.
-  void ForgetIfLarge() {
-    if (bytes_ > kMaxExploredBytes / 4) Forget();
-  }
-
-  // Whether there were more readings side by side, or more memory was needed, than limits.h allows, since the last
-  // call. Answers and numbers since then mean nothing.
-  bool TakeOverflow() {
-    if (!overflow_) return false;
+  // Forgets everything, numbers too, and begins to count its work, which `most` is the limit of.
+  void Begin(size_t most) {
+    numbers_.clear();
+    known_.clear();
+    next_.clear();
+    bytes_ = work_ = 0;
+    most_ = most;
     overflow_ = false;
-    Forget();
-    return true;
+    NumberOf({0});
   }
 
+  // Whether there were more readings side by side, or more memory or work was needed, than there may be, since Begin.
+  // Answers and numbers since then mean nothing.
   bool has_overflowed() const { return overflow_; }
+
+  // About the memory that it takes.
+  size_t bytes() const { return bytes_; }
+
+  // Words of readings that were looked at since Begin.
+  size_t work() const { return work_; }
+  void AddWork(size_t work) {
+    work_ += work;
+    overflow_ = overflow_ || work_ > most_;
+  }
 
   uint32_t NumberOf(Readings readings) {
     const auto [entry, is_new] = numbers_.try_emplace(std::move(readings), static_cast<uint32_t>(known_.size()));
@@ -83,6 +97,7 @@ class Explorer {
       });
       next_.resize(next_.size() + automaton_.classes(), kUnknown);
       bytes_ += entry->first.size() * sizeof(uint32_t) + automaton_.classes() * sizeof(uint32_t) + kEntryBytes;
+      AddWork(entry->first.size() + automaton_.classes() / 4);
     }
     return entry->second;
   }
@@ -134,14 +149,6 @@ class Explorer {
     bool is_complete;
   };
 
-  void Forget() {
-    numbers_.clear();
-    known_.clear();
-    next_.clear();
-    bytes_ = 0;
-    NumberOf({0});
-  }
-
   // Narrows `alike` to bytes around `byte` with which all goes the same way.
   uint32_t Step(uint32_t number, uint8_t byte, ByteInterval& alike) {
     ForEachReading(at(number), [&](Reading reading) {
@@ -171,6 +178,7 @@ class Explorer {
     states_.resize(begin + states.size());
     std::copy(states.begin(), states.end(), states_.begin() + static_cast<std::ptrdiff_t>(begin));
     stacks_.push_back({begin, states.size()});
+    AddWork(1 + states.size());
   }
   void OpenCopy(const Stack& stack, size_t size) {
     const size_t begin = states_.size();
@@ -178,6 +186,7 @@ class Explorer {
     std::copy_n(states_.begin() + static_cast<std::ptrdiff_t>(stack.begin), size,
                 states_.begin() + static_cast<std::ptrdiff_t>(begin));
     stacks_.push_back({begin, size});
+    AddWork(1 + size);
   }
 
   // Follows calls and ends of rules until all readings wait for a byte, and numbers them.
@@ -189,25 +198,15 @@ class Explorer {
         is_complete = true;
         continue;
       }
-      if (stacks_.size() > kMaxGrammarReadings) {
-        overflow_ = true;
-        break;
-      }
-      if (WasOpen(i)) continue;
+      if (stacks_.size() > kMaxGrammarReadings) overflow_ = true;
+      if (overflow_) break;
+      if (!seen_.insert(i).second) continue;
       const uint32_t state = states_[stack.begin + stack.size - 1];
       if (!automaton_.bytes(state).empty()) waiting_.push_back(stack);
       if (automaton_.is_final(state)) OpenCopy(stack, stack.size - 1);
-      for (const CallEdge& call : automaton_.calls(state)) Enter(stack, call);
+      automaton_.ForEachCall(state, [&](const CallEdge& call) { Enter(stack, call); });
     }
     return Number(is_complete);
-  }
-
-  bool WasOpen(size_t index) const {
-    const Reading states = StatesOf(stacks_[index]);
-    for (size_t i = 0; i < index; ++i) {
-      if (stacks_[i].size == states.size() && std::ranges::equal(StatesOf(stacks_[i]), states)) return true;
-    }
-    return false;
   }
 
   void Enter(const Stack& stack, const CallEdge& call) {
@@ -232,6 +231,7 @@ class Explorer {
       const Reading states = StatesOf(stack);
       readings.insert(readings.end(), states.begin(), states.end());
     }
+    seen_.clear();
     states_.clear();
     stacks_.clear();
     waiting_.clear();
@@ -243,11 +243,23 @@ class Explorer {
   std::unordered_map<Readings, uint32_t, HashReadings> numbers_;
   std::vector<Known> known_;    // by number
   std::vector<uint32_t> next_;  // by number and class of a byte
-  size_t bytes_ = 0;
+  size_t bytes_ = 0, work_ = 0, most_ = 0;
   bool overflow_ = false;
 
   std::vector<uint32_t> states_;
   std::vector<Stack> stacks_, waiting_;
+  // Indices of stacks_ that were met, each reading once.
+  struct HashStack {
+    const Explorer* owner;
+    size_t operator()(size_t index) const { return HashOf(owner->StatesOf(owner->stacks_[index])); }
+  };
+  struct SameStack {
+    const Explorer* owner;
+    bool operator()(size_t a, size_t b) const {
+      return std::ranges::equal(owner->StatesOf(owner->stacks_[a]), owner->StatesOf(owner->stacks_[b]));
+    }
+  };
+  std::unordered_set<size_t, HashStack, SameStack> seen_{16, HashStack{this}, SameStack{this}};
 };
 
 }  // namespace skald::internal

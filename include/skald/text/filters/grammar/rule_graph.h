@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -91,10 +93,14 @@ class RuleGraph {
   };
   static constexpr uint32_t kStart = 0, kEnd = 1;
 
-  // Errors: see is_too_large.
-  RuleGraph(const Grammar& grammar, const InlineRules& inlined, Grammar::Rule rule, size_t max_states)
-      : grammar_(grammar), inlined_(inlined), max_states_(max_states), states_(2) {
-    Build(grammar.rules()[rule].text, kStart, kEnd);
+  // Which repetitions are called as rules are: returns the number to call, or nothing.
+  using FindLoop = std::function<std::optional<uint32_t>(Grammar::Expression repeat)>;
+
+  // Of a rule's text. Errors: see is_too_large.
+  RuleGraph(const Grammar& grammar, const InlineRules& inlined, Grammar::Expression text, size_t max_states,
+            const FindLoop& find_loop)
+      : grammar_(grammar), inlined_(inlined), max_states_(max_states), find_loop_(find_loop), states_(2) {
+    Build(text, kStart, kEnd);
   }
 
   // Whether the rule has more states than it may. What is there is then not all of it.
@@ -110,6 +116,9 @@ class RuleGraph {
 
   void Build(Grammar::Expression expression, uint32_t from, uint32_t to) {
     if (is_too_large()) return;
+    if (std::holds_alternative<Grammar::Repeat>(grammar_.form(expression))) {
+      if (const auto loop = find_loop_(expression)) return states_[from].calls.push_back({*loop, to});
+    }
     std::visit([&](const auto& form) { BuildForm(form, from, to); }, grammar_.form(expression));
   }
   void BuildForm(const Grammar::Sequence& sequence, uint32_t from, uint32_t to) {
@@ -189,6 +198,7 @@ class RuleGraph {
   const Grammar& grammar_;
   const InlineRules& inlined_;
   size_t max_states_;
+  const FindLoop& find_loop_;
   std::vector<State> states_;
 };
 

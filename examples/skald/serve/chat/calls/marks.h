@@ -2,8 +2,8 @@
 //
 // MarkedStream: looks for marks in a text that comes in pieces, and holds back what may become one.
 
-#ifndef SKALD_EXAMPLES_SKALD_SERVE_CHAT_MARKS_H_
-#define SKALD_EXAMPLES_SKALD_SERVE_CHAT_MARKS_H_
+#ifndef SKALD_EXAMPLES_SKALD_SERVE_CHAT_CALLS_MARKS_H_
+#define SKALD_EXAMPLES_SKALD_SERVE_CHAT_CALLS_MARKS_H_
 
 #include <algorithm>
 #include <initializer_list>
@@ -60,4 +60,4 @@ class MarkedStream {
 
 }  // namespace skald::serve
 
-#endif  // SKALD_EXAMPLES_SKALD_SERVE_CHAT_MARKS_H_
+#endif  // SKALD_EXAMPLES_SKALD_SERVE_CHAT_CALLS_MARKS_H_
