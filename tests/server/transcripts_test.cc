@@ -43,7 +43,7 @@ Json First(const Json& messages, size_t count) {
 }
 
 TEST_CASE("the longest beginning that is known is found, for its tenant alone") {
-  Transcripts transcripts({}, {});
+  Transcripts transcripts({}, {}, nullptr);
   const Json messages = Messages(7);
   transcripts.Remember(First(messages, 2), "ada", std::vector<int32_t>{1, 2});
   transcripts.Remember(First(messages, 4), "ada", std::vector<int32_t>{1, 2, 3, 4});
@@ -62,7 +62,7 @@ TEST_CASE("the longest beginning that is known is found, for its tenant alone") 
 
 // Hashing all messages once for each answer, 8 GB of them, would take minutes.
 TEST_CASE("recalling costs one pass over the messages") {
-  Transcripts transcripts({}, {});
+  Transcripts transcripts({}, {}, nullptr);
   const Json messages = Messages(4000, 1000);
   CHECK(transcripts.Recall(messages, "").empty());
   transcripts.Remember(First(messages, 2), "", std::vector<int32_t>{5});
@@ -72,7 +72,7 @@ TEST_CASE("recalling costs one pass over the messages") {
 TEST_CASE("a store is asked for the last few answers alone") {
   MemoryStore memory(1 << 20);
   CountingStore store{memory};
-  Transcripts transcripts({}, {ChunkStoreRef(store)});
+  Transcripts transcripts({}, {ChunkStoreRef(store)}, nullptr);
   const Json messages = Messages(2000);
   CHECK(transcripts.Recall(messages, "").empty());
   CHECK(store.gets == 8);
