@@ -51,7 +51,7 @@ class Squares(unittest.TestCase):
         self.assertIn("two tools named 'tool0'", error["error"]["message"])
 
     def test_blocks_of_a_message(self):
-        blocks = [{"type": "text", "text": "abcdefgh "}] * MANY
+        blocks = [{"type": "text", "text": "a"}] * MANY
         self.quick("/v1/messages/count_tokens", {"messages": [{"role": "user", "content": blocks}]}, [200, 400])
 
     def test_messages(self):
@@ -59,8 +59,6 @@ class Squares(unittest.TestCase):
         self.quick("/v1/messages/count_tokens", {"messages": messages}, [200, 400])
 
     def test_counts_are_limited(self):
-        error = self.quick("/tokenize", '{"content": [' + "0," * 5_000_000 + "0]}", [400])
-        self.assertIn("more than 4194304 values", error["error"]["message"])
         names = ",".join(f'"{i}":0' for i in range(300_000))
         error = self.quick("/tokenize", '{"content": {' + names + "}}", [400])
         self.assertIn("an object of more than 262144 names", error["error"]["message"])

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,6 +66,8 @@ struct Chat {
   bool continue_final_message = false;
   std::string template_name;  // of several that a model publishes; empty: "tool_use" for chats with tools
   RenderOptions options;      // the time, for templates that tell it; limits
+  // A chat that is certain to have more ids is an error before they are made.
+  size_t most_ids = std::numeric_limits<size_t>::max();
 };
 
 // What a conversation that keeps its cache has to do for the next answer: keep the first `keep` tokens of the cache,
@@ -336,6 +339,10 @@ inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const
   return NoThrow("encoding a chat", [&]() -> Result<std::vector<int32_t>> {
     const Result<MarkedText> text = RenderChat(tokenizer, chat_template, chat);
     if (!text) return Failure(text.error());
+    if (const size_t least = tokenizer.LeastIds(text->size()); least > chat.most_ids) {
+      return Fail(ErrorCode::kOutOfRange, Concat({"the chat has at least ", std::to_string(least), " tokens, but ",
+                                                  std::to_string(chat.most_ids), " fit"}));
+    }
     return tokenizer.Encode(*text);
   });
 }

@@ -72,6 +72,12 @@ class Tokenizer {
   // of letters and digits, tags of formatted text.
   Result<std::vector<int32_t>> Encode(const MarkedText& text, AddSpecial add_special = AddSpecial::kNo) const;
 
+  // Returns a number of ids that a text of so many bytes has at least, without encoding it; 0 where nothing is known.
+  size_t LeastIds(size_t bytes) const {
+    const std::optional<size_t> most = engine_->most_bytes_of_id();
+    return most ? bytes / *most + (bytes % *most != 0) : 0;
+  }
+
   // Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become
   // U+FFFD, and the leading space that encoding adds is dropped. An id beyond the vocabulary is an error.
   Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special = SkipSpecial::kYes) const;

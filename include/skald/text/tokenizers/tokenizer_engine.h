@@ -67,6 +67,9 @@ class TokenizerEngine {
     return Encode(MarkedText(text, author));
   }
 
+  // The most bytes of a text that one id stands for; nothing where that is not known, or where text is dropped.
+  virtual std::optional<size_t> most_bytes_of_id() const { return std::nullopt; }
+
   // What goes around the ids of a text where the caller asks for special tokens.
   virtual std::span<const int32_t> prefix() const { return {}; }
   virtual std::span<const int32_t> suffix() const { return {}; }

@@ -3,6 +3,7 @@
 #include "serve/api/answers/chat_call.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "serve/chat/messages.h"
@@ -19,11 +20,14 @@ Chat ChatOf(const ChatCall& call, Json messages) {
   return chat;
 }
 
-// The whole chat as tokens, an earlier answer as the model spelled it.
-std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat) {
+// The whole chat as tokens, an earlier answer as the model spelled it. Thrown: that they are certainly more than
+// `most`.
+std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat,
+                              size_t most = std::numeric_limits<size_t>::max()) {
   const ServedModel& model = call.service->model();
   Chat whole = ChatOf(chat, chat.messages);
   whole.continue_final_message = chat.continues;
+  whole.most_ids = most;
   const std::vector<int32_t> known = call.service->transcripts().Recall(chat.messages, call.tenant.name);
   call.StopIfAbandoned();
   if (known.empty()) return Take(model.encode_chat(whole), chat.path);
@@ -157,7 +161,7 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   if (chat.messages.empty()) throw ApiError{400, "there are no messages", chat.path};
   Request request = std::move(chat.request);
   request.adapter = chat.model.adapter;
-  request.prompt = PromptOf(call, chat);
+  request.prompt = PromptOf(call, chat, call.service->context());
   request.branch_points = BranchPoints(call, chat, request.prompt);
   const bool begins_thinking = BeginsThinking(call, request.prompt);
   call.StopIfAbandoned();

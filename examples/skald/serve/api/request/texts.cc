@@ -12,6 +12,13 @@ std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_
   const ServedModel& model = call.service->model();
   std::vector<int32_t> ids;
   if (text.is_string()) {
+    const size_t least = model.tokenizer.LeastIds(text.get_ref<const std::string&>().size());
+    if (least > call.service->context()) {
+      throw ApiError{400,
+                     "'" + std::string(name) + "' has a text of at least " + std::to_string(least) + " tokens, but " +
+                         std::to_string(call.service->context()) + " fit",
+                     std::string(name), "context_length_exceeded"};
+    }
     ids = Take(model.tokenizer.Encode(text.get<std::string>(), ParseSpecial::kNo, AddSpecial::kYes), std::string(name));
   } else if (text.is_array()) {
     for (const Json& id : text) {
