@@ -84,8 +84,11 @@ bool StepOutlives(const SmallModel& small, size_t exchanges, bool hangs) {
     const uint64_t used = (*pool)->usage().used_bytes;
     leaving.LeaveAfter(exchanges);
     const auto begin = std::chrono::steady_clock::now();
-    is_done = model->Forward(cache, std::span(tokens).subspan(20), workspace).has_value();
+    const auto computed = model->Forward(cache, std::span(tokens).subspan(20), workspace);
+    is_done = computed.has_value();
     if (!is_done) {
+      const std::string& message = computed.error().message;
+      CHECK_MESSAGE(message.find(hangs ? "rank 1 did not answer" : "rank 1 has left") != std::string::npos, message);
       CHECK(std::chrono::steady_clock::now() - begin < 20 * kPatience);  // with room for a busy machine
       CHECK(cache.size() == 20);
       CHECK(std::ranges::equal(cache.tokens(), std::span(tokens).first(20)));

@@ -34,12 +34,13 @@ def run(command):
 
 
 class Writing:
-    """A job of two ranks that writes without an end, once the first words have come."""
+    """A job of some ranks that writes without an end, once the first words have come."""
 
-    def __init__(self, test, *to_mpirun):
+    def __init__(self, test, *to_mpirun, count=2, patience=1):
+        writes = ["--max-tokens", "1000000", "--max-context", "1000000", "--logit-bias", NO_END]
         self.process = subprocess.Popen(
-            [MPIRUN, *to_mpirun, *job(2, "generate", "--ranks", "--rank-timeout", "1", "-t", "1", "--prompt", "In",
-                                      "--max-tokens", "1000000", "--max-context", "1000000", "--logit-bias", NO_END)[1:]],
+            [MPIRUN, *to_mpirun, *job(count, "generate", "--ranks", "--rank-timeout", str(patience), "-t", "1",
+                                      "--prompt", "In", *writes)[1:]],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, stdin=subprocess.DEVNULL)
         test.addCleanup(self.process.communicate)
         test.addCleanup(self.process.kill)
@@ -57,7 +58,7 @@ class Writing:
 class RanksTest(unittest.TestCase):
     def test_text_is_that_of_one_process(self):
         expected = skald("generate", "--prompt", "In the beginning", *SMALL).stdout
-        for count in (2, 3):
+        for count in (1, 2, 3):
             found = run(job(count, "generate", "--ranks", "--prompt", "In the beginning", *SMALL))
             self.assertEqual(found.returncode, 0, found.stderr)
             self.assertEqual(found.stdout, expected)
@@ -98,9 +99,6 @@ class RanksTest(unittest.TestCase):
             self.assertEqual(first | second, os.sched_getaffinity(0))
 
     def test_what_cannot_be_started_says_why(self):
-        alone = skald("generate", "--ranks", "--prompt", "x")
-        self.assertNotEqual(alone.returncode, 0)
-        self.assertIn("there is one process alone", alone.stderr)
         missing = run(job(2, "generate", "--ranks", "--model", "/nonexistent", "--prompt", "x"))
         self.assertNotEqual(missing.returncode, 0)
         self.assertIn("/nonexistent: no such folder or file", missing.stderr)
@@ -128,6 +126,14 @@ class RanksTest(unittest.TestCase):
             found = run([MPIRUN, "-n", "1", *one, str(packed), ":", "-n", "1", *one, str(damaged)])
             self.assertNotEqual(found.returncode, 0)
             self.assertRegex(found.stderr, r"skald: rank 1: .*damaged\.packed: cut short: it has \d+ bytes, expected")
+
+    def test_a_rank_that_does_not_answer_is_named(self):
+        for lost in (1, 2):
+            writing = Writing(self, count=3, patience=2)
+            time.sleep(0.2)
+            os.kill(writing.pid_of_rank(lost), signal.SIGSTOP)
+            errors = writing.end()
+            self.assertRegex(errors, rf"rank {lost} did not answer within 2000 ms")
 
     def test_a_rank_that_is_killed_ends_the_job(self):
         for number in range(int(os.environ.get("SKALD_KILLS", "2"))):

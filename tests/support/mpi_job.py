@@ -18,7 +18,8 @@ def can_run(program):
     """Whether there is an mpirun, and the skald program was built with MPI."""
     if MPIRUN is None:
         return False
-    alone = subprocess.run([program, "generate", "--ranks", "--prompt", "x"], capture_output=True, text=True, timeout=60)
+    alone = subprocess.run([program, "generate", "--ranks", "--prompt", "x", "--max-tokens", "1"], capture_output=True,
+                           text=True, timeout=60)
     return "without MPI" not in alone.stderr
 
 

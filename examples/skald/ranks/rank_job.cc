@@ -29,10 +29,6 @@ Result<std::shared_ptr<RankJob>> RankJob::Start(std::chrono::milliseconds patien
   }
   auto ranks = MpiRanks::Create(MPI_COMM_WORLD, patience);
   if (!ranks) return Failure(ranks.error());
-  if (ranks->share().ranks == 1) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "--ranks: there is one process alone; start several, as in 'mpirun -n 2 skald generate --ranks'");
-  }
   return std::shared_ptr<RankJob>(new RankJob(std::make_unique<Ends>(std::move(*ranks))));
 }
 

@@ -16,8 +16,8 @@ namespace skald::program {
 
 class RankJob {
  public:
-  // Joins the job. A rank that does not answer within `patience` is given up. Errors: kUnsupported in a program without
-  // MPI, kInvalidArgument where there is one process alone.
+  // Joins the job. A rank that does not answer within `patience` is given up. A job may be one process alone. Errors:
+  // kUnsupported in a program without MPI; those of MpiRanks::Create.
   static Result<std::shared_ptr<RankJob>> Start(std::chrono::milliseconds patience);
   RankJob(const RankJob&) = delete;
   RankJob& operator=(const RankJob&) = delete;

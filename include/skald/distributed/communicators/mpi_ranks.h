@@ -29,6 +29,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
+#include "skald/distributed/communicators/missing_ranks.h"
 
 namespace skald {
 
@@ -38,7 +39,8 @@ class MpiRanks {
  public:
   // Takes the processes of `job`, which must all call this, after MPI_Init_thread with MPI_THREAD_SERIALIZED at least.
   // A rank that does not answer an exchange within `patience` is given up, and with it all others; one that ends may
-  // be noticed only so. Errors: kFailedPrecondition (MPI is not running, or refuses).
+  // be noticed only so. The error names it, as far as the others had come to the exchange by half of that time. Errors:
+  // kFailedPrecondition (MPI is not running, or refuses).
   static Result<MpiRanks> Create(MPI_Comm job = MPI_COMM_WORLD,
                                  std::chrono::milliseconds patience = std::chrono::seconds(10)) {
     int is_running = 0, threads = MPI_THREAD_SINGLE;
@@ -64,6 +66,8 @@ class MpiRanks {
       : job_(std::exchange(other.job_, MPI_COMM_NULL)),
         share_(other.share_),
         patience_(other.patience_),
+        exchange_(other.exchange_),
+        last_told_(std::move(other.last_told_)),
         is_broken_(other.is_broken_) {}
   MpiRanks& operator=(MpiRanks&&) = delete;
   ~MpiRanks() {
@@ -104,6 +108,7 @@ class MpiRanks {
 
   Result<void> Broadcast(std::vector<std::byte>& bytes) {
     return NoThrow("MPI", [&]() -> Result<void> {
+      if (share_.rank == 0) HearWhoCame();  // of a long time without work, so that it does not pile up
       uint64_t size = bytes.size();
       const Within within = share_.rank == 0 ? Within::kPatience : Within::kAnyTime;
       auto told = Finish("MPI_Ibcast", within,
@@ -130,23 +135,68 @@ class MpiRanks {
   template <class Start>
   Result<void> Finish(const char* what, Within within, Start start) {
     if (is_broken_) return FailGone(what, "an exchange failed before");
+    ++exchange_;
     MPI_Request request = MPI_REQUEST_NULL;
     if (start(request) != MPI_SUCCESS) return FailGone(what, "MPI refuses");
     const auto begin = std::chrono::steady_clock::now();
     int is_done = 0;
+    bool has_told = false;
     for (size_t i = 1;; ++i) {
-      if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return FailGone(what, "a rank is gone");
+      if (MPI_Test(&request, &is_done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+        return FailGone(what, WhoIsMissing() + " is gone");
+      }
       if (is_done != 0) return {};
       if (i % kLooks != 0) continue;
       const auto waited = std::chrono::steady_clock::now() - begin;
+      if (!has_told && waited > patience_ / 2) {
+        TellThatThisCame();
+        has_told = true;
+      }
       if (within == Within::kPatience && waited > patience_) {
-        return FailGone(what, "a rank did not answer within " + std::to_string(patience_.count()) + " ms");
+        return FailGone(what, WhoIsMissing() + " did not answer within " + std::to_string(patience_.count()) + " ms");
       }
       // Whoever waits between two requests leaves the processor alone.
       waited > std::chrono::milliseconds(20) ? std::this_thread::sleep_for(std::chrono::microseconds(200))
                                              : std::this_thread::yield();
     }
   }
+
+  // A rank that has waited long tells the others that it is there, by a message of no bytes whose tag is the exchange:
+  // so they can say who is not. Nobody waits for it, since who is gone hears of nothing.
+  void TellThatThisCame() {
+    for (size_t r = 0; r < share_.ranks; ++r) {
+      if (r == share_.rank) continue;
+      MPI_Request sent = MPI_REQUEST_NULL;
+      const bool is_sent =
+          MPI_Isend(nullptr, 0, MPI_BYTE, static_cast<int>(r), TagOf(exchange_), job_, &sent) == MPI_SUCCESS;
+      if (is_sent) MPI_Request_free(&sent);
+    }
+    HearWhoCame();
+  }
+
+  // Takes in what others told, which may be of the exchange to come.
+  void HearWhoCame() {
+    last_told_.resize(share_.ranks, -1);
+    for (;;) {
+      int is_there = 0;
+      MPI_Status status;
+      if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, job_, &is_there, &status) != MPI_SUCCESS || is_there == 0) return;
+      const int source = status.MPI_SOURCE, tag = status.MPI_TAG;
+      if (MPI_Recv(nullptr, 0, MPI_BYTE, source, tag, job_, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+      last_told_[static_cast<size_t>(source)] = tag;
+    }
+  }
+
+  // Those that have not told that they came to this exchange.
+  std::string WhoIsMissing() {
+    HearWhoCame();
+    std::vector<bool> came(share_.ranks);
+    for (size_t r = 0; r < share_.ranks; ++r) came[r] = r == share_.rank || last_told_[r] == TagOf(exchange_);
+    return internal::NamesOfMissing(came);
+  }
+
+  // MPI has at least so many tags.
+  static int TagOf(uint64_t exchange) { return static_cast<int>(exchange % 32768); }
 
   Failure FailGone(const char* what, const std::string& why) {
     is_broken_ = true;
@@ -159,7 +209,9 @@ class MpiRanks {
   MPI_Comm job_ = MPI_COMM_NULL;
   RankShare share_;
   std::chrono::milliseconds patience_;
-  bool is_broken_ = false;  // what was begun then may still be under way
+  uint64_t exchange_ = 0;            // how many this rank has come to; all ranks count the same
+  std::vector<int> last_told_ = {};  // [ranks], or empty: the tag of what each told last
+  bool is_broken_ = false;           // what was begun then may still be under way
 };
 
 }  // namespace skald

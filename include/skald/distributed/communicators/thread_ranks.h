@@ -6,6 +6,7 @@
 #ifndef SKALD_DISTRIBUTED_COMMUNICATORS_THREAD_RANKS_H_
 #define SKALD_DISTRIBUTED_COMMUNICATORS_THREAD_RANKS_H_
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -21,6 +22,7 @@
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/pause.h"
+#include "skald/distributed/communicators/missing_ranks.h"
 
 namespace skald {
 
@@ -51,8 +53,8 @@ class ThreadRank {
   // Makes every call of every rank fail from now on: what a process does by ending.
   void Leave() noexcept {
     const std::lock_guard lock(group_->mutex);
-    group_->is_broken.store(true, std::memory_order_release);
-    group_->changed.notify_all();
+    group_->left[share_.rank] = true;
+    Break();
   }
 
  private:
@@ -66,16 +68,25 @@ class ThreadRank {
     std::atomic<size_t> arrived{0};
     std::atomic<size_t> meetings{0};
     std::atomic<bool> is_broken{false};
-    std::mutex mutex;  // of `changed`, by which those hear of it who have looked in vain for long
+    std::vector<std::atomic<size_t>> came;  // [ranks]: how many meetings each has come to
+    std::vector<bool> left;                 // [ranks]; guarded by mutex
+    std::mutex mutex;                       // of `changed`, by which those hear of it who have looked in vain for long
     std::condition_variable changed;
   };
 
   ThreadRank(std::shared_ptr<Group> group, const RankShare& share) : group_(std::move(group)), share_(share) {}
 
+  // With the group's mutex held.
+  void Break() noexcept {
+    group_->is_broken.store(true, std::memory_order_release);
+    group_->changed.notify_all();
+  }
+
   // Returns when all ranks have come; with patience, that ends some time.
   Result<void> Meet(bool has_patience = true) {
     Group& group = *group_;
     const size_t meeting = group.meetings.load(std::memory_order_acquire);
+    group.came[share_.rank].store(meeting + 1, std::memory_order_relaxed);
     if (group.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == share_.ranks) {
       group.arrived.store(0, std::memory_order_relaxed);
       const std::lock_guard lock(group.mutex);
@@ -92,13 +103,23 @@ class ThreadRank {
       if (!has_patience) {
         group.changed.wait(lock, is_over);
       } else if (!group.changed.wait_for(lock, group.patience, is_over)) {
-        lock.unlock();
-        Leave();
-        return FailGone("a rank did not answer within " + std::to_string(group.patience.count()) + " ms");
+        Break();
+        return FailGone(WhoIsMissing(meeting) + " did not answer within " + std::to_string(group.patience.count()) +
+                        " ms");
       }
     }
     if (group.meetings.load(std::memory_order_acquire) != meeting) return {};
-    return FailGone("a rank has left");
+    const std::lock_guard lock(group.mutex);
+    return FailGone(WhoIsMissing(meeting) + " has left");
+  }
+
+  // Those that left, or else those that have not come to this meeting. With the group's mutex held.
+  std::string WhoIsMissing(size_t meeting) const {
+    std::vector<bool> came(share_.ranks);
+    for (size_t r = 0; r < share_.ranks; ++r) came[r] = !group_->left[r];
+    if (std::ranges::find(came, false) != came.end()) return internal::NamesOfMissing(came);
+    for (size_t r = 0; r < share_.ranks; ++r) came[r] = group_->came[r].load(std::memory_order_relaxed) > meeting;
+    return internal::NamesOfMissing(came);
   }
 
   Failure FailGone(const std::string& why) const {
@@ -119,6 +140,8 @@ inline std::vector<ThreadRank> CreateThreadRanks(size_t ranks,
                                                  std::chrono::milliseconds patience = std::chrono::seconds(10)) {
   auto group = std::make_shared<ThreadRank::Group>();
   group->parts.resize(ranks);
+  group->came = std::vector<std::atomic<size_t>>(ranks);
+  group->left.resize(ranks);
   group->patience = patience;
   std::vector<ThreadRank> all;
   for (size_t r = 0; r < ranks; ++r) all.push_back(ThreadRank(group, {r, ranks}));
