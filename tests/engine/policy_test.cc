@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Policies, the tenants that fair shares go by, and what a memory model says of bytes.
+// Policies, and the tenants that fair shares go by.
 
 #include "skald/engine/plan/policy.h"
 
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/engine/plan/memory_model.h"
 #include "skald/engine/plan/tenants.h"
 
 namespace skald::testing {
@@ -26,13 +25,28 @@ TEST_CASE("Policy: a priority is worth a bounded time, and displaces") {
   CHECK(!IsBefore(Policy::kPriority, {11.0, 1}, {0.0, 0}));
   CHECK(IsBefore(Policy::kPriority, {0.0, 0}, {0.0, -1}));
   for (const Policy policy : {Policy::kFirstCome, Policy::kPriority, Policy::kFairShare, Policy::kShortestFirst}) {
-    CHECK(UrgencyOf({}, {.policy = policy}).displaces == (policy == Policy::kPriority));
+    const bool displaces = policy == Policy::kPriority || policy == Policy::kFairShare;
+    CHECK(UrgencyOf({}, {.policy = policy}).displaces == displaces);
   }
 }
 
 TEST_CASE("Policy: the tenant that was served less goes first, turn by turn") {
   CHECK(IsBefore(Policy::kFairShare, {5.0, 0, 1, 2000.0}, {1.0, 0, 1, 2100.0}));
   CHECK(IsBefore(Policy::kFairShare, {1.0, 0, 1, 2040.0}, {5.0, 0, 1, 0.0}));  // in the same turn
+}
+
+TEST_CASE("Policy: a tenant's sequences stand in line, so that tenants have places in turn") {
+  // The third of one tenant, beside the first of another that was served two turns more.
+  CHECK(IsBefore(Policy::kFairShare, {0.0, 0, 1, 0.0, 2}, {1.0, 0, 1, 4096.0, 0}));
+  CHECK(!IsBefore(Policy::kFairShare, {0.0, 0, 1, 0.0, 3}, {1.0, 0, 1, 4096.0, 0}));
+}
+
+TEST_CASE("Policy: who runs gives way only where its tenant is ahead by more than that costs") {
+  const Standing waiting = {9.0, 0, 1, 0.0, 0};
+  CHECK(!IsBefore(Policy::kFairShare, waiting, {0.0, 0, 1, 2048.0, 0, 0}));
+  CHECK(IsBefore(Policy::kFairShare, waiting, {0.0, 0, 1, 2 * 2048.0, 0, 0}));
+  CHECK(!IsBefore(Policy::kFairShare, waiting, {0.0, 0, 1, 2 * 2048.0, 0, 4096}));
+  CHECK(IsBefore(Policy::kFairShare, waiting, {0.0, 0, 1, 4 * 2048.0, 0, 4096}));
 }
 
 TEST_CASE("Policy: short ones go first, until a long one has waited for what it is longer") {
@@ -75,17 +89,6 @@ TEST_CASE("Tenants: those who are gone are forgotten when that changes nothing")
   tenants.Leave("always");
   CHECK(tenants.served("always") == 0.0);
   tenants.Leave("never there");
-}
-
-TEST_CASE("MemoryModel: whole blocks, up to as many as a window needs") {
-  const MemoryModel model = {{{100, 64, kUnlimited}, {7, 32, 3}, {1000, 1, 2}}};
-  CHECK(model.BytesFor(0) == 0);
-  CHECK(model.BytesFor(1) == 100 + 7 + 1000);
-  CHECK(model.BytesFor(64) == 100 + 14 + 2000);
-  CHECK(model.BytesFor(65) == 200 + 21 + 2000);
-  CHECK(model.BytesFor(6400) == 10000 + 21 + 2000);
-  CHECK(model.Growth(64, 1) == 107);
-  CHECK(model.Growth(100, 0) == 0);
 }
 
 }  // namespace policy_test

@@ -2,7 +2,8 @@
 //
 // The law of the engine: each request gets exactly what it would get alone. Random requests come at random times to
 // engines of random options on small pools; whatever is batched, shared, drafted, preempted, swapped, paused or
-// cancelled around an answer, its tokens and log-probabilities are those of computing it alone.
+// cancelled around an answer, its tokens and log-probabilities are those of computing it alone. And in every step
+// something happens, on pools that hold hardly more than one conversation, too.
 
 #include <algorithm>
 #include <chrono>
@@ -44,6 +45,8 @@ struct Watched {
 
 // Of the weights.
 constexpr uint64_t kSeed = 3;
+// Tokens of the longest request: prompt and answer.
+constexpr uint32_t kLongest = 136;
 
 class RandomSchedule {
  public:
@@ -75,9 +78,13 @@ class RandomSchedule {
       if (submitted_ < watched_.size() && (Pick(0, 3) == 0 || !engine_->has_work())) SubmitNext();
       Disturb();
       if (Chance(60)) Restart();
+      const bool has_work = engine_->has_work();
       auto report = engine_->Step();
       if (!report && report.error().message == "no memory") continue;
       REQUIRE_MESSAGE(report, report.error().message);
+      const bool gets_on = report->rows > 0 || !report->events.empty();
+      const bool may_wait = reader_ != nullptr;  // for what is read beside the engine
+      REQUIRE((gets_on || !has_work || may_wait));
       for (Event& event : report->events) Note(event);
       if (report->rows == 0 && reader_ != nullptr) std::this_thread::sleep_for(std::chrono::microseconds(50));
       REQUIRE(pool_->usage().used_bytes <= pool_->usage().limit_bytes);
@@ -97,19 +104,31 @@ class RandomSchedule {
   bool Chance(uint32_t one_of) { return random_() % one_of == 0; }
 
   void MakePool() {
-    RuntimeConfig runtime = {.max_tokens = kMaxContext, .kv_type = DType::kF32, .block_tokens = 32 * Pick(1, 2)};
-    runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);
-    if (Chance(3)) runtime.checkpoint_every = Pick(5, 60);
-    runtime.max_checkpoints = Pick(1, 3);
-    // From room for a little more than one conversation to room for many.
-    const auto probe = NewLedgerPool(model_.small(), runtime);
-    runtime.cache_bytes = MemoryModel::Of(*probe).BytesFor(Pick(120, 200)) * Pick(5, 30) / 5;
+    RuntimeConfig runtime = RandomRuntime();
+    // As often room for one to two of the longest conversations as for a little more or for many.
+    const MemoryModel memory = MemoryModel::Of(*NewLedgerPool(model_.small(), runtime));
+    runtime.cache_bytes = Chance(2) ? memory.BytesToReach(Pick(60, kLongest)) * Pick(10, 20) / 10
+                                    : memory.BytesToReach(Pick(kLongest, 200)) * Pick(5, 30) / 5;
     if (ranks_ > 1) led_.emplace(model_.small(), ranks_, kSeed, runtime);
     pool_ = led_ ? led_->pool() : NewPool(model_.small(), runtime);
     flaky_model_.emplace(led_ ? ModelRef(led_->model()) : ModelRef(model_), model_.spec(), seed_, seed_ % 2 * 15);
-    const auto capacity = CapacityOf(*pool_);
-    REQUIRE(capacity);
-    capacity_ = *capacity;
+    capacity_ = CapacityOf(*pool_);
+  }
+
+  RuntimeConfig RandomRuntime() {
+    RuntimeConfig runtime = {.max_tokens = kMaxContext, .kv_type = DType::kF32, .block_tokens = 32 * Pick(1, 2)};
+    runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);
+    if (Chance(2)) runtime.checkpoint_every = Pick(5, 60);
+    runtime.max_checkpoints = Pick(1, 3);
+    return runtime;
+  }
+
+  // Another one, in which all requests have room.
+  void MakePoolAnew() {
+    RuntimeConfig runtime = RandomRuntime();
+    const MemoryModel memory = MemoryModel::Of(*NewLedgerPool(model_.small(), runtime));
+    runtime.cache_bytes = memory.BytesToReach(capacity_) * Pick(10, 20) / 10;
+    pool_ = NewPool(model_.small(), runtime);
   }
 
   void MakeRequests() {
@@ -179,6 +198,10 @@ class RandomSchedule {
       for (Event& event : report->events) Note(event);
     }
     CountStats();
+    engine_.reset();
+    prompts_.reset();
+    CHECK(pool_->usage().used_bytes == 0);
+    if (!led_ && Chance(2)) MakePoolAnew();
     MakeEngine();
     const auto make_filter = [&](const Request& request) -> Result<std::shared_ptr<const TokenFilter>> {
       CHECK(request.note == "every third");

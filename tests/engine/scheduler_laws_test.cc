@@ -47,8 +47,11 @@ class SituationMaker {
     situation.limits = {1 + UpTo(20), 1 + UpTo(OneIn(2) ? 20 : 600)};
     if (OneIn(2)) situation.limits.step_seconds = 0.001 * (1 + UpTo(300));
     if (!OneIn(5)) situation.limits.free_bytes = UpTo(OneIn(2) ? 200 : 20000);
-    situation.memory.groups = {{1, 1 + UpTo(64), kUnlimited}};
-    if (OneIn(2)) situation.memory.groups.push_back({3, 1 + UpTo(8), 1 + UpTo(30)});
+    situation.memory.groups = {{1, 1 + UpTo(64)}};
+    if (OneIn(2)) {  // a window, or states
+      const uint64_t held = 1 + UpTo(30);
+      situation.memory.groups.push_back({3, 1 + UpTo(8), held, OneIn(2) ? held : kUnlimited, held + 1 + UpTo(2)});
+    }
     if (!OneIn(5)) situation.cost = CostModel(0.001 * UpTo(100), 0.0001 * (1 + UpTo(20)), 1e-7 * UpTo(20));
     return situation;
   }
@@ -111,14 +114,25 @@ class Judge {
     return bytes;
   }
 
+  // Of one that is admitted, at least what it needs for all that it has to compute.
+  uint64_t Taken(const StepRows& row) const {
+    const SequenceView& view = views_[row.sequence];
+    const uint64_t taken = memory_.BytesTaken(view.cached, row.tokens + row.drafts);
+    if (view.is_running) return taken;
+    return std::max(memory_.BytesToReach(uint64_t{view.cached} + view.pending), memory_.BytesFor(view.cached) + taken);
+  }
+
   void CheckMemory() const {
     if (limits_.free_bytes == kUnlimited) return;
     uint64_t needed = 0, given = limits_.free_bytes;
     for (const uint32_t i : preempted_) given += Held(i);
-    for (const StepRows& row : schedule_.rows) {
-      const SequenceView& view = views_[row.sequence];
-      needed += view.is_running ? memory_.Growth(view.cached, row.tokens + row.drafts)
-                                : memory_.BytesFor(uint64_t{view.cached} + view.pending);
+    for (const StepRows& row : schedule_.rows) needed += Taken(row);
+    // Who must get on, as nobody else can, may find less than it needs.
+    if (schedule_.rows.size() == 1 && needed > given) {
+      CHECK(schedule_.preempted.empty());
+      CHECK(schedule_.rows[0].tokens <= 16);
+      CHECK(schedule_.rows[0].drafts == 0);
+      return;
     }
     CHECK(needed <= given);
     // The last victim was needed, for memory or for a place.
@@ -184,11 +198,11 @@ class Judge {
     uint64_t needed = 0;
     for (uint32_t i = 0; i < views_.size(); ++i) {
       if (views_[i].writes() && views_[i].may_run && !preempted_.contains(i))
-        needed += memory_.Growth(views_[i].cached, 1);
+        needed += memory_.BytesTaken(views_[i].cached, 1);
     }
     if (limits_.step_tokens < views_.size() + 16 || !admitted_.empty() || !preempted_.empty()) return;
     for (const StepRows& row : schedule_.rows) {
-      if (!views_[row.sequence].writes()) needed += memory_.Growth(views_[row.sequence].cached, row.tokens);
+      if (!views_[row.sequence].writes()) needed += memory_.BytesTaken(views_[row.sequence].cached, row.tokens);
     }
     if (needed > limits_.free_bytes) return;
     for (uint32_t i = 0; i < views_.size(); ++i) {
@@ -207,11 +221,12 @@ class Judge {
       return;
     }
     const bool displaces = view.is_running || view.urgency.displaces;
+    CHECK(!schedule_.rows.empty());
     uint64_t available = limits_.free_bytes;
     if (available != kUnlimited) available += HeldByOthers(first, /*only_paused=*/!displaces);
-    uint64_t needed = memory_.Growth(view.cached, std::min(view.pending, limits_.step_tokens));
+    uint64_t needed = memory_.BytesTaken(view.cached, std::min(view.pending, limits_.step_tokens));
     if (!view.is_running) {
-      needed = memory_.BytesFor(uint64_t{view.cached} + view.pending);
+      needed = memory_.BytesToReach(uint64_t{view.cached} + view.pending);
       if (!displaces && std::ranges::any_of(views_, [](const SequenceView& v) { return v.is_running && v.may_run; }))
         return;
     }

@@ -119,10 +119,9 @@ class SimulatedEngine {
   const std::string& TenantOf(uint32_t i) const { return names_[requests_[i].tenant]; }
   uint32_t Pending(uint32_t i) const { return requests_[i].prompt + states_[i].generated - states_[i].cached; }
 
-  Urgency UrgencyWith(uint32_t i, double served) const {
+  Standing StandingOf(uint32_t i) const {
     const SimulatedRequest& request = requests_[i];
-    const uint64_t tokens = uint64_t{request.prompt} + request.answer;
-    return UrgencyOf({request.arrival, request.priority, tokens, served}, options_.policy);
+    return {request.arrival, request.priority, uint64_t{request.prompt} + request.answer};
   }
 
   void Arrive() {
@@ -147,11 +146,11 @@ class SimulatedEngine {
   using Queue = std::set<std::pair<Urgency, uint32_t>>;
   Queue& QueueOf(uint32_t i) { return queues_[is_fair() ? requests_[i].tenant : 0]; }
   void Enqueue(uint32_t i) {
-    QueueOf(i).emplace(UrgencyWith(i, 0.0), i);
+    QueueOf(i).emplace(UrgencyOf(StandingOf(i), options_.policy), i);
     ++waiting_[requests_[i].tenant];
   }
   void Dequeue(uint32_t i) {
-    QueueOf(i).erase({UrgencyWith(i, 0.0), i});
+    QueueOf(i).erase({UrgencyOf(StandingOf(i), options_.policy), i});
     --waiting_[requests_[i].tenant];
   }
 
@@ -171,10 +170,16 @@ class SimulatedEngine {
         shown_.push_back(i);
       }
     }
+    std::ranges::sort(shown_, {}, [&](uint32_t i) { return std::pair(!states_[i].is_running, i); });
     views_.clear();
+    ++round_;
     for (const uint32_t i : shown_) {
       SequenceView& view = views_.emplace_back();
-      view.urgency = UrgencyWith(i, is_fair() ? tenants_.served(TenantOf(i)) : 0.0);
+      Standing standing = StandingOf(i);
+      standing.served = tenants_.served(TenantOf(i));
+      standing.before = tenants_.NextTurn(TenantOf(i), round_);
+      if (states_[i].is_running) standing.held = states_[i].cached;
+      view.urgency = UrgencyOf(standing, options_.policy);
       view.is_running = states_[i].is_running;
       view.cached = states_[i].cached;
       view.pending = Pending(i);
@@ -245,6 +250,7 @@ class SimulatedEngine {
   CostModel learnt_;
   Tenants tenants_;
   std::vector<std::string> names_;  // of tenants
+  uint64_t round_ = 0;              // of steps
   double now_ = 0.0;
   size_t next_ = 0;                        // who has not come yet
   std::vector<uint32_t> leaving_;          // requests that are cancelled, in this order

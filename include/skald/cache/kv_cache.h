@@ -194,6 +194,10 @@ class KVCache {
     });
   }
 
+  // Gives up the resume points that are kept aside; what the cache's own blocks allow stays.
+  void DropResumePoints() noexcept { checkpoints_.clear(); }
+  bool has_resume_points() const { return !checkpoints_.empty(); }
+
   // The last position, at or before `position`, that Truncate can go to.
   uint32_t NearestResumePoint(uint32_t position) const {
     uint32_t nearest = 0;

@@ -33,7 +33,6 @@
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/memory_model.h"
 #include "skald/engine/plan/scheduler.h"
-#include "skald/engine/running/capacity.h"
 #include "skald/engine/running/drawing.h"
 #include "skald/engine/running/request_check.h"
 #include "skald/engine/running/sequence.h"
@@ -52,16 +51,15 @@ class Engine {
                                                 EngineOptions options = {}) {
     return NoThrow("Engine::Create", [&]() -> Result<std::unique_ptr<Engine>> {
       if (auto valid = CheckOptions(pool, options); !valid) return Failure(valid.error());
-      auto capacity = CapacityOf(*pool);
-      if (!capacity) return Failure(capacity.error());
-      return std::unique_ptr<Engine>(new Engine(model, std::move(pool), workspace, std::move(options), *capacity));
+      return std::unique_ptr<Engine>(new Engine(model, std::move(pool), workspace, std::move(options)));
     });
   }
 
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Tokens that a conversation may have, prompt and answer, when it has the pool to itself.
+  // Tokens that a conversation may have, prompt and answer, when it has the pool to itself. A promise: it is never told
+  // in the middle of its answer that there is no room.
   uint32_t capacity() const { return capacity_; }
 
   // Whether Submit would take it. Any thread may ask at any time.
@@ -95,8 +93,10 @@ class Engine {
   // Whether a step would do anything: some request is neither at its end nor paused.
   bool has_work() const { return sequences_.has_work(); }
 
-  // Computes one step, and tells what is new. Errors concern no request alone: no memory in the system, or an executor
-  // that threw. Nothing is lost then, and the next step does what this one could not.
+  // Computes one step, and tells what is new: as long as a request may run, rows are computed or events are told. Where
+  // no request can get on, because others than the engine hold the pool's memory, say, the one in the way ends with
+  // that error. Errors of the call concern no request alone: no memory in the system, or an executor that threw.
+  // Nothing is lost then, and the next step does what this one could not.
   Result<StepReport> Step() {
     return NoThrow("Engine::Step", [&]() -> Result<StepReport> {
       StepReport report;
@@ -114,12 +114,15 @@ class Engine {
   // without it they are computed again. Events that no step has reported yet are lost but for their tokens' effect:
   // call it between steps. Error: kResourceExhausted; nothing has been taken out then.
   Result<std::vector<std::byte>> Suspend() {
-    auto bytes = NoThrow("Engine::Suspend", [&] { return EncodeSuspended(sequences_.Suspend(), options_.clock()); });
+    auto bytes = NoThrow("Engine::Suspend", [&] {
+      return EncodeSuspended({.next_id = next_request_, .requests = sequences_.Suspend()}, options_.clock());
+    });
     bytes ? sequences_.Leave() : sequences_.Stay();
     return bytes;
   }
 
-  // Takes what Suspend returned. Requests keep their numbers, and what their events told before is not told again.
+  // Takes what Suspend returned. Requests keep their numbers, which are those of no other request here or there, one
+  // that is at its end included, and what their events told before is not told again.
   // `make_filter` makes the filters of those that had one. Errors: kDataLoss; kInvalidArgument where a request is not
   // for this engine, has a number that is in use, or needs a filter; what Submit would say. All are taken or none.
   Result<std::vector<RequestId>> Resume(std::span<const std::byte> bytes, const FilterMaker& make_filter = {}) {
@@ -127,16 +130,17 @@ class Engine {
       auto suspended = DecodeSuspended(bytes, options_.clock());
       if (!suspended) return Failure(suspended.error());
       std::vector<RequestId> ids;
-      ids.reserve(suspended->size());
-      for (SuspendedRequest& request : *suspended) {
+      ids.reserve(suspended->requests.size());
+      for (SuspendedRequest& request : suspended->requests) {
         auto resumed = NoThrow("Engine::Resume", [&] { return ResumeOne(request, make_filter); });
         if (!resumed) {
           for (const RequestId id : ids) sequences_.Discard(id);
           return Failure(resumed.error());
         }
         ids.push_back(request.id);
-        next_request_ = std::max(next_request_, request.id + 1);
       }
+      next_request_ = std::max(next_request_, suspended->next_id);
+      for (const RequestId id : ids) next_request_ = std::max(next_request_, id + 1);
       return ids;
     });
   }
@@ -153,17 +157,15 @@ class Engine {
     std::vector<Want> wants = {};  // of each of them
     uint32_t begin = 0;            // position of the first
     bool draws = false;            // its last pending token is computed, and a token follows
-    bool is_alone = false;         // nobody is left who could give memory
   };
 
-  Engine(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace, EngineOptions options,
-         uint32_t capacity)
+  Engine(ModelRef model, std::shared_ptr<BlockPool> pool, Workspace& workspace, EngineOptions options)
       : model_(model),
         pool_(std::move(pool)),
         workspace_(&workspace),
         options_(std::move(options)),
         memory_(MemoryModel::Of(*pool_)),
-        capacity_(capacity),
+        capacity_(CapacityOf(*pool_)),
         sequences_(pool_, options_) {}
 
   static Result<void> CheckOptions(const std::shared_ptr<BlockPool>& pool, const EngineOptions& options) {
@@ -196,8 +198,52 @@ class Engine {
     return added ? added : Result<void>(Annotate(whose, added));
   }
 
-  // Returns how many rows were computed.
+  // What came of one schedule.
+  struct Attempt {
+    uint64_t rows = 0;                  // that were computed
+    bool is_repeatable = false;         // none were, and the next schedule will be another
+    Sequence* in_the_way = nullptr;     // none were, and this one should have had the first; else null
+    std::optional<Error> no_room = {};  // why it has none
+  };
+
+  // Returns how many rows were computed. With nothing computed and nothing to tell, what holds memory gives it, one
+  // after the other, until somebody gets on or the one in the way has its error.
   Result<uint64_t> Advance() {
+    for (size_t repeated = 0;;) {
+      auto tried = TrySchedule();
+      if (!tried) return Failure(tried.error());
+      if (tried->in_the_way == nullptr || sequences_.has_news()) return tried->rows;
+      if (tried->is_repeatable && ++repeated <= 2 * sequences_.size()) continue;
+      const std::optional<Error>& no_room = tried->no_room;
+      // No memory in the system is nobody's fault.
+      if (no_room && !no_room->facts.needed_bytes) return Failure(*no_room);
+      if (MakeRoom(*tried->in_the_way)) continue;
+      EndWith(*tried->in_the_way, no_room.value_or(Error{ErrorCode::kResourceExhausted, "the request cannot get on"}));
+    }
+  }
+
+  // Has something besides `sequence` give its memory away, or what it was to begin with. False where nothing is left.
+  bool MakeRoom(Sequence& sequence) {
+    if (sequences_.YieldSpare()) return true;
+    if (Sequence* const holder = sequences_.LeastUrgentHolder(&sequence)) {
+      sequences_.Preempt(*holder, cost_);
+      return true;
+    }
+    if (TrimPrompts()) return true;
+    return sequences_.BeginAnew(sequence);
+  }
+
+  // Returns whether there were any.
+  bool TrimPrompts() noexcept {
+    bool were_any = false;
+    for (PromptCache* const prompts : options_.prompts) {
+      were_any |= prompts->stats().entries > 0;
+      prompts->Trim(0);
+    }
+    return were_any;
+  }
+
+  Result<Attempt> TrySchedule() {
     const auto found = sequences_.Candidates();
     if (!found) return Failure(found.error());
     const std::vector<Sequence*>& candidates = *found;
@@ -206,17 +252,36 @@ class Engine {
     for (const Sequence* sequence : candidates) views.push_back(sequences_.ViewOf(*sequence));
     const StepLimits limits = {options_.max_running, options_.step_tokens, options_.step_seconds, FreeBytes()};
     const Schedule schedule = MakeSchedule(views, limits, memory_, cost_);
+    Attempt attempt;
+    if (schedule.rows.empty()) return attempt;
     for (const uint32_t i : schedule.preempted) sequences_.Preempt(*candidates[i], cost_);
     for (const uint32_t i : schedule.admitted) {
-      if (auto admitted = sequences_.Admit(*candidates[i], scratch_); !admitted) return Failure(admitted.error());
+      auto admitted = sequences_.Admit(*candidates[i], scratch_);
+      if (!admitted && admitted.error().code != ErrorCode::kResourceExhausted) return Failure(admitted.error());
+      if (!admitted && !attempt.no_room) attempt.no_room = std::move(admitted.error());
+      // It waits for another now, or for a store.
+      if (admitted && !candidates[i]->is_running()) attempt.is_repeatable = true;
     }
     std::vector<Row> rows;
     for (const StepRows& row : schedule.rows) AddRow(*candidates[row.sequence], row.tokens, row.drafts, rows);
-    return Compute(rows);
+    const bool had_rows = !rows.empty();
+    const auto computed = Compute(rows);
+    if (!computed) return Failure(computed.error());
+    attempt.rows = *computed;
+    if (*computed > 0) return attempt;
+    const auto is_ready = [&](const StepRows& row) {
+      const Sequence& sequence = *candidates[row.sequence];
+      return sequence.leader == nullptr && !sequence.is_waiting();
+    };
+    const auto first = std::ranges::find_if(schedule.rows, is_ready);
+    attempt.in_the_way = candidates[first == schedule.rows.end() ? schedule.rows[0].sequence : first->sequence];
+    if (had_rows) attempt.is_repeatable = true;  // they were given up for want of memory
+    return attempt;
   }
 
-  uint64_t FreeBytes() const {
-    uint64_t reclaimable = 0;
+  // With what yields to tokens: prompts that are kept, and resume points.
+  uint64_t FreeBytes() {
+    uint64_t reclaimable = sequences_.SpareBytesOf();
     for (const PromptCache* const prompts : options_.prompts) reclaimable += prompts->stats().bytes;
     const uint64_t available = pool_->usage().available_bytes;
     return available + std::min(reclaimable, kUnlimited - available);
@@ -317,22 +382,16 @@ class Engine {
   bool Yield(std::vector<Row>& rows, const Error& error) {
     if (!error.facts.sequence || *error.facts.sequence >= rows.size()) return false;
     const size_t at = *error.facts.sequence;
-    if (error.code != ErrorCode::kResourceExhausted) {
-      EndWith(*rows[at].sequence, error);
-      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
-      return true;
-    }
+    if (error.code != ErrorCode::kResourceExhausted) return GiveUp(rows, at, error);
+    if (sequences_.YieldSpare()) return true;
     if (Sequence* const victim = sequences_.LeastUrgentHolder()) {
       sequences_.Preempt(*victim, cost_);
       std::erase_if(rows, [&](const Row& row) { return row.sequence == victim; });
       return true;
     }
     // It is alone. Prompts that were kept when the step was planned shared blocks with it, which it had to copy.
+    if (TrimPrompts()) return true;
     Row& row = rows[at];
-    if (!std::exchange(row.is_alone, true)) {
-      for (PromptCache* const prompts : options_.prompts) prompts->Trim(0);
-      return true;
-    }
     // A shorter step needs less.
     if (row.drafts > 0) {
       row.drafts = 0;
@@ -340,9 +399,16 @@ class Engine {
       row.tokens /= 2;
       row.draws = false;
     } else {
-      EndWith(*row.sequence, error);
-      rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
+      return GiveUp(rows, at, error);
     }
+    return true;
+  }
+
+  // Its row cannot be computed. What came from elsewhere may be to blame, a cache that other options made, say; without
+  // that it is tried once more.
+  bool GiveUp(std::vector<Row>& rows, size_t at, const Error& error) {
+    if (!sequences_.BeginAnew(*rows[at].sequence)) EndWith(*rows[at].sequence, error);
+    rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(at));
     return true;
   }
 

@@ -19,9 +19,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -194,7 +194,8 @@ class EngineLoop {
   struct Open {
     uint64_t number;
     std::shared_ptr<Inbox> inbox;
-    std::vector<uint32_t> samples;  // that are not at their ends
+    std::vector<bool> has_ended;  // [samples]
+    uint32_t open_samples;
     bool is_paused = false;
   };
 
@@ -247,17 +248,17 @@ class EngineLoop {
       stop = stop_;
     }
     for (Arrival& arrival : arrivals) {
-      std::vector<uint32_t> samples(arrival.request.samples);
-      std::iota(samples.begin(), samples.end(), 0u);
+      const uint32_t samples = arrival.request.samples;
       const auto id = engine_.Submit(std::move(arrival.request));
       if (id) {
-        open_[*id] = {arrival.number, std::move(arrival.inbox), std::move(samples)};
+        open_[*id] = {arrival.number, std::move(arrival.inbox), std::vector<bool>(samples), samples};
+        ids_[arrival.number] = *id;
       } else {
-        for (const uint32_t sample : samples) arrival.inbox->Put(LastEvent(0, sample, id.error()));
+        for (uint32_t sample = 0; sample < samples; ++sample) arrival.inbox->Put(LastEvent(0, sample, id.error()));
       }
     }
-    for (auto& [id, open] : open_) {
-      if (std::ranges::find(cancelled, open.number) != cancelled.end()) engine_.Cancel(id);
+    for (const uint64_t number : cancelled) {
+      if (const auto found = ids_.find(number); found != ids_.end()) engine_.Cancel(found->second);
     }
     return stop;
   }
@@ -274,9 +275,13 @@ class EngineLoop {
     const auto found = open_.find(event.request);
     if (found == open_.end()) return;  // resumed by someone else, who has no inbox here
     Open& open = found->second;
-    if (event.finish) std::erase(open.samples, event.sample);
+    if (event.finish && !open.has_ended[event.sample]) {
+      open.has_ended[event.sample] = true;
+      --open.open_samples;
+    }
     open.inbox->Put(std::move(event));
-    if (open.samples.empty()) {
+    if (open.open_samples == 0) {
+      ids_.erase(open.number);
       open_.erase(found);
     } else if (!open.is_paused && open.inbox->size() >= options_.inbox_events) {
       engine_.Pause(found->first, open.is_paused = true);
@@ -306,9 +311,12 @@ class EngineLoop {
   void EndAll(const Error& error) {
     for (auto& [id, open] : open_) {
       engine_.Cancel(id);
-      for (const uint32_t sample : open.samples) open.inbox->Put(LastEvent(id, sample, error));
+      for (uint32_t sample = 0; sample < open.has_ended.size(); ++sample) {
+        if (!open.has_ended[sample]) open.inbox->Put(LastEvent(id, sample, error));
+      }
     }
     open_.clear();
+    ids_.clear();
   }
 
   // Until a caller wants something; for those whose readers or whose memory is behind it looks again soon.
@@ -340,7 +348,8 @@ class EngineLoop {
   const EngineLoopOptions options_;
   // When a step last did something, while there is work; else kNoWork.
   std::atomic<std::chrono::nanoseconds::rep> working_since_ = kNoWork;
-  std::map<RequestId, Open> open_;  // the thread's own
+  std::map<RequestId, Open> open_;                    // the thread's own
+  std::unordered_map<uint64_t, RequestId> ids_ = {};  // of open_, by their numbers in the loop
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Arrival> arrivals_;  // guarded by mutex_, as what follows

@@ -11,6 +11,8 @@
 //      few tokens, so that none waits for ever.
 //   4. Who waits is admitted in order, as long as all of its tokens have room beside what those before it will need
 //      soon. If its policy says so, it also takes the place of those that run and are less urgent.
+//   5. Somebody always gets on. Where none has room by these rules, the most urgent of those that run has rows, or of
+//      those that wait if none runs: then the pool decides, and whoever carries the schedule out tells what it says.
 
 #ifndef SKALD_ENGINE_PLAN_SCHEDULER_H_
 #define SKALD_ENGINE_PLAN_SCHEDULER_H_
@@ -37,6 +39,7 @@ struct SequenceView {
   bool may_run = true;      // else it only holds what it has, and is the first to give it
   bool is_running = false;  // has a cache; else it waits for one
   uint32_t cached = 0;      // tokens in its cache, or that will be there when it is brought back
+  uint32_t shared = 0;      // of these tokens, that another holds anyway; 0 of one that runs
   uint32_t pending = 1;     // tokens to compute until a token can be drawn; at least 1
   uint32_t drafts = 0;      // rows that it would like to have behind them
   uint32_t step_end = 0;    // a step must end after so many of the pending tokens, if that is not 0
@@ -89,6 +92,7 @@ class Scheduling {
     schedule_.rows.reserve(order_.size());
     ChargeWriting();
     for (size_t rank = 0; rank < order_.size() && views_[order_[rank].view].may_run; ++rank) Visit(order_[rank]);
+    if (schedule_.rows.empty()) PlaceLeader();
     return std::move(schedule_);
   }
 
@@ -148,8 +152,10 @@ class Scheduling {
         const SequenceView& view = views_[i];
         if (view.is_running && view.may_run == may_run) {
           const uint64_t rows = view.writes() ? 1 + kSoon : view.pending;
-          const uint64_t soon = may_run ? memory_.Growth(view.cached, rows) : 0;
-          order_.push_back({i, view.urgency, memory_.BytesFor(view.cached), soon});
+          const uint64_t held = memory_.BytesFor(view.cached);
+          const uint64_t soon =
+              std::max(memory_.BytesToReach(uint64_t{view.cached} + rows) - held, memory_.BytesTaken(view.cached, 1));
+          order_.push_back({i, view.urgency, held, may_run ? soon : 0});
         }
       }
     };
@@ -213,8 +219,8 @@ class Scheduling {
     if (ranked.rows == 0) return;
     const SequenceView& view = views_[ranked.view];
     // Drafts have only memory that nobody will soon need.
-    if (ranked.rows > 1 && memory_.Growth(view.cached, ranked.rows) + behind_.soon > free_) Discharge(ranked, 1);
-    const uint64_t taken = memory_.Growth(view.cached, ranked.rows);
+    if (ranked.rows > 1 && memory_.BytesTaken(view.cached, ranked.rows) + behind_.soon > free_) Discharge(ranked, 1);
+    const uint64_t taken = memory_.BytesTaken(view.cached, ranked.rows);
     if (!TakeMemory(taken)) return Discharge(ranked, 0);
     schedule_.rows.push_back({ranked.view, 1, ranked.rows - 1});
     promised_ += ranked.soon - std::min(ranked.soon, taken);
@@ -222,11 +228,21 @@ class Scheduling {
 
   void PlacePrompt(const Ranked& ranked) {
     const SequenceView& view = views_[ranked.view];
-    const uint32_t rows = PromptRows(view);
-    const uint64_t needed = memory_.Growth(view.cached, rows);
-    const bool is_placed = rows > 0 && TakeMemory(needed);
-    if (is_placed) AddPrompt(ranked, rows);
-    promised_ += is_placed ? ranked.soon - needed : ranked.soon;
+    uint32_t rows = PromptRows(view);
+    // Nobody gives memory away for what a step takes only until it is done: such a step is made shorter.
+    const uint64_t lasting = memory_.BytesToReach(uint64_t{view.cached} + rows) - ranked.held;
+    if (rows > 0 && lasting <= free_) {
+      const uint64_t spare = free_ - std::min(free_, behind_.soon);
+      rows = std::max(1u, RowsWithin(std::max(spare, std::min(free_, ranked.soon)), view.cached, rows));
+    }
+    const uint64_t taken = memory_.BytesTaken(view.cached, rows);
+    if (rows > 0 && TakeMemory(taken)) AddPrompt(ranked, rows);
+    promised_ += ranked.soon - std::min(ranked.soon, taken);
+  }
+
+  // How many of `most` rows behind `cached` tokens a step can take `bytes` for.
+  uint32_t RowsWithin(uint64_t bytes, uint64_t cached, uint32_t most) const {
+    return Largest(0, most, [&](uint32_t rows) { return memory_.BytesTaken(cached, rows) <= bytes; });
   }
 
   // Who waits begins only with room for all that it has to compute, and none behind it goes before it.
@@ -236,16 +252,31 @@ class Scheduling {
     const uint32_t rows = PromptRows(view);
     const bool displaces = view.urgency.displaces;
     const Holders& victims = displaces ? behind_ : paused_;
-    const uint64_t bytes = memory_.BytesFor(uint64_t{view.cached} + view.pending);
+    const uint64_t shared = memory_.BytesFor(view.shared);
+    const uint64_t bytes = memory_.BytesToReach(uint64_t{view.cached} + view.pending) - shared;
     const uint64_t with_spare = bytes + promised_ + (displaces ? 0 : behind_.soon);
     is_closed_ = rows == 0 || running_ - victims.count >= limits_.max_running || !HasMemory(with_spare, victims);
     if (is_closed_) return;
     while (running_ >= limits_.max_running) PreemptLast();
     while (with_spare > free_) PreemptLast();
-    free_ -= bytes;
     ++running_;
     schedule_.admitted.push_back(ranked.view);
-    AddPrompt(ranked, rows);
+    const uint64_t held = memory_.BytesFor(view.cached) - shared;
+    const uint32_t fitting = std::max(1u, RowsWithin(free_ - std::min(free_, held), view.cached, rows));
+    free_ -= std::min(free_, std::max(bytes, held + memory_.BytesTaken(view.cached, fitting)));
+    AddPrompt(ranked, fitting);
+  }
+
+  // Gives rows to the one that must get on, as few as the engine cannot do without for long.
+  void PlaceLeader() {
+    const auto leads = [&](const Ranked& ranked) { return views_[ranked.view].is_running; };
+    const auto runnable = std::ranges::find_if(order_, [&](const Ranked& r) { return !views_[r.view].may_run; });
+    const auto running = std::find_if(order_.begin(), runnable, leads);
+    const Ranked& leader = running == runnable ? order_.front() : *running;
+    const SequenceView& view = views_[leader.view];
+    if (!view.is_running) schedule_.admitted.push_back(leader.view);
+    const uint32_t most = std::min({view.pending, kLeastPrompt, limits_.step_tokens});
+    AddPrompt(leader, view.step_end > 0 ? std::min(most, view.step_end) : most);
   }
 
   void AddPrompt(const Ranked& ranked, uint32_t rows) {
@@ -271,6 +302,13 @@ class Scheduling {
     const auto fits = [&](uint32_t rows) {
       return cost_.SecondsAtMost(schedule_.work.With(cached, rows)) <= *limits_.step_seconds;
     };
+    return Largest(least, most, fits);
+  }
+
+  // The largest number from `least` to `most` that fits, where what is less than one that fits does too; `least` if
+  // none does.
+  template <class Fits>
+  static uint32_t Largest(uint32_t least, uint32_t most, Fits fits) {
     if (fits(most)) return most;
     uint32_t fitting = least, too_many = most;
     while (fitting + 1 < too_many) {
@@ -325,8 +363,8 @@ class Scheduling {
 
 }  // namespace internal
 
-// Returns what the next step does. O(n + r log r) for n sequences of which r run or may. Where no sequence could get
-// rows, `rows` is empty: then the pool is too small for the most urgent one, or there is none.
+// Returns what the next step does. O(n + r log r) for n sequences of which r run or may. `rows` is empty only where no
+// sequence may run.
 inline Schedule MakeSchedule(std::span<const SequenceView> views, const StepLimits& limits, const MemoryModel& memory,
                              const CostModel& cost) {
   return internal::Scheduling(views, limits, memory, cost).Run();

@@ -18,6 +18,7 @@
 #include "skald/engine/answers/prompt_reading.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/policy.h"
+#include "skald/engine/running/prompt_ends.h"
 #include "skald/engine/running/swap_space.h"
 #include "skald/engine/running/swap_ticket.h"
 #include "skald/engine/speculation/draft_length.h"
@@ -38,12 +39,17 @@ struct Sequence {
   std::optional<KVCache> cache = {};             // runs
   std::optional<SwappedCache> swapped = {};      // waits, and need not compute everything again
   std::shared_ptr<SwapTicket> swap_ticket = {};  // of `swapped`, where that is under way beside the engine
+  std::shared_ptr<PromptEnd> prompt_end = {};    // waits, and goes on from there
   // Of what it begins with, which is read from a store beside the engine.
   std::optional<PromptFetch> fetch = {};
   double wait_until = 0.0;  // how long such reading is waited for, on the engine's clock
+  // A cache that came from elsewhere (a store, another sequence) did not do; from then on all tokens are computed here.
+  bool begins_anew = false;
   // Computes what this one begins with; `share_at` tokens of it are waited for.
-  const Sequence* leader = nullptr;
+  Sequence* leader = nullptr;
   uint32_t share_at = 0;
+  Sequence* first_follower = nullptr;                               // those that wait for this one
+  Sequence *next_follower = nullptr, *previous_follower = nullptr;  // that wait for the same leader
   std::vector<uint32_t> step_ends = {};  // ascending; where steps end, for others to go on from
   uint32_t served = 0;                   // tokens that were computed for it at some time
   bool has_begun = false;                // has had a cache
@@ -56,12 +62,40 @@ struct Sequence {
   DraftLength draft_length = {};
   Event event = {};  // what is not reported yet
 
-  // Waits until `other` has computed `tokens` tokens.
+  // Waits until `other` has computed `tokens` tokens. Neither moves in memory from then on.
   void Follow(Sequence& other, uint32_t tokens) {
     const auto place = std::ranges::lower_bound(other.step_ends, tokens);
     if (place == other.step_ends.end() || *place != tokens) other.step_ends.insert(place, tokens);
+    Unfollow();
     leader = &other;
     share_at = tokens;
+    next_follower = other.first_follower;
+    if (next_follower != nullptr) next_follower->previous_follower = this;
+    other.first_follower = this;
+  }
+
+  // Waits for nobody.
+  void Unfollow() noexcept {
+    if (leader == nullptr) return;
+    (previous_follower != nullptr ? previous_follower->next_follower : leader->first_follower) = next_follower;
+    if (next_follower != nullptr) next_follower->previous_follower = previous_follower;
+    leader = next_follower = previous_follower = nullptr;
+  }
+
+  // Calls visit(follower) for all that wait for this one; it may have them wait no longer.
+  template <class Visit>
+  void ForEachFollower(Visit visit) {
+    for (Sequence* follower = first_follower; follower != nullptr;) {
+      Sequence& visited = *std::exchange(follower, follower->next_follower);
+      visit(visited);
+    }
+  }
+
+  // Those who wait for this one wait no longer; its request's other samples do, unless `with_samples`.
+  void ReleaseFollowers(bool with_samples) noexcept {
+    ForEachFollower([&](Sequence& follower) {
+      if (with_samples || follower.request != request) follower.Unfollow();
+    });
   }
 
   bool is_running() const { return cache.has_value(); }
@@ -70,13 +104,18 @@ struct Sequence {
     return (fetch && !fetch->is_done()) || (swap_ticket != nullptr && swap_ticket->is_reading());
   }
   bool is_finished() const { return event.finish.has_value(); }
+  bool has_news() const {
+    return !event.tokens.empty() || !event.text.empty() || !event.prompt_tokens.empty() || event.finish;
+  }
+  // Tokens that another holds anyway, and that it will share.
+  uint32_t shared() const { return prompt_end && prompt_end->cache ? prompt_end->cache->size() : 0; }
   // Pending tokens until a step must end; 0 if none must before they end.
   uint32_t step_end() const {
     const auto end = std::ranges::upper_bound(step_ends, computed());
     return end == step_ends.end() ? 0 : *end - computed();
   }
   // Tokens that need not be computed again.
-  uint32_t computed() const { return cache ? cache->size() : swapped ? swapped->tokens : 0; }
+  uint32_t computed() const { return cache ? cache->size() : swapped ? swapped->tokens : shared(); }
   uint32_t pending() const { return answer.size() - std::min(answer.size(), computed()); }
 };
 

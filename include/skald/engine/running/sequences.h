@@ -21,16 +21,20 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/engine/answers/answer.h"
+#include "skald/cache/spare_bytes.h"
 #include "skald/engine/form/engine_options.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"
 #include "skald/engine/running/drawing.h"
+#include "skald/engine/running/prompt_ends.h"
 #include "skald/engine/running/sequence.h"
+#include "skald/engine/running/sequence_list.h"
+#include "skald/engine/running/sequence_view.h"
 #include "skald/engine/running/shared_beginnings.h"
 #include "skald/engine/running/suspended.h"
+#include "skald/engine/running/suspending.h"
 #include "skald/engine/running/swapping.h"
 #include "skald/store/prompts/prompt_cache.h"
 
@@ -43,47 +47,26 @@ class Sequences {
       : pool_(std::move(pool)), options_(options), swapping_(options) {}
 
   // Adds the samples of a request. An error leaves none of them.
-  Result<void> Add(RequestId id, std::shared_ptr<const Request> request, uint32_t capacity) {
+  Result<void> Add(RequestId id, const std::shared_ptr<const Request>& request, uint32_t capacity) {
     const uint32_t room = capacity - static_cast<uint32_t>(request->prompt.size()) + 1;
-    SuspendedRequest begun = {.id = id, .max_tokens = std::min(room, request->max_tokens.value_or(room))};
-    for (uint32_t sample = 0; sample < request->samples; ++sample) {
-      begun.samples.push_back({.sample = sample, .usage = {.submitted = options_.clock()}});
-    }
-    return Add(begun, std::move(request));
+    return Add(internal::NothingBegun(id, *request, room, options_.clock()), request);
   }
 
   // Adds what was suspended, as it stood. An error leaves none of it.
-  Result<void> Add(const SuspendedRequest& suspended, std::shared_ptr<const Request> request) {
-    std::list<Sequence> added;
-    const double now = options_.clock();
-    const auto prompt_tokens = static_cast<uint32_t>(request->prompt.size());
-    for (const SuspendedSample& sample : suspended.samples) {
-      auto answer = Answer::Begin(request, sample.sample, suspended.max_tokens, options_.tokenizer, sample.drawn,
-                                  /*defers_filter=*/options_.filter_workers != nullptr);
-      if (!answer) return Failure(answer.error());
-      if (answer->finish()) return Fail(ErrorCode::kDataLoss, "a suspended answer is at its end");
-      Sequence& sequence =
-          added.emplace_back(Sequence{.id = next_id_ + added.size(),
-                                      .request_id = suspended.id,
-                                      .sample = sample.sample,
-                                      .request = request,
-                                      .answer = std::move(*answer),
-                                      .reading = PromptReading(request, sample.sample, sample.scored)});
-      sequence.standing = {now, request->priority, uint64_t{prompt_tokens} + suspended.max_tokens};
-      sequence.usage = sample.usage;
-      sequence.usage.prompt_tokens = prompt_tokens;
-      sequence.usage.generated_tokens = static_cast<uint32_t>(sample.drawn.size());
-      sequence.step_ends = request->branch_points;
-      sequence.has_begun = !sample.drawn.empty();
-      sequence.swapped = sample.swapped;
-      Sequence& first = added.front();
-      if (&sequence != &first && sample.drawn.empty() && first.answer.drawn() == 0)
-        sequence.Follow(first, prompt_tokens);
+  Result<void> Add(const SuspendedRequest& suspended, const std::shared_ptr<const Request>& request) {
+    auto added = internal::MakeSequences(suspended, request, next_id_, options_);
+    if (!added) return Failure(added.error());
+    if (auto adopted = Adopt(*added); !adopted) return adopted;
+    next_id_ += added->size();
+    auto appended = NoThrow("adding a request", [&]() -> Result<void> {
+      sequences_.Append(*added);
+      return {};
+    });
+    for (Sequence& sequence : *added) {  // none where they were appended
+      swapping_.Disown(sequence);
+      tenants_.Leave(sequence.request->tenant);
     }
-    if (auto adopted = Adopt(added); !adopted) return adopted;
-    next_id_ += added.size();
-    sequences_.splice(sequences_.end(), added);
-    return {};
+    return appended;
   }
 
   // Writes all answers down that are not at their end, their caches where there is a store. They stay until Leave, or
@@ -95,16 +78,9 @@ class Sequences {
       if (sequence.is_finished()) continue;
       if (sequence.is_running()) swapping_.WriteThrough(sequence);
       if (suspended.empty() || suspended.back().id != sequence.request_id) {
-        suspended.push_back({sequence.request_id, *sequence.request, sequence.request->filter != nullptr,
-                             sequence.answer.max_tokens()});
+        suspended.push_back(internal::SuspendedOf(sequence));
       }
-      const std::span<const int32_t> drawn =
-          sequence.answer.tokens().subspan(sequence.request->prompt.size(), sequence.usage.generated_tokens);
-      suspended.back().samples.push_back({sequence.sample,
-                                          {drawn.begin(), drawn.end()},
-                                          sequence.reading.scored(),
-                                          sequence.usage,
-                                          Swapping::Written(sequence)});
+      suspended.back().samples.push_back(internal::SuspendedSampleOf(sequence));
     }
     return suspended;
   }
@@ -124,30 +100,24 @@ class Sequences {
     }
   }
 
-  bool Contains(RequestId id) const {
-    return std::ranges::any_of(sequences_, [&](const Sequence& sequence) { return sequence.request_id == id; });
-  }
+  size_t size() const { return sequences_.size(); }
+  bool Contains(RequestId id) const { return sequences_.Contains(id); }
 
   // Removes a request without a word.
   void Discard(RequestId id) noexcept {
-    for (auto it = sequences_.begin(); it != sequences_.end();) {
-      const auto at = it++;
-      if (at->request_id == id) RemoveQuietly(at);
-    }
+    while (Contains(id)) RemoveQuietly(sequences_.FirstOf(id));
   }
 
   template <class Visit>
-  void ForEachOf(RequestId id, Visit visit) noexcept {
-    for (Sequence& sequence : sequences_) {
-      if (sequence.request_id == id) visit(sequence);
-    }
+  void ForEachOf(RequestId id, Visit visit) {
+    sequences_.ForEachOf(id, visit);
   }
 
   // Nobody waits for one that is paused.
   void Pause(RequestId id, bool is_paused) noexcept {
     ForEachOf(id, [&](Sequence& sequence) {
       sequence.is_paused = is_paused;
-      if (is_paused) internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/false);
+      if (is_paused) sequence.ReleaseFollowers(/*with_samples=*/false);
     });
   }
 
@@ -167,6 +137,7 @@ class Sequences {
   // Those that a schedule is made of: all that are not at their end. Error: kResourceExhausted.
   Result<std::vector<Sequence*>> Candidates() {
     std::vector<Sequence*> candidates;
+    GiveTurns();
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
       if (auto mended = internal::Mend(sequence, options_.tokenizer); !mended) return Failure(mended.error());
@@ -178,7 +149,7 @@ class Sequences {
         swapping_.Drop(sequence);
       }
       // Nor has anyone to wait for what went by in a step that failed.
-      if (sequence.leader != nullptr && sequence.leader->computed() > sequence.share_at) sequence.leader = nullptr;
+      if (sequence.leader != nullptr && sequence.leader->computed() > sequence.share_at) sequence.Unfollow();
       // A step that failed after computing, and before it drew or read, is done again.
       if (sequence.is_running() && (sequence.pending() == 0 || sequence.reading.next() < sequence.cache->size())) {
         internal::ForgetWrong(sequence);
@@ -187,48 +158,29 @@ class Sequences {
     return candidates;
   }
 
-  SequenceView ViewOf(const Sequence& sequence) const {
-    Standing standing = sequence.standing;
-    standing.served = tenants_.served(sequence.request->tenant);
-    SequenceView view = {UrgencyOf(standing, options_.policy)};
-    const bool draws = !sequence.is_running() || sequence.pending() <= 1;
-    view.may_run = !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr &&
-                   !(draws && sequence.awaits_filter);
-    view.is_running = sequence.is_running();
-    view.cached = sequence.computed();
-    view.pending = std::max(1u, sequence.pending());
-    view.drafts = static_cast<uint32_t>(sequence.drafts.size());
-    view.step_end = sequence.step_end();
-    // Logits are much larger than what else is computed of a row.
-    if (sequence.reading.wants_logits())
-      view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
-    return view;
-  }
+  SequenceView ViewOf(const Sequence& sequence) const { return internal::ViewOf(sequence, tenants_, options_.policy); }
 
-  // Gives `sequence` a cache with as much of it as is known, if there is room; it may also wait for another that is
-  // computing what it begins with. Draws where nothing is left to compute.
+  // Gives `sequence` a cache with as much of it as is known, if there is room. It does not run then where it waits for
+  // another that is computing what it begins with, or for a store. Draws where nothing is left to compute. Error:
+  // kResourceExhausted; it waits on then.
   Result<void> Admit(Sequence& sequence, SamplerScratch& scratch) {
-    if (sequence.swapped && swapping_.BringBack(sequence, pool_, LeastUrgentHolder() == nullptr)) {
+    if (sequence.begins_anew) swapping_.Drop(sequence);
+    if (sequence.swapped) {
+      if (auto back = swapping_.BringBack(sequence, pool_, LeastUrgentHolder() == nullptr); !back) return back;
       // Of an embedding nothing is read any more, if another engine wrote it down.
-      if (sequence.reading.next() < sequence.cache->size()) internal::ForgetWrong(sequence);
-      return {};
+      if (sequence.is_running() && sequence.reading.next() < sequence.cache->size()) internal::ForgetWrong(sequence);
+      if (sequence.is_running() || sequence.swapped) return {};
     }
-    if (sequence.swapped) return {};  // no room yet
     std::vector<float> logits;
-    if (auto begun = Begin(sequence, logits); !begun) {
-      return begun.error().code == ErrorCode::kResourceExhausted ? Result<void>() : begun;
-    }
+    if (auto begun = Begin(sequence, logits); !begun) return begun;
     if (!sequence.is_running()) return {};
     sequence.fetch.reset();
-    if (!sequence.has_begun) {
-      sequence.has_begun = true;
-      sequence.usage.cached_tokens = std::min(sequence.cache->size(), sequence.usage.prompt_tokens);
-      stats_.prompt_tokens += sequence.usage.prompt_tokens;
-      stats_.cached_tokens += sequence.usage.cached_tokens;
-    }
+    sequence.prompt_end.reset();
+    CountBegun(sequence);
     if (!logits.empty()) {
       const std::span<const float> row(logits);
       Draw(sequence, {&row, 1}, {}, scratch);
+      internal::PrepareFilter(sequence, options_.filter_workers);  // it may draw again in this step
     }
     return {};
   }
@@ -241,19 +193,56 @@ class Sequences {
     sequence.cache.reset();
     sequence.drafts.clear();
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
-    internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/false);
+    sequence.ReleaseFollowers(/*with_samples=*/false);
   }
 
-  // Returns who should give its memory away if someone must; null where no more than one has any.
-  Sequence* LeastUrgentHolder() {
+  // Its cache came from elsewhere and does not do: it goes, and all of its tokens are computed here. False where there
+  // is no such cache.
+  bool BeginAnew(Sequence& sequence) noexcept {
+    if (std::exchange(sequence.begins_anew, true)) return false;
+    const bool had_any = sequence.computed() > 0;
+    sequence.cache.reset();
+    sequence.drafts.clear();
+    sequence.prompt_end.reset();
+    sequence.fetch.reset();
+    swapping_.Drop(sequence);
+    return had_any;
+  }
+
+  // Bytes of the pool that YieldSpare could free, all in all.
+  uint64_t SpareBytesOf() {
+    SpareBytes spare(*pool_);
+    prompt_ends_.CountIn(spare);
+    for (const Sequence& sequence : sequences_) {
+      if (sequence.is_running()) spare.AddResumePoints(*sequence.cache);
+    }
+    return spare.Count();
+  }
+
+  // Has what only saves time make room: the resume points of the least urgent sequence that has some, or else a
+  // prompt's end that is kept for samples. False where there is none.
+  bool YieldSpare() noexcept {
+    Sequence* least = nullptr;
+    for (Sequence& sequence : sequences_) {
+      if (!sequence.is_running() || !sequence.cache->has_resume_points()) continue;
+      if (least == nullptr || !IsMoreUrgent(sequence, *least)) least = &sequence;
+    }
+    if (least == nullptr) return prompt_ends_.Yield();
+    least->cache->DropResumePoints();
+    return true;
+  }
+
+  // Returns who should give its memory away if someone must, and not for `other`'s sake if that is given; null where
+  // nobody is left then.
+  Sequence* LeastUrgentHolder(const Sequence* other = nullptr) {
     Sequence* least = nullptr;
     size_t holders = 0;
     for (Sequence& sequence : sequences_) {
-      if (!sequence.is_running()) continue;
+      if (!sequence.is_running() || &sequence == other) continue;
       ++holders;
       if (least == nullptr || !IsMoreUrgent(sequence, *least)) least = &sequence;
     }
-    return holders > 1 ? least : nullptr;
+    return holders > (other == nullptr ? 1 : 0) ? least : nullptr;
   }
 
   // Its rows were computed. What had to be computed again, for others' sake, was no service.
@@ -273,11 +262,11 @@ class Sequences {
     const uint32_t at = sequence.cache->size();
     if (!std::ranges::binary_search(sequence.step_ends, at)) return;
     if (std::ranges::binary_search(sequence.request->branch_points, at)) Keep(sequence, {});
-    for (Sequence& follower : sequences_) {
-      if (follower.leader != &sequence || follower.share_at != at || follower.request == sequence.request) continue;
+    sequence.ForEachFollower([&](Sequence& follower) {
+      if (follower.share_at != at || follower.request == sequence.request) return;
       internal::ShareWith(follower, sequence, at);
-      follower.leader = nullptr;
-    }
+      follower.Unfollow();
+    });
   }
 
   // Draws a token from each of `logits`, as long as what was drawn is the draft whose logits come next.
@@ -308,11 +297,12 @@ class Sequences {
 
   // Moves what is new to `events`, and lets those go that are at their end.
   void Report(std::vector<Event>& events, double now) {
-    events.reserve(events.size() + sequences_.size());  // what has been told is not there any more
+    // What has been told is not there any more, so there must be room for it.
+    events.reserve(events.size() + static_cast<size_t>(std::ranges::count_if(sequences_, &Sequence::has_news)));
     for (auto it = sequences_.begin(); it != sequences_.end();) {
       Sequence& sequence = *it++;
       Event& event = sequence.event;
-      if (event.tokens.empty() && event.text.empty() && event.prompt_tokens.empty() && !event.finish) continue;
+      if (!sequence.has_news()) continue;
       if (event.finish) sequence.usage.finished = now;
       event.request = sequence.request_id;
       event.sample = sequence.sample;
@@ -322,6 +312,8 @@ class Sequences {
       if (is_finished) Remove(std::prev(it));
     }
   }
+
+  bool has_news() const { return std::ranges::any_of(sequences_, &Sequence::has_news); }
 
   EngineStats stats() const {
     EngineStats stats = stats_;
@@ -334,7 +326,17 @@ class Sequences {
   }
 
  private:
-  static constexpr uint32_t kReadRows = 64;
+  // Has the sequences of each tenant stand in line, those that run first.
+  void GiveTurns() noexcept {
+    if (options_.policy.policy != Policy::kFairShare) return;
+    ++round_;
+    for (const bool runs : {true, false}) {
+      for (Sequence& sequence : sequences_) {
+        if (sequence.is_finished() || sequence.is_running() != runs) continue;
+        sequence.standing.before = tenants_.NextTurn(sequence.request->tenant, round_);
+      }
+    }
+  }
 
   bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
     const SequenceView first = ViewOf(a), second = ViewOf(b);
@@ -362,17 +364,21 @@ class Sequences {
   // Finds the longest beginning that someone knows, or that someone is computing.
   Result<void> Begin(Sequence& sequence, std::vector<float>& logits) {
     std::optional<KVCache> known;
-    if (sequence.reading.is_wanted()) return BeginAnew(sequence);
+    if (sequence.reading.is_wanted() || sequence.begins_anew) return BeginEmpty(sequence);
+    if (BeginAtPromptEnd(sequence, logits)) return {};
     if (PromptCache* const prompts = options_.PromptsOf(sequence.request->adapter)) {
       const bool has_asked = sequence.fetch.has_value();
       auto prefix = prompts->LookupBeside(sequence.answer.tokens(), SaltOf(sequence), sequence.fetch);
-      if (!prefix) return Failure(prefix.error());
+      if (!prefix && prefix.error().code == ErrorCode::kResourceExhausted) return Failure(prefix.error());
       if (!has_asked && sequence.fetch) {
         sequence.wait_until = options_.clock() + options_.store_seconds;
         return {};
       }
-      logits = std::move(prefix->logits);
-      known = std::move(prefix->cache);
+      // Whatever else is wrong with what was kept, it only saves time.
+      if (prefix) {
+        logits = std::move(prefix->logits);
+        known = std::move(prefix->cache);
+      }
     }
     const auto [leader, at] = logits.empty() ? internal::FindLeader(sequences_, sequence, known ? known->size() : 0,
                                                                     pool_->runtime().block_tokens)
@@ -382,31 +388,59 @@ class Sequences {
       return {};
     }
     if (leader != nullptr && internal::ShareWith(sequence, *leader, at)) return {};
-    if (!known) return BeginAnew(sequence);
+    if (!known) return BeginEmpty(sequence);
     sequence.cache = std::move(*known);
     return {};
   }
 
-  Result<void> BeginAnew(Sequence& sequence) {
+  Result<void> BeginEmpty(Sequence& sequence) {
     auto cache = CreateKVCache(pool_, sequence.request->adapter);
     if (!cache) return Failure(cache.error());
     sequence.cache = std::move(*cache);
     return {};
   }
 
-  // The other samples of a request go on from the end of the prompt.
+  // The other samples of a request go on from the end of the prompt: now, as far as there are places, and when they are
+  // admitted else.
   void BeginSamples(Sequence& first, std::span<const float> logits, SamplerScratch& scratch) {
-    for (Sequence& sample : sequences_) {
-      if (sample.leader != &first || sample.request != first.request || sample.is_finished()) continue;
-      sample.leader = nullptr;
-      if (!internal::ShareWith(sample, first, first.answer.size())) continue;
-      sample.has_begun = true;
-      sample.usage.cached_tokens = sample.usage.prompt_tokens;
-      stats_.prompt_tokens += sample.usage.prompt_tokens;
-      stats_.cached_tokens += sample.usage.prompt_tokens;
+    if (first.first_follower == nullptr) return;
+    const auto running = static_cast<size_t>(std::ranges::count_if(sequences_, &Sequence::is_running));
+    size_t places = options_.max_running - std::min<size_t>(options_.max_running, running);
+    std::shared_ptr<PromptEnd> end;
+    ForEachOf(first.request_id, [&](Sequence& sample) {
+      if (sample.leader != &first || sample.is_finished()) return;
+      sample.Unfollow();
+      if (places == 0) {
+        if (end == nullptr) end = prompt_ends_.Keep(*first.cache, logits);
+        sample.prompt_end = end;
+        return;
+      }
+      if (!internal::ShareWith(sample, first, first.answer.size())) return;
+      --places;
+      CountBegun(sample);
       if (internal::DrawToken(sample, logits, options_.clock, scratch)) ++stats_.generated_tokens;
       internal::ForgetWrong(sample);
+    });
+  }
+
+  // False where no end of its prompt is kept.
+  bool BeginAtPromptEnd(Sequence& sequence, std::vector<float>& logits) {
+    if (sequence.shared() == 0) return false;
+    logits = sequence.prompt_end->logits;
+    auto fork = sequence.prompt_end->cache->Fork();
+    if (!fork) {
+      logits.clear();
+      return false;
     }
+    sequence.cache = std::move(*fork);
+    return true;
+  }
+
+  void CountBegun(Sequence& sequence) noexcept {
+    if (std::exchange(sequence.has_begun, true)) return;
+    sequence.usage.cached_tokens = std::min(sequence.cache->size(), sequence.usage.prompt_tokens);
+    stats_.prompt_tokens += sequence.usage.prompt_tokens;
+    stats_.cached_tokens += sequence.usage.cached_tokens;
   }
 
   // Offers what it has computed to the prompt cache, which may have no room for it.
@@ -433,16 +467,19 @@ class Sequences {
     if (sequence.is_running() && sequence.answer.finish()) Keep(sequence, {});
     swapping_.Drop(sequence);
     if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
-    internal::ReleaseFollowers(sequences_, sequence, /*with_samples=*/true);
+    sequence.Unfollow();
+    sequence.ReleaseFollowers(/*with_samples=*/true);
     tenants_.Leave(sequence.request->tenant);
-    sequences_.erase(at);
+    sequences_.Erase(at);
   }
 
   std::shared_ptr<BlockPool> pool_;
   const EngineOptions& options_;
   Swapping swapping_;
-  std::list<Sequence> sequences_;  // in the order in which they came
+  SequenceList sequences_;
+  PromptEnds prompt_ends_;
   Tenants tenants_;
+  uint64_t round_ = 0;  // of GiveTurns
   uint64_t next_id_ = 1;
   EngineStats stats_;
 };

@@ -8,12 +8,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <list>
 #include <span>
 #include <utility>
 
 #include "skald/cache/kv_cache.h"
 #include "skald/engine/running/sequence.h"
+#include "skald/engine/running/sequence_list.h"
 #include "skald/store/prompts/stored_prompts.h"
 
 namespace skald::internal {
@@ -26,8 +26,7 @@ struct Leader {
 
 // Returns who has, or will have, the longest beginning in common with `sequence`, of which `known` tokens are known
 // without; null for what is not worth a fork, less than a block.
-inline Leader FindLeader(std::list<Sequence>& sequences, const Sequence& sequence, uint32_t known,
-                         uint32_t block_tokens) {
+inline Leader FindLeader(SequenceList& sequences, const Sequence& sequence, uint32_t known, uint32_t block_tokens) {
   Leader best = {nullptr, known + block_tokens - 1};
   for (Sequence& other : sequences) {
     if (!other.is_running() || &other == &sequence || other.is_finished() || other.is_paused) continue;
@@ -49,13 +48,6 @@ inline bool ShareWith(Sequence& sequence, const Sequence& other, uint32_t tokens
   if (!fork || (fork->size() > tokens && !fork->Truncate(tokens))) return false;
   sequence.cache = std::move(*fork);
   return true;
-}
-
-// Who waits for `leader` waits no longer; its request's other samples do, unless `with_samples`.
-inline void ReleaseFollowers(std::list<Sequence>& sequences, const Sequence& leader, bool with_samples) noexcept {
-  for (Sequence& follower : sequences) {
-    if (follower.leader == &leader && (with_samples || follower.request != leader.request)) follower.leader = nullptr;
-  }
 }
 
 // Rewinds the cache to what the answer says and what of the prompt was read, or lets it go where it cannot; at least

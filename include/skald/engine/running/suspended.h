@@ -44,6 +44,12 @@ struct SuspendedRequest {
   std::vector<SuspendedSample> samples = {};
 };
 
+// All that an engine takes out.
+struct Suspended {
+  RequestId next_id = 0;  // no request has had this number yet, nor one above; 0: not known
+  std::vector<SuspendedRequest> requests = {};
+};
+
 // Makes the filter of a request again, from the note in it, say.
 using FilterMaker = std::function<Result<std::shared_ptr<const TokenFilter>>(const Request&)>;
 
@@ -51,7 +57,10 @@ namespace internal {
 
 // "SkaldEng", and a version.
 inline constexpr uint64_t kSuspendedMagic = 0x676e45646c616b53;
-inline constexpr uint32_t kSuspendedVersion = 2;
+inline constexpr uint32_t kSuspendedVersion = 3;
+inline constexpr uint32_t kVersionWithoutNextId = 2;
+// Numbers of requests are below it, so that they never come to their end.
+inline constexpr RequestId kMostRequests = RequestId{1} << 62;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 inline void WriteText(const std::string& text, ByteWriter& writer) {
@@ -167,13 +176,14 @@ inline SuspendedSample ReadSample(ByteReader& reader, double now) {
 }  // namespace internal
 
 // `now` is the time on the engine's clock.
-inline Result<std::vector<std::byte>> EncodeSuspended(std::span<const SuspendedRequest> requests, double now) {
+inline Result<std::vector<std::byte>> EncodeSuspended(const Suspended& suspended, double now) {
   return NoThrow("suspended requests", [&]() -> Result<std::vector<std::byte>> {
     ByteWriter writer;
     writer.Put(internal::kSuspendedMagic);
     writer.Put(internal::kSuspendedVersion);
-    writer.Put(uint64_t{requests.size()});
-    for (const SuspendedRequest& request : requests) {
+    writer.Put(suspended.next_id);
+    writer.Put(uint64_t{suspended.requests.size()});
+    for (const SuspendedRequest& request : suspended.requests) {
       internal::WriteRequest(request, now, writer);
       writer.Put(uint64_t{request.samples.size()});
       for (const SuspendedSample& sample : request.samples) internal::WriteSample(sample, now, writer);
@@ -182,24 +192,31 @@ inline Result<std::vector<std::byte>> EncodeSuspended(std::span<const SuspendedR
   });
 }
 
-// Error: kDataLoss for what EncodeSuspended did not write. What the requests ask for is not judged here.
-inline Result<std::vector<SuspendedRequest>> DecodeSuspended(std::span<const std::byte> bytes, double now) {
-  return NoThrow("suspended requests", [&]() -> Result<std::vector<SuspendedRequest>> {
+// Reads what earlier versions wrote, too. Error: kDataLoss for what EncodeSuspended did not write. What the requests
+// ask for is not judged here.
+inline Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes, double now) {
+  return NoThrow("suspended requests", [&]() -> Result<Suspended> {
     ByteReader reader(bytes);
-    const bool is_known =
-        reader.Get<uint64_t>() == internal::kSuspendedMagic && reader.Get<uint32_t>() == internal::kSuspendedVersion;
-    if (!is_known) {
+    const auto magic = reader.Get<uint64_t>();
+    const auto version = reader.Get<uint32_t>();
+    const bool has_next_id = version == internal::kSuspendedVersion;
+    if (magic != internal::kSuspendedMagic || (!has_next_id && version != internal::kVersionWithoutNextId)) {
       return Fail(ErrorCode::kDataLoss,
                   "these are no suspended requests of version " + std::to_string(internal::kSuspendedVersion));
     }
-    std::vector<SuspendedRequest> requests(reader.GetCount(sizeof(RequestId)));
-    for (SuspendedRequest& request : requests) {
+    Suspended suspended;
+    if (has_next_id) suspended.next_id = reader.Get<RequestId>();
+    suspended.requests.resize(reader.GetCount(sizeof(RequestId)));
+    for (SuspendedRequest& request : suspended.requests) {
       if (!reader.ok()) break;
       request = internal::ReadRequest(reader, now);
       request.samples.resize(reader.GetCount(sizeof(uint32_t)));
       for (SuspendedSample& sample : request.samples) sample = internal::ReadSample(reader, now);
     }
-    if (reader.Finished()) return requests;
+    const auto is_near_end = [](const SuspendedRequest& request) { return request.id >= internal::kMostRequests; };
+    const bool has_ids =
+        suspended.next_id <= internal::kMostRequests && std::ranges::none_of(suspended.requests, is_near_end);
+    if (reader.Finished() && has_ids) return suspended;
     return Fail(ErrorCode::kDataLoss, "the suspended requests are damaged or cut short");
   });
 }

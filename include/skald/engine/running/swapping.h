@@ -73,22 +73,23 @@ class Swapping {
     ++(WriteNow(sequence) ? written_ : failed_);
   }
 
-  // True where its cache is there again. What cannot be read is computed again; what finds no room waits, unless it
-  // `is_alone`; what is not here yet is waited for, for a time.
-  bool BringBack(Sequence& sequence, const std::shared_ptr<BlockPool>& pool, bool is_alone) {
-    if (options_.swapper != nullptr && !FetchBeside(sequence, pool)) return false;
+  // Its cache is there again when this returns, or it is not swapped any more (what cannot be read is computed again),
+  // or it is being read beside the engine, which is waited for, for a time. Error: kResourceExhausted where it finds no
+  // room; unless it `is_alone`, when it is computed again.
+  Result<void> BringBack(Sequence& sequence, const std::shared_ptr<BlockPool>& pool, bool is_alone) {
+    if (options_.swapper != nullptr && !FetchBeside(sequence, pool)) return {};
     auto cache = sequence.swap_ticket != nullptr
                      ? TakeStaged(*sequence.swap_ticket, pool)
                      : space_->Read(*sequence.swapped, pool, sequence.request->adapter, sequence.request->tenant);
-    if (!cache && cache.error().code == ErrorCode::kResourceExhausted && !is_alone) return false;
+    if (!cache && cache.error().code == ErrorCode::kResourceExhausted && !is_alone) return Failure(cache.error());
     Drop(sequence);
     if (!cache) {
       ++failed_;
-      return false;
+      return {};
     }
     ++read_;
     sequence.cache = std::move(*cache);
-    return true;
+    return {};
   }
 
   // It need not be written down any more.

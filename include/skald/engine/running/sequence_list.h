@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SequenceList: an engine's sequences in the order in which they came, the samples of a request in a row, and found by
+// their request: what becomes of one request costs the same however many others there are.
+
+#ifndef SKALD_ENGINE_RUNNING_SEQUENCE_LIST_H_
+#define SKALD_ENGINE_RUNNING_SEQUENCE_LIST_H_
+
+#include <cstddef>
+#include <iterator>
+#include <list>
+#include <unordered_map>
+
+#include "skald/engine/form/request.h"
+#include "skald/engine/running/sequence.h"
+
+namespace skald {
+
+class SequenceList {
+ public:
+  using Iterator = std::list<Sequence>::iterator;
+
+  Iterator begin() { return sequences_.begin(); }
+  Iterator end() { return sequences_.end(); }
+  std::list<Sequence>::const_iterator begin() const { return sequences_.begin(); }
+  std::list<Sequence>::const_iterator end() const { return sequences_.end(); }
+  size_t size() const { return sequences_.size(); }
+
+  bool Contains(RequestId id) const { return first_of_.contains(id); }
+
+  // The first sample of a request that is there; end() if there is none.
+  Iterator FirstOf(RequestId id) {
+    const auto found = first_of_.find(id);
+    return found == first_of_.end() ? end() : found->second;
+  }
+
+  // Calls visit(sequence) for the samples of a request. O(samples).
+  template <class Visit>
+  void ForEachOf(RequestId id, Visit visit) {
+    for (auto at = FirstOf(id); at != end() && at->request_id == id; ++at) visit(*at);
+  }
+
+  // Puts the samples of one request at the end; none of that request is there. Throws std::bad_alloc; nothing has
+  // changed then.
+  void Append(std::list<Sequence>& samples) {
+    if (samples.empty()) return;
+    first_of_.emplace(samples.front().request_id, samples.begin());
+    sequences_.splice(sequences_.end(), samples);
+  }
+
+  void Erase(Iterator at) noexcept {
+    const auto first = first_of_.find(at->request_id);
+    if (first->second == at) {
+      const auto next = std::next(at);
+      if (next != end() && next->request_id == at->request_id) {
+        first->second = next;
+      } else {
+        first_of_.erase(first);
+      }
+    }
+    sequences_.erase(at);
+  }
+
+ private:
+  std::list<Sequence> sequences_;
+  std::unordered_map<RequestId, Iterator> first_of_;
+};
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_RUNNING_SEQUENCE_LIST_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a schedule is told of a sequence.
+
+#ifndef SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
+#define SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "skald/engine/plan/policy.h"
+#include "skald/engine/plan/scheduler.h"
+#include "skald/engine/plan/tenants.h"
+#include "skald/engine/running/sequence.h"
+
+namespace skald::internal {
+
+// Logits are much larger than what else is computed of a row: where a prompt's are read, a step has so many at most.
+inline constexpr uint32_t kReadRows = 64;
+
+// One that waits for anything but memory (its caller, another sequence, its filter, a store) may not run: it has no
+// part in who makes room for whom.
+inline SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy) {
+  Standing standing = sequence.standing;
+  standing.served = tenants.served(sequence.request->tenant);
+  if (sequence.is_running()) standing.held = sequence.cache->size();
+  SequenceView view = {UrgencyOf(standing, policy)};
+  const bool draws = !sequence.is_running() || sequence.pending() <= 1;
+  view.may_run =
+      !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr && !(draws && sequence.awaits_filter);
+  view.is_running = sequence.is_running();
+  view.cached = sequence.computed();
+  view.shared = sequence.is_running() ? 0 : sequence.shared();
+  view.pending = std::max(1u, sequence.pending());
+  view.drafts = static_cast<uint32_t>(sequence.drafts.size());
+  view.step_end = sequence.step_end();
+  if (sequence.reading.wants_logits()) {
+    view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
+  }
+  return view;
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
