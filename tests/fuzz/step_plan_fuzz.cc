@@ -59,6 +59,8 @@ std::vector<std::byte> Changed(std::vector<std::byte> plan, std::span<const std:
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace skald;  // NOLINT
+  static doctest::Context checks;
+  checks.setAsDefaultForAssertsOutOfTestCases();
   static Scene scenes[] = {Scene("all-features"), Scene("small-mamba2"), Scene("hybrid")};
   if (size == 0) return 0;
   const auto input = std::as_bytes(std::span(data, size)).subspan(1);
