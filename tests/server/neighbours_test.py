@@ -17,8 +17,8 @@ import time
 import unittest
 
 from attacks import ATTACKS, Attacker
+from fake_redis import FakeRedis
 from running_server import RunningServer, temporary_folder
-from slow_redis import SlowRedis
 
 PROGRAM = sys.argv[1]
 SECONDS = float(sys.argv[3]) if sys.argv[2:3] == ["--measure"] else None
@@ -119,8 +119,11 @@ class Neighbours(unittest.TestCase):
 
     def test_slow_stores(self):
         for mode in ("slow", "silent", "dripping"):
-            with self.subTest(mode), SlowRedis(mode) as redis:
-                self.measured(self.start("--redis", f"127.0.0.1:{redis.port}"), f"{mode} store")
+            with self.subTest(mode), FakeRedis(delay=0.02) as redis:
+                server = self.start("--redis", f"127.0.0.1:{redis.port}")
+                if mode != "slow":
+                    redis.silence() if mode == "silent" else redis.drip()
+                self.measured(server, f"{mode} store")
 
     @classmethod
     def tearDownClass(cls):
