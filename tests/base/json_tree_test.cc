@@ -12,13 +12,13 @@ namespace json_tree_test {
 
 using internal::JsonLimits;
 using internal::ParseJson;
-using internal::SameNames;
+using internal::RepeatedNames;
 using nlohmann::json;
 using nlohmann::ordered_json;
 
 template <class Tree>
 std::string ComplaintOf(std::string_view text, const JsonLimits& limits = {},
-                        SameNames same_names = SameNames::kLastCounts) {
+                        RepeatedNames same_names = RepeatedNames::kLastCounts) {
   Tree tree;
   return ParseJson(text, tree, limits, same_names);
 }
@@ -57,8 +57,8 @@ TEST_CASE_TEMPLATE("of two values of a name the last one counts, or the name is 
   Tree tree;
   CHECK(ParseJson(R"({"a": [1, 2], "b": 3, "a": {"c": 4}})", tree) == "");
   CHECK(tree.dump() == R"({"a":{"c":4},"b":3})");
-  CHECK(ComplaintOf<Tree>(R"({"a": 1, "b": {"a": 2}})", {}, SameNames::kRefused) == "");
-  CHECK(ComplaintOf<Tree>(R"({"b": {"a": 1, "a": 2}})", {}, SameNames::kRefused) == "gives the name 'a' twice");
+  CHECK(ComplaintOf<Tree>(R"({"a": 1, "b": {"a": 2}})", {}, RepeatedNames::kRefused) == "");
+  CHECK(ComplaintOf<Tree>(R"({"b": {"a": 1, "a": 2}})", {}, RepeatedNames::kRefused) == "gives the name 'a' twice");
 }
 
 // A search through the names so far for each new one would take a quarter of an hour.

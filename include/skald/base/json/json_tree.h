@@ -44,7 +44,7 @@ class JsonGuard {
 };
 
 // What becomes of a name that an object gives twice.
-enum class SameNames {
+enum class RepeatedNames {
   kLastCounts,  // the value is the last one's, the place the first one's
   kRefused,     // parsers commonly keep one of them, so two programs could read one text differently
 };
@@ -56,7 +56,7 @@ class JsonTreeBuilder final : public JsonEvents {
  public:
   using Json = nlohmann::json;
 
-  explicit JsonTreeBuilder(Tree& root, SameNames same_names = SameNames::kLastCounts)
+  explicit JsonTreeBuilder(Tree& root, RepeatedNames same_names = RepeatedNames::kLastCounts)
       : next_(&root), same_names_(same_names) {}
 
   // Continues a sentence about the text; empty where nothing is wrong with it.
@@ -68,7 +68,7 @@ class JsonTreeBuilder final : public JsonEvents {
   bool end_array() override { return Close(); }
   bool key(std::string& name) override {
     if (Tree* const known = FindMember(name)) {
-      if (same_names_ == SameNames::kRefused) {
+      if (same_names_ == RepeatedNames::kRefused) {
         complaint_ = Concat({"gives the name ", QuotedName(name), " twice"});
         return false;
       }
@@ -143,7 +143,7 @@ class JsonTreeBuilder final : public JsonEvents {
 
   Tree* next_;               // null in an array
   std::vector<Level> open_;  // objects and arrays that have not ended, the outermost first
-  const SameNames same_names_;
+  const RepeatedNames same_names_;
   std::string complaint_;
 };
 using JsonBuilder = JsonTreeBuilder<nlohmann::json>;
@@ -152,7 +152,7 @@ using JsonBuilder = JsonTreeBuilder<nlohmann::json>;
 // a sentence about the text; `root` is then a part of what was read.
 template <class Tree>
 std::string ParseJson(std::string_view text, Tree& root, const JsonLimits& limits = {},
-                      SameNames same_names = SameNames::kLastCounts) {
+                      RepeatedNames same_names = RepeatedNames::kLastCounts) {
   JsonTreeBuilder<Tree> builder(root, same_names);
   std::string complaint;
   if (ReadJson(text, builder, complaint, limits)) return "";
