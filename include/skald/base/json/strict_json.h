@@ -22,7 +22,7 @@ inline constexpr size_t kMaxStrictJsonDepth = 8;
 // Parses `text` into `root`, which its caller guards. Returns "" or a complaint that continues a sentence about the
 // text.
 inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) {
-  return ParseJson(text, root, {.depth = kMaxStrictJsonDepth}, SameNames::kRefused);
+  return ParseJson(text, root, {.depth = kMaxStrictJsonDepth}, RepeatedNames::kRefused);
 }
 
 }  // namespace skald::internal
