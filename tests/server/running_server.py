@@ -72,6 +72,14 @@ class RunningServer:
         connection.close()
         return answer.status, dict(answer.getheaders()), data
 
+    # Stores are written and read beside the answers: what they are up to shows a little later.
+    def wait_for_metric(self, line):
+        deadline = time.monotonic() + 60
+        while line + "\n" not in self.request("GET", "/metrics")[2].decode():
+            if time.monotonic() > deadline:
+                raise AssertionError("the metrics do not come to say: " + line)
+            time.sleep(0.02)
+
     def post(self, path, body, headers=None, timeout=120):
         status, _, data = self.request("POST", path, body, headers, timeout)
         return status, json.loads(data)

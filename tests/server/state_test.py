@@ -13,6 +13,7 @@ import sys
 import time
 import unittest
 
+from running_redis import free_port
 from running_server import RunningServer, temporary_folder
 
 PROGRAM = sys.argv[1]
@@ -21,21 +22,6 @@ TEXT = "And it came to pass in the days of the king that a man went out of the c
 
 def chat(text, **fields):
     return {"messages": [{"role": "user", "content": text}], "max_tokens": 24, "temperature": 1, "seed": 3, **fields}
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def wait_for_metric(server, line):
-    """Stores are written and read beside the answers: what they are up to shows a little later."""
-    deadline = time.monotonic() + 60
-    while line + "\n" not in server.request("GET", "/metrics")[2].decode():
-        if time.monotonic() > deadline:
-            raise AssertionError("the metrics do not come to say: " + line)
-        time.sleep(0.02)
 
 
 class Redis(unittest.TestCase):
@@ -62,7 +48,7 @@ class Redis(unittest.TestCase):
                 follow = chat(TEXT)
                 follow["messages"] += [answer, {"role": "user", "content": "And then"}]
                 here = one.post("/v1/chat/completions", follow)[1]
-                wait_for_metric(one, "skald_store_writes_waiting 0")
+                one.wait_for_metric("skald_store_writes_waiting 0")
                 there = other.post("/v1/chat/completions", follow)[1]
                 self.assertEqual(there["skald"]["digest"], here["skald"]["digest"])
                 self.assertGreater(there["usage"]["prompt_tokens_details"]["cached_tokens"],
@@ -73,12 +59,12 @@ class Redis(unittest.TestCase):
                     begin = time.monotonic()
                     self.assertEqual(one.post("/v1/chat/completions", chat(f"Lost {seed} " + TEXT, max_tokens=2))[0], 200)
                     self.assertLess(time.monotonic() - begin, 10)
-                wait_for_metric(one, "skald_redis_up 0")
+                one.wait_for_metric("skald_redis_up 0")
                 self.assertEqual(sum("without it" in line for line in one.log), 1, one.log)
                 redis = self.start()
                 time.sleep(6)
                 self.assertEqual(one.post("/v1/chat/completions", chat("Found " + TEXT))[0], 200)
-                wait_for_metric(one, "skald_redis_up 1")
+                one.wait_for_metric("skald_redis_up 1")
         finally:
             redis.kill()
             redis.wait()

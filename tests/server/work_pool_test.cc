@@ -67,11 +67,16 @@ TEST_CASE("tenants take turns, and each one's work keeps its order") {
 
 TEST_CASE("a full queue refuses work, and a pool that stops drops what waits") {
   Gate gate;
-  std::atomic<int> done = 0;
+  std::atomic<int> begun = 0, done = 0;
   {
     WorkPool pool({.threads = 2, .most_waiting = 3});
-    for (int i = 0; i < 2; ++i) REQUIRE(pool.Add("", Size::kLarge, [&] { gate.Wait(); }));
-    while (pool.size() > 2) std::this_thread::sleep_for(1ms);
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE(pool.Add("", Size::kLarge, [&] {
+        ++begun;
+        gate.Wait();
+      }));
+    }
+    while (begun == 0) std::this_thread::sleep_for(1ms);  // large work has one of the two threads
     bool is_full = false;
     for (int i = 0; i < 5; ++i) is_full = !pool.Add("", Size::kLarge, [&] { ++done; });
     CHECK(is_full);

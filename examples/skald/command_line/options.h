@@ -67,10 +67,17 @@ struct ServeOptions {
   std::vector<std::string> proxies;                                     // whose X-Forwarded headers are believed
   std::filesystem::path state;            // folder of conversations and prompts; empty: in memory
   uint64_t state_bytes = 20'000'000'000;  // that prompts may take there
-  std::string redis;                      // HOST or HOST:PORT; empty: none
-  uint32_t users = 64;                    // answers that are computed at a time
-  uint32_t queue = 8192;                  // answers that may wait for it
-  double step_ms = 250;                   // most milliseconds of an engine's step; 0: no limit
+  // Bytes of what was said that a key may keep. Unset: 1 GB, without a folder 100 MB.
+  std::optional<uint64_t> conversation_bytes, response_bytes;
+  // Seconds after the last change; 0: for ever.
+  uint64_t conversation_seconds = 0, response_seconds = 30 * 86400;
+  std::filesystem::path store_key;  // file of the key that chunks in stores are authenticated with; empty: they are not
+  std::string redis;                // HOST, HOST:PORT or a URL; empty: none
+  std::filesystem::path redis_password;                                  // file; empty: that of the URL, if any
+  std::filesystem::path redis_ca, redis_certificate, redis_private_key;  // of TLS; empty: the system's, none
+  uint32_t users = 64;                                                   // answers that are computed at a time
+  uint32_t queue = 8192;                                                 // answers that may wait for it
+  double step_ms = 250;  // most milliseconds of an engine's step; 0: no limit
   std::string policy = "fair";
   bool prompt_lookup = false;
   uint64_t body_bytes = 32'000'000;

@@ -3,6 +3,8 @@
 #include "command_line/serve_options.h"
 
 #include <limits>
+#include <map>
+#include <string>
 
 #include "command_line/option_checks.h"
 
@@ -97,6 +99,62 @@ void AddLimitOptions(CLI::App& command, ServeOptions& serve) {
       ->group(group);
 }
 
+CLI::AsNumberWithUnit Duration() {
+  CLI::AsNumberWithUnit duration(std::map<std::string, uint64_t>{{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}});
+  duration.description("");
+  return duration;
+}
+
+// What clients may keep.
+void AddQuotaOptions(CLI::App& command, ServeOptions& serve) {
+  const char* const group = "State";
+  const auto add_size = [&](const char* name, std::optional<uint64_t>& bytes, const char* help) {
+    command.add_option(name, bytes, help)
+        ->transform(CLI::AsSizeValue(/*kb_is_1000=*/true).description(""))
+        ->check(Within(1, kUnlimited))
+        ->type_name("SIZE")
+        ->group(group);
+  };
+  const auto add_age = [&](const char* name, uint64_t& seconds, const char* help) {
+    command.add_option(name, seconds, help)
+        ->transform(Duration())
+        ->check(Within(0, uint64_t{1} << 40))
+        ->type_name("TIME")
+        ->group(group);
+  };
+  add_size("--conversation-size", serve.conversation_bytes,
+           "The most that the conversations of a key may take; more is\nrefused (default: 1GB, without --state 100MB)");
+  add_age("--conversation-age", serve.conversation_seconds,
+          "Conversations that were not changed for so long are\ndeleted: 90d, 12h; 0 for never (default: 0)");
+  add_size("--response-size", serve.response_bytes,
+           "The same of stored responses, of which the oldest go\n(default: 1GB, without --state 100MB)");
+  add_age("--response-age", serve.response_seconds, "When stored responses are deleted (default: 30d)");
+}
+
+// Where computed prompts are shared.
+void AddStoreOptions(CLI::App& command, ServeOptions& serve) {
+  const char* const group = "State";
+  const auto add_file = [&](const char* name, std::filesystem::path& path, const char* help) {
+    return command.add_option(name, path, help)->type_name("FILE")->group(group);
+  };
+  CLI::Option* const redis = command.add_option(
+      "--redis", serve.redis,
+      "Redis server to share computed prompts with others: a host,\nor rediss://USER@HOST:PORT/DATABASE");
+  redis->type_name("HOST[:PORT]|URL")->group(group);
+  add_file("--redis-password-file", serve.redis_password, "File of the password for Redis")->needs(redis);
+  add_file("--redis-ca", serve.redis_ca, "Certificates that Redis' own is signed with, as PEM\n(default: the system's)")
+      ->needs(redis);
+  CLI::Option* const certificate =
+      add_file("--redis-certificate", serve.redis_certificate, "Certificate that Redis wants of its clients");
+  CLI::Option* const key = add_file("--redis-private-key", serve.redis_private_key, "Its key");
+  certificate->needs(redis)->needs(key);
+  key->needs(certificate);
+  add_file(
+      "--store-key-file", serve.store_key,
+      "File of a secret, of 32 random bytes say: what stores hold is\nauthenticated with it, and used only where it "
+      "was. Servers that\nshare a store have the same one");
+}
+
 void AddStateOptions(CLI::App& command, Options& options) {
   const char* const group = "State";
   ServeOptions& serve = options.serve;
@@ -111,9 +169,8 @@ void AddStateOptions(CLI::App& command, Options& options) {
       ->check(Within(1, kUnlimited))
       ->type_name("SIZE")
       ->group(group);
-  command.add_option("--redis", serve.redis, "Redis server to share computed prompts with others")
-      ->type_name("HOST[:PORT]")
-      ->group(group);
+  AddQuotaOptions(command, serve);
+  AddStoreOptions(command, serve);
 }
 
 void AddNamedModelOptions(CLI::App& command, ServeOptions& serve) {

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -29,10 +28,14 @@
 #include "serve/http/limits/network.h"
 #include "serve/http/spool.h"
 #include "serve/service/service.h"
+#include "serve/service/state/state_lock.h"
 #include "setup.h"
+#include "skald/base/files/small_file.h"
+#include "skald/store/backends/authenticated_store.h"
 #include "skald/store/backends/directory_store.h"
 #ifdef SKALD_HAS_REDIS
 #include "serve/service/redis_link.h"
+#include "skald/store/backends/redis_url.h"
 #endif
 #include "terminal/interrupt.h"
 #include "terminal/messages.h"
@@ -42,40 +45,77 @@ namespace {
 
 // Where prompts outlive the process, as the options say.
 struct Stores {
+  std::optional<serve::StateLock> lock;
   std::unique_ptr<DirectoryStore> folder;
 #ifdef SKALD_HAS_REDIS
   std::unique_ptr<serve::RedisLink> redis;
 #endif
+  std::vector<std::unique_ptr<AuthenticatedStore>> authenticated;
   std::vector<ChunkStoreRef> all;
 };
 
+// What a file of a secret holds, without the end of its line.
+Result<std::string> ReadSecret(const char* option, const std::filesystem::path& path) {
+  constexpr uint64_t kMostBytes = 1 << 16;
+  auto text = ReadSmallFile(path, kMostBytes);
+  if (!text) return Annotate(option, text);
+  while (text->ends_with('\n') || text->ends_with('\r')) text->pop_back();
+  if (text->empty()) return Fail(ErrorCode::kInvalidArgument, std::string(option) + ": " + path.string() + " is empty");
+  return text;
+}
+
 #ifdef SKALD_HAS_REDIS
-Result<void> OpenRedis(const std::string& address, Stores& stores) {
-  RedisOptions redis;
-  const size_t colon = address.rfind(':');
-  redis.host = address.substr(0, colon);
-  if (colon != address.npos) {
-    const char* const end = address.data() + address.size();
-    const auto [parsed, error] = std::from_chars(address.data() + colon + 1, end, redis.port);
-    if (error != std::errc() || parsed != end) {
-      return Fail(ErrorCode::kInvalidArgument, "--redis: expected HOST or HOST:PORT, got '" + address + "'");
-    }
+Result<void> OpenRedis(const ServeOptions& options, Stores& stores) {
+  auto redis = ParseRedisAddress(options.redis);
+  if (!redis) return Annotate("--redis", redis);
+  if (!options.redis_password.empty()) {
+    auto password = ReadSecret("--redis-password-file", options.redis_password);
+    if (!password) return Failure(password.error());
+    redis->password = *std::move(password);
   }
-  redis.connect_timeout = std::chrono::milliseconds(500);
-  redis.answer_timeout = std::chrono::milliseconds(2000);
-  redis.call_timeout = std::chrono::milliseconds(5000);
-  stores.redis = std::make_unique<serve::RedisLink>(redis, [](const std::string& message) { Warn(message); });
+  if (!redis->user.empty() && redis->password.empty()) {
+    return Fail(ErrorCode::kInvalidArgument, "--redis: the user has no password; --redis-password-file names its file");
+  }
+  const bool has_tls_files = !options.redis_ca.empty() || !options.redis_certificate.empty();
+  if (has_tls_files && !redis->tls.is_used) {
+    return Fail(ErrorCode::kInvalidArgument, "--redis-ca and --redis-certificate are for rediss://, which speaks TLS");
+  }
+  redis->tls.ca_file = options.redis_ca;
+  redis->tls.certificate = options.redis_certificate;
+  redis->tls.private_key = options.redis_private_key;
+  redis->connect_timeout = std::chrono::milliseconds(500);
+  redis->answer_timeout = std::chrono::milliseconds(2000);
+  redis->call_timeout = std::chrono::milliseconds(5000);
+  stores.redis = std::make_unique<serve::RedisLink>(*redis, [](const std::string& message) { Warn(message); });
   stores.all.emplace_back(*stores.redis);
   return {};
 }
 #else
-Result<void> OpenRedis(const std::string&, Stores&) {
+Result<void> OpenRedis(const ServeOptions&, Stores&) {
   return Fail(ErrorCode::kUnsupported, "--redis: this program was built without hiredis");
 }
 #endif
 
+// From now on nothing that stores hold is used unless it was written with this key.
+Result<void> Authenticate(const std::filesystem::path& key_file, Stores& stores) {
+  const auto secret = ReadSecret("--store-key-file", key_file);
+  if (!secret) return Failure(secret.error());
+  for (ChunkStoreRef& store : stores.all) {
+    auto made = AuthenticatedStore::Create(store, *secret);
+    if (!made) return Annotate("--store-key-file " + key_file.string(), made);
+    stores.authenticated.push_back(*std::move(made));
+    store = ChunkStoreRef(*stores.authenticated.back());
+  }
+  return {};
+}
+
 Result<void> OpenStores(const Options& options, Stores& stores) {
   const ServeOptions& serve = options.serve;
+  if (!serve.state.empty()) {
+    auto lock = serve::StateLock::Take(serve.state);
+    if (!lock) return Failure(lock.error());
+    stores.lock.emplace(*std::move(lock));
+  }
   if (options.prompt_cache || !serve.state.empty()) {
     auto folder =
         DirectoryStore::Open(options.prompt_cache.value_or(serve.state / "prompts"), {.max_bytes = serve.state_bytes});
@@ -83,7 +123,10 @@ Result<void> OpenStores(const Options& options, Stores& stores) {
     stores.folder = *std::move(folder);
     stores.all.emplace_back(*stores.folder);
   }
-  return serve.redis.empty() ? Result<void>() : OpenRedis(serve.redis, stores);
+  if (!serve.redis.empty()) {
+    if (auto opened = OpenRedis(serve, stores); !opened) return opened;
+  }
+  return serve.store_key.empty() ? Result<void>() : Authenticate(serve.store_key, stores);
 }
 
 // A quarter of the machine's memory, unless the user says how much.
@@ -187,6 +230,14 @@ PolicyOptions PolicyOf(const std::string& name) {
   return policy;
 }
 
+serve::ConversationLimits LimitsOf(const ServeOptions& options, std::optional<uint64_t> bytes, uint64_t seconds) {
+  constexpr uint64_t kInMemory = 100'000'000, kInFolder = 1'000'000'000;
+  serve::ConversationLimits limits;
+  limits.bytes = bytes.value_or(options.state.empty() ? kInMemory : kInFolder);
+  if (seconds > 0) limits.age = std::chrono::seconds(seconds);
+  return limits;
+}
+
 Result<std::shared_ptr<serve::Service>> StartService(const Options& options, const Stores& stores) {
   auto model = LoadServedModel(options);
   if (!model) return Failure(model.error());
@@ -198,19 +249,28 @@ Result<std::shared_ptr<serve::Service>> StartService(const Options& options, con
   service.prompt_lookup = options.serve.prompt_lookup;
   service.stores = stores.all;
   if (!options.serve.state.empty()) service.conversations = options.serve.state / "conversations";
+  service.conversation_limits =
+      LimitsOf(options.serve, options.serve.conversation_bytes, options.serve.conversation_seconds);
+  service.response_limits = LimitsOf(options.serve, options.serve.response_bytes, options.serve.response_seconds);
+  service.response_limits.when_full = serve::ConversationLimits::WhenFull::kDropOldest;
+  service.tell = [](const std::string& message) { Warn(message); };
   auto started = serve::Service::Start(*std::move(model), service);
   if (!started) return Failure(started.error());
   return std::shared_ptr<serve::Service>(*std::move(started));
 }
 
-void WriteRedisMetrics(const Stores& stores, std::string& out) {
+void WriteStoreMetrics(const Stores& stores, std::string& out) {
+  uint64_t refused = 0;
+  for (const auto& store : stores.authenticated) refused += store->refused();
+  if (!stores.authenticated.empty()) {
+    serve::WriteMetric("skald_store_refused_total", "counter", "Chunks in stores that were not written with our key.",
+                       static_cast<double>(refused), out);
+  }
 #ifdef SKALD_HAS_REDIS
   if (stores.redis == nullptr) return;
   serve::WriteMetric("skald_redis_up", "gauge", "Whether Redis answers.", stores.redis->is_up(), out);
   serve::WriteMetric("skald_redis_errors_total", "counter", "Calls that Redis did not answer.",
                      static_cast<double>(stores.redis->errors()), out);
-#else
-  (void)stores, (void)out;
 #endif
 }
 
@@ -246,7 +306,7 @@ Result<serve::RouterOptions> RouterOptionsOf(const ServeOptions& options, const 
     if (!key) return Annotate("--metrics-key", key);
     router.metrics_key = *key;
   }
-  router.more_metrics = [&stores](std::string& out) { WriteRedisMetrics(stores, out); };
+  router.more_metrics = [&stores](std::string& out) { WriteStoreMetrics(stores, out); };
   router.stall_seconds = options.stall_seconds;
   router.more_stores = [&stores](std::map<std::string, bool>& answers) { TellOfRedis(stores, answers); };
   return router;

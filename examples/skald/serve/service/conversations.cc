@@ -2,182 +2,397 @@
 
 #include "serve/service/conversations.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <memory>
-#include <random>
+#include <cerrno>
+#include <new>
 #include <span>
+#include <system_error>
 
 #include "skald/base/files/fd_io.h"
 #include "skald/base/files/folders.h"
 #include "skald/base/files/small_file.h"
-#include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/sha256.h"
+#include "skald/store/chunks/chunk_key.h"
 
 namespace skald::serve {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;  // of a conversation
+constexpr const char* kTenants = "tenants";           // the folder of those that have names
 
 Failure NoConversation(const std::string& id) {
   return Fail(ErrorCode::kNotFound, "there is no conversation '" + id.substr(0, 64) + "'");
 }
 
+Failure Changed(const std::string& id) {
+  return Fail(ErrorCode::kFailedPrecondition, "the conversation '" + id + "' was changed meanwhile; look at it again");
+}
+
+Failure Answering(const std::string& id) {
+  return Fail(ErrorCode::kFailedPrecondition,
+              "an answer of the conversation '" + id + "' is being written; wait for its end");
+}
+
+// The error of a file that could not be written or read, by the codes of Conversations.
+Failure FileTrouble(const Error& error) {
+  const bool is_full = error.code == ErrorCode::kResourceExhausted;
+  return Fail(is_full ? ErrorCode::kResourceExhausted : ErrorCode::kDataLoss, error.message);
+}
+
+bool IsFileOfConversation(const std::filesystem::path& path) { return path.extension() == ".json"; }
+
+// The first bytes of a file, or all.
+Result<std::string> ReadFront(const std::filesystem::path& path, size_t most) {
+  const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
+  if (file.get() < 0) return internal::SystemFailure(path.native());
+  std::string text(most, '\0');
+  const ssize_t read = internal::Uninterrupted([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
+  if (read < 0) return internal::SystemFailure(path.native());
+  text.resize(static_cast<size_t>(read));
+  return text;
+}
+
 }  // namespace
 
-std::string NewId(std::string_view prefix) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::random_device random;
-  std::string id = std::string(prefix) + "_";
-  for (int i = 0; i < 3; ++i) {
-    for (auto [bits, digit] = std::pair(static_cast<uint32_t>(random()), 0); digit < 8; ++digit, bits >>= 4) {
-      id += kDigits[bits & 15];
-    }
-  }
-  return id;
-}
-
-int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-Json ConversationJson(const Conversation& conversation, bool with_messages) {
-  Json json = {{"id", conversation.id},           {"object", "conversation"},
-               {"title", conversation.title},     {"created", conversation.created},
-               {"updated", conversation.updated}, {"parent", nullptr},
-               {"parent_messages", nullptr},      {"model", nullptr}};
-  if (conversation.parent) {
-    json["parent"] = conversation.parent->first;
-    json["parent_messages"] = conversation.parent->second;
-  }
-  if (!conversation.model.empty()) json["model"] = conversation.model;
-  if (with_messages) {
-    json["message_count"] = conversation.messages.size();
-    json["messages"] = conversation.messages;
-  }
-  return json;
-}
-
-std::optional<Conversation> ConversationOf(const Json& json) {
-  const auto has = [&](const char* name, bool (Json::*is)() const noexcept) {
-    return json.contains(name) && (json[name].*is)();
-  };
-  if (!json.is_object() || !has("id", &Json::is_string) || !has("messages", &Json::is_array)) return std::nullopt;
-  Conversation conversation;
-  conversation.id = json["id"].get<std::string>();
-  conversation.messages = json["messages"];
-  if (has("title", &Json::is_string)) conversation.title = json["title"].get<std::string>();
-  if (has("model", &Json::is_string)) conversation.model = json["model"].get<std::string>();
-  if (has("created", &Json::is_number_integer)) conversation.created = json["created"].get<int64_t>();
-  if (has("updated", &Json::is_number_integer)) conversation.updated = json["updated"].get<int64_t>();
-  if (has("parent", &Json::is_string) && has("parent_messages", &Json::is_number_unsigned)) {
-    conversation.parent = {json["parent"].get<std::string>(), json["parent_messages"].get<size_t>()};
-  }
-  return conversation;
-}
-
-Result<std::unique_ptr<Conversations>> Conversations::Open(const std::filesystem::path& folder, size_t most) {
+Result<std::unique_ptr<Conversations>> Conversations::Open(const std::filesystem::path& folder,
+                                                           const ConversationLimits& limits, Tell tell) {
   return NoThrow("the conversations", [&]() -> Result<std::unique_ptr<Conversations>> {
-    std::unique_ptr<Conversations> conversations(new Conversations(folder, most));
+    std::unique_ptr<Conversations> conversations(new Conversations(folder, limits, std::move(tell)));
     if (folder.empty()) return conversations;
-    if (auto made = MakeFolder(folder, kPrivateFolder, SyncPolicy::kData); !made) return Failure(made.error());
-    if (auto read = conversations->ReadAll(); !read) return Failure(read.error());
+    if (auto made = MakeFolder(folder, kPrivateFolder); !made) return Failure(made.error());
+    if (auto sorted = conversations->SortOldFiles(); !sorted) return Failure(sorted.error());
+    conversations->ListFolder("");
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / kTenants, error)) {
+      conversations->ListFolder(entry.path().filename().string());
+    }
+    if (error) return Fail(ErrorCode::kFailedPrecondition, (folder / kTenants).string() + ": " + error.message());
+    conversations->ForgetOld();
     return conversations;
   });
 }
 
-Result<void> Conversations::ReadAll() {
+// Earlier releases had all tenants' files in one folder.
+Result<void> Conversations::SortOldFiles() {
   std::error_code error;
+  if (std::filesystem::is_directory(folder_ / kTenants, error)) return {};
   for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
-    if (entry.path().extension() != ".json") continue;
+    if (!IsFileOfConversation(entry.path())) continue;
     const auto text = ReadSmallFile(entry.path(), kMostBytes);
-    if (!text) return Failure(text.error());
-    Json json;
-    if (!internal::ParseJson(*text, json).empty()) continue;
-    auto conversation = ConversationOf(json);
-    if (!conversation || conversation->id != entry.path().stem()) continue;
-    all_[{json.value("tenant", ""), conversation->id}] = *std::move(conversation);
+    const auto tenant = text ? DecodeTenant(*text) : Result<std::string>(Failure(text.error()));
+    if (!tenant || tenant->empty()) continue;  // what is none is told of when it is met
+    const Key key = {OwnerOf(*tenant), entry.path().stem().string()};
+    if (auto made = MakeFolder(FolderOf(key.first), kPrivateFolder); !made) return made;
+    std::filesystem::rename(entry.path(), FileOf(key), error);
+    if (error) return Fail(ErrorCode::kFailedPrecondition, entry.path().string() + ": " + error.message());
   }
-  if (!error) return {};
-  return Fail(ErrorCode::kFailedPrecondition, folder_.string() + ": " + error.message());
+  if (error) return Fail(ErrorCode::kFailedPrecondition, folder_.string() + ": " + error.message());
+  return MakeFolder(folder_ / kTenants, kPrivateFolder);
 }
 
-Result<void> Conversations::Write(const std::string& tenant, const Conversation& conversation) const {
-  if (folder_.empty()) return {};
-  Json json = ConversationJson(conversation);
-  json["tenant"] = tenant;
-  const std::string text = Dump(json);
-  auto sink = FileSink::CreateAnew(FileOf(conversation.id), kPrivateFile);
-  if (!sink) return Failure(sink.error());
-  if (auto written = sink->Write(std::as_bytes(std::span(text))); !written) return written;
-  return sink->Commit();
+void Conversations::ListFolder(const std::string& owner) {
+  const std::filesystem::path folder = FolderOf(owner);
+  const auto is_ours = [](std::string_view name) { return name.ends_with(".json"); };
+  (void)RemoveUnfinishedFiles(folder, is_ours);  // what stays of them is no conversation
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    if (!IsFileOfConversation(entry.path())) continue;
+    struct stat status;
+    const bool is_there = ::stat(entry.path().c_str(), &status) == 0;
+    if (!is_there || !S_ISREG(status.st_mode)) {
+      const std::string why = is_there ? "this is no regular file" : std::generic_category().message(errno);
+      if (tell_) tell_(entry.path().string() + ": " + why + "; it is passed over");
+      continue;
+    }
+    ConversationEntry found;
+    found.bytes = static_cast<uint64_t>(status.st_size) + ConversationIndex::kEntryBytes;
+    found.updated = status.st_mtim.tv_sec;
+    index_.Put({owner, entry.path().stem().string()}, std::move(found));
+  }
+}
+
+std::string Conversations::OwnerOf(const std::string& tenant) {
+  if (tenant.empty()) return {};
+  const auto digest = Sha256().Update("skald tenant").Update(tenant).Finish();
+  if (!digest) throw std::bad_alloc();
+  return ChunkKey{*digest}.ToHex().substr(0, 32);
+}
+
+std::filesystem::path Conversations::FolderOf(const std::string& owner) const {
+  return owner.empty() ? folder_ : folder_ / kTenants / owner;
+}
+
+void Conversations::ForgetOld() {
+  std::vector<Key> old;
+  {
+    const std::lock_guard lock(mutex_);
+    old = index_.RemoveOld(UnixNow());
+  }
+  RemoveFiles(old);
+}
+
+// What cannot be removed is found again at the next start.
+void Conversations::RemoveFiles(const std::vector<Key>& keys) {
+  std::error_code ignored;
+  if (folder_.empty()) return;
+  for (const Key& key : keys) std::filesystem::remove(FileOf(key), ignored);
+}
+
+void Conversations::PassOver(const Key& key, const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    ConversationEntry* const entry = index_.Find(key);
+    if (entry == nullptr || std::exchange(entry->is_bad, true)) return;
+  }
+  if (tell_) tell_(FileOf(key).string() + ": " + why + "; it is passed over");
+}
+
+Result<std::optional<std::string>> Conversations::Text(const Key& key, bool only_facts) {
+  {
+    const std::lock_guard lock(mutex_);
+    const ConversationEntry* const entry = index_.Find(key);
+    if (entry == nullptr || entry->is_bad) return std::nullopt;
+    if (folder_.empty()) return *entry->text;
+  }
+  auto text = only_facts ? ReadFront(FileOf(key), kMostFactsBytes) : ReadSmallFile(FileOf(key), kMostBytes);
+  if (text && only_facts && text->find('\n') == text->npos) text = ReadSmallFile(FileOf(key), kMostBytes);
+  if (!text) return FileTrouble(text.error());
+  return *std::move(text);
+}
+
+Result<Conversation> Conversations::Read(const Key& key) {
+  const auto text = Text(key, /*only_facts=*/false);
+  if (!text) return Failure(text.error());
+  if (!*text) return NoConversation(key.second);
+  auto conversation = DecodeConversation(**text);
+  if (conversation && conversation->id != key.second) {
+    conversation = Fail(ErrorCode::kDataLoss, "its id is '" + conversation->id.substr(0, 64) + "'");
+  }
+  if (conversation) return conversation;
+  PassOver(key, conversation.error().message);
+  return NoConversation(key.second);
+}
+
+std::optional<ConversationFacts> Conversations::Facts(const Key& key) {
+  {
+    const std::lock_guard lock(mutex_);
+    const ConversationEntry* const entry = index_.Find(key);
+    if (entry == nullptr || entry->is_bad) return std::nullopt;
+    if (entry->facts) return entry->facts;
+  }
+  const auto text = Text(key, /*only_facts=*/true);
+  if (!text || !*text) {
+    if (!text) PassOver(key, text.error().message);
+    return std::nullopt;
+  }
+  const auto decoded = DecodeFacts(**text);
+  ConversationFacts facts;
+  if (decoded && *decoded && (*decoded)->conversation.id == key.second) {
+    facts = **decoded;
+  } else if (auto whole = Read(key); whole) {  // a file of an earlier release, or one that is passed over now
+    facts = FactsOf(*std::move(whole));
+  } else {
+    return std::nullopt;
+  }
+  const std::lock_guard lock(mutex_);
+  if (ConversationEntry* const entry = index_.Find(key); entry != nullptr && !entry->facts) entry->facts = facts;
+  return facts;
+}
+
+Result<void> Conversations::Write(const std::string& tenant, const Conversation& conversation, uint64_t turn,
+                                  bool is_bound) {
+  const Key key = {OwnerOf(tenant), conversation.id};
+  auto text = std::make_shared<const std::string>(EncodeConversation(tenant, conversation));
+  ConversationEntry entry;
+  entry.bytes = text->size() + ConversationIndex::kEntryBytes;
+  entry.updated = conversation.updated;
+  entry.facts = FactsOf(conversation);
+  entry.turn = turn;
+  std::vector<Key> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto room = index_.Reserve(key, entry.bytes, is_bound, dropped); !room) return room;
+  }
+  RemoveFiles(dropped);
+  Result<void> written;
+  if (!folder_.empty()) {
+    written = [&]() -> Result<void> {
+      if (auto made = MakeFolder(FolderOf(key.first), kPrivateFolder); !made) return made;
+      auto sink = FileSink::CreateAnew(FileOf(key), kPrivateFile);
+      if (!sink) return Failure(sink.error());
+      if (auto done = sink->Write(std::as_bytes(std::span(*text))); !done) return done;
+      return sink->Commit();
+    }();
+  } else {
+    entry.text = std::move(text);
+  }
+  const std::lock_guard lock(mutex_);
+  index_.Release(key, entry.bytes);
+  if (!written) return FileTrouble(written.error());
+  index_.Put(key, std::move(entry));
+  return {};
 }
 
 Result<Conversation> Conversations::Add(const std::string& tenant, Conversation conversation) {
   return NoThrow("a conversation", [&]() -> Result<Conversation> {
+    ForgetOld();
     if (conversation.id.empty()) conversation.id = NewId("conv");
     conversation.created = conversation.updated = UnixNow();
-    if (auto written = Write(tenant, conversation); !written) return Failure(written.error());
-    const std::lock_guard lock(mutex_);
-    all_[{tenant, conversation.id}] = conversation;
-    while (all_.size() > most_) DropOldest();
+    conversation.version = 1;
+    const std::lock_guard changing(ChangingOf(conversation.id));
+    if (auto written = Write(tenant, conversation, /*turn=*/0, /*is_bound=*/true); !written) {
+      return Failure(written.error());
+    }
     return conversation;
   });
 }
 
-void Conversations::DropOldest() {
-  const auto oldest = std::ranges::min_element(all_, {}, [](const auto& one) { return one.second.updated; });
-  std::error_code ignored;  // what cannot be removed is read again at the next start, and dropped then
-  if (!folder_.empty()) std::filesystem::remove(FileOf(oldest->first.second), ignored);
-  all_.erase(oldest);
-}
-
-Result<Conversation> Conversations::Find(const std::string& tenant, const std::string& id) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = all_.find({tenant, id});
-  if (found == all_.end()) return NoConversation(id);
-  return found->second;
-}
-
-Result<Conversation> Conversations::Update(const std::string& tenant, const Conversation& conversation) {
-  return NoThrow("a conversation", [&]() -> Result<Conversation> {
-    const std::lock_guard lock(mutex_);
-    const auto found = all_.find({tenant, conversation.id});
-    if (found == all_.end()) return NoConversation(conversation.id);
-    Conversation changed = found->second;
-    changed.title = conversation.title;
-    changed.model = conversation.model;
-    changed.messages = conversation.messages;
-    changed.updated = UnixNow();
-    if (auto written = Write(tenant, changed); !written) return Failure(written.error());
-    found->second = changed;
-    return changed;
+Result<Conversation> Conversations::Find(const std::string& tenant, const std::string& id) {
+  return NoThrow("a conversation", [&] {
+    ForgetOld();
+    return Read({OwnerOf(tenant), id});
   });
 }
 
-Result<void> Conversations::Delete(const std::string& tenant, const std::string& id) {
-  const std::lock_guard lock(mutex_);
-  const auto found = all_.find({tenant, id});
-  if (found == all_.end()) return NoConversation(id);
-  std::error_code error;
-  if (!folder_.empty()) std::filesystem::remove(FileOf(id), error);
-  if (error) return Fail(ErrorCode::kFailedPrecondition, FileOf(id).string() + ": " + error.message());
-  all_.erase(found);
-  return {};
+Result<Conversation> Conversations::FindIdle(const std::string& tenant, const std::string& id) {
+  return NoThrow("a conversation", [&]() -> Result<Conversation> {
+    {
+      const std::lock_guard lock(mutex_);
+      const ConversationEntry* const entry = index_.Find({OwnerOf(tenant), id});
+      if (entry != nullptr && entry->turn != 0) return Answering(id);
+    }
+    return Find(tenant, id);
+  });
 }
 
-std::vector<std::pair<Conversation, size_t>> Conversations::List(const std::string& tenant) const {
+Result<Conversation> Conversations::Change(const std::string& tenant, const std::string& id,
+                                           std::optional<uint64_t> version,
+                                           const std::function<void(Conversation&)>& edit) {
+  return NoThrow("a conversation", [&]() -> Result<Conversation> {
+    const Key key = {OwnerOf(tenant), id};
+    const std::lock_guard changing(ChangingOf(id));
+    const auto before = Read(key);
+    if (!before) return before;
+    if (version && *version != before->version) return Changed(id);
+    Conversation after = *before;
+    edit(after);
+    after.version = before->version + 1;
+    after.updated = UnixNow();
+    uint64_t turn = 0;
+    if (after.messages == before->messages) {
+      const std::lock_guard lock(mutex_);
+      if (const ConversationEntry* const entry = index_.Find(key)) turn = entry->turn;
+    }
+    if (auto written = Write(tenant, after, turn, /*is_bound=*/true); !written) return Failure(written.error());
+    return after;
+  });
+}
+
+Result<void> Conversations::Delete(const std::string& tenant, const std::string& id, std::optional<uint64_t> version) {
+  return NoThrow("a conversation", [&]() -> Result<void> {
+    const Key key = {OwnerOf(tenant), id};
+    const std::lock_guard changing(ChangingOf(id));
+    if (version) {
+      const auto now = Read(key);
+      if (!now) return Failure(now.error());
+      if (*version != now->version) return Changed(id);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (index_.Find(key) == nullptr) return NoConversation(id);
+    }
+    std::error_code error;
+    if (!folder_.empty()) std::filesystem::remove(FileOf(key), error);
+    if (error) return Fail(ErrorCode::kDataLoss, FileOf(key).string() + ": " + error.message());
+    const std::lock_guard lock(mutex_);
+    index_.Remove(key);
+    return {};
+  });
+}
+
+std::vector<std::pair<Conversation, size_t>> Conversations::List(const std::string& tenant) {
+  ForgetOld();
+  const std::string owner = OwnerOf(tenant);
+  std::vector<std::string> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    ids = index_.List(owner);
+  }
   std::vector<std::pair<Conversation, size_t>> list;
-  const std::lock_guard lock(mutex_);
-  for (auto one = all_.lower_bound({tenant, ""}); one != all_.end() && one->first.first == tenant; ++one) {
-    const Conversation& conversation = one->second;
-    list.push_back({{conversation.id, conversation.title, conversation.created, conversation.updated,
-                     conversation.parent, conversation.model, Json::array()},
-                    conversation.messages.size()});
+  for (const std::string& id : ids) {
+    if (auto facts = Facts({owner, id})) list.emplace_back(std::move(facts->conversation), facts->messages);
   }
   std::ranges::stable_sort(list, std::greater(), [](const auto& one) { return one.first.updated; });
   return list;
+}
+
+std::vector<Conversation> Conversations::Relatives(const std::string& tenant, const Conversation& conversation) {
+  const std::string owner = OwnerOf(tenant), root = RootOf(conversation.messages);
+  std::vector<std::string> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    ids = index_.List(owner);
+  }
+  std::vector<Conversation> relatives;
+  for (const std::string& id : ids) {
+    if (id == conversation.id) continue;
+    const auto facts = Facts({owner, id});
+    if (!facts || facts->root != root || facts->conversation.secret != conversation.secret) continue;
+    if (auto relative = Read({owner, id})) relatives.push_back(*std::move(relative));
+  }
+  return relatives;
+}
+
+Result<uint64_t> Conversations::BeginTurn(const std::string& tenant, const std::string& id, uint64_t version,
+                                          const Json& messages) {
+  return NoThrow("a conversation", [&]() -> Result<uint64_t> {
+    const Key key = {OwnerOf(tenant), id};
+    const std::lock_guard changing(ChangingOf(id));
+    auto conversation = Read(key);
+    if (!conversation) return Failure(conversation.error());
+    uint64_t turn = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const ConversationEntry* const entry = index_.Find(key);
+      if (entry == nullptr) return NoConversation(id);
+      if (entry->turn != 0) return Answering(id);
+      turn = ++turns_;
+    }
+    if (conversation->version != version) return Changed(id);
+    conversation->messages = messages;
+    ++conversation->version;
+    conversation->updated = UnixNow();
+    if (auto written = Write(tenant, *conversation, turn, /*is_bound=*/true); !written) {
+      return Failure(written.error());
+    }
+    return turn;
+  });
+}
+
+Result<Conversation> Conversations::EndTurn(const std::string& tenant, const std::string& id, uint64_t turn,
+                                            const std::function<void(Conversation&)>& edit) {
+  return NoThrow("a conversation", [&]() -> Result<Conversation> {
+    const Key key = {OwnerOf(tenant), id};
+    const std::lock_guard changing(ChangingOf(id));
+    {
+      const std::lock_guard lock(mutex_);
+      ConversationEntry* const entry = index_.Find(key);
+      if (entry == nullptr || entry->turn != turn) return Changed(id);
+      entry->turn = 0;  // whatever comes of it: nobody else would end it
+    }
+    auto conversation = Read(key);
+    if (!conversation) return conversation;
+    edit(*conversation);
+    ++conversation->version;
+    conversation->updated = UnixNow();
+    if (auto written = Write(tenant, *conversation, /*turn=*/0, /*is_bound=*/false); !written) {
+      return Failure(written.error());
+    }
+    return conversation;
+  });
 }
 
 }  // namespace skald::serve

@@ -28,12 +28,11 @@ Service::Service(ServedModel model, const ServiceOptions& options)
 }
 
 Result<void> Service::Begin(const ServiceOptions& options) {
-  constexpr size_t kMostResponses = 10'000;
-  auto conversations = Conversations::Open(options.conversations);
+  auto conversations = Conversations::Open(options.conversations, options.conversation_limits, options.tell);
   if (!conversations) return Failure(conversations.error());
   conversations_ = *std::move(conversations);
-  auto responses =
-      Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses", kMostResponses);
+  auto responses = Conversations::Open(options.conversations.empty() ? "" : options.conversations / "responses",
+                                       options.response_limits, options.tell);
   if (!responses) return Failure(responses.error());
   responses_ = *std::move(responses);
   if (auto begun = BeginStores(options); !begun) return begun;
@@ -105,6 +104,23 @@ Result<std::shared_ptr<const TokenVocabulary>> Service::NamedVocabulary() {
   auto made = VocabularyWithNames(model_.tokenizer, model_.end_ids);
   if (made) named_vocabulary_ = *made;
   return made;
+}
+
+void Service::Forget(const std::string& tenant, const Conversation& conversation) {
+  const std::string salt = SaltOf(tenant, conversation);
+  const std::vector<int32_t> ids = transcripts_->Recall(conversation.messages, salt);
+  size_t messages = 0;
+  uint32_t tokens = 0;
+  for (const Conversation& other : conversations_->Relatives(tenant, conversation)) {
+    const auto parted = std::ranges::mismatch(conversation.messages, other.messages);
+    messages = std::max(messages, static_cast<size_t>(parted.in1 - conversation.messages.begin()));
+    const std::vector<int32_t> others = transcripts_->Recall(other.messages, salt);
+    tokens = std::max(tokens, static_cast<uint32_t>(std::ranges::mismatch(ids, others).in1 - ids.begin()));
+  }
+  transcripts_->Forget(conversation.messages, messages, salt);
+  if (ids.empty()) return;
+  const auto prompt_salt = salt.empty() ? std::nullopt : std::optional(salt);
+  for (const auto& [adapter, prompts] : prompts_) (void)prompts->Forget(ids, tokens, prompt_salt);  // only a cache
 }
 
 void Service::WriteMetrics(std::string& out) const {

@@ -43,6 +43,8 @@ struct ServiceOptions {
   uint64_t prompt_bytes = kUnlimited;        // of prompts kept in memory, for the model and for each adapter
   std::vector<ChunkStoreRef> stores = {};    // where prompts and transcripts outlive the process, nearest first
   std::filesystem::path conversations = {};  // folder of what was said; empty: in memory
+  ConversationLimits conversation_limits = {}, response_limits = {};
+  Conversations::Tell tell = {};  // gets warnings for people
 };
 
 // Safe for concurrent calls.
@@ -83,6 +85,9 @@ class Service {
   // Of what is written to stores beside the engine, and read from them.
   BackgroundStats writes() const { return writer_ != nullptr ? writer_->stats() : BackgroundStats(); }
   BackgroundStats reads() const { return reader_ != nullptr ? reader_->stats() : BackgroundStats(); }
+
+  // Forgets how a deleted conversation was spelled and computed, but for what others of the tenant begin with too.
+  void Forget(const std::string& tenant, const Conversation& conversation);
 
   // Appends what there is to count, for Prometheus.
   void WriteMetrics(std::string& out) const;

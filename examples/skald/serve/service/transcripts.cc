@@ -80,13 +80,37 @@ std::vector<int32_t> Transcripts::Recall(const Json& messages, const std::string
   return {};
 }
 
+void Transcripts::Forget(const Json& messages, size_t keep, const std::string& tenant) {
+  const std::vector<ChunkKey> keys = KeysOf(messages, tenant);
+  std::vector<ChunkKey> gone;
+  for (size_t i = keep; i < keys.size(); ++i) {
+    if (messages[i].value("role", "") != "assistant") continue;
+    {
+      const std::lock_guard lock(mutex_);
+      Remove(keys[i]);
+    }
+    gone.push_back(keys[i]);
+  }
+  if (writer_ == nullptr || gone.empty()) return;
+  const auto drop = [this, gone] {
+    for (const ChunkKey& key : gone) {
+      for (const ChunkStoreRef& store : stores_) (void)store.Drop(key);  // what cannot be dropped is only a cache
+    }
+  };
+  if (!writer_->Post(this, drop, gone.size() * sizeof(ChunkKey))) drop();
+}
+
+void Transcripts::Remove(const ChunkKey& key) {
+  const auto place = places_.find(key);
+  if (place == places_.end()) return;
+  tokens_ -= place->second->second.size();
+  known_.erase(place->second);
+  places_.erase(place);
+}
+
 void Transcripts::Keep(const ChunkKey& key, std::vector<int32_t> ids) {
   const std::lock_guard lock(mutex_);
-  if (const auto place = places_.find(key); place != places_.end()) {
-    tokens_ -= place->second->second.size();
-    known_.erase(place->second);
-    places_.erase(place);
-  }
+  Remove(key);
   tokens_ += ids.size();
   known_.emplace_front(key, std::move(ids));
   places_[key] = known_.begin();

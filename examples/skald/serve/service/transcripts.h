@@ -41,10 +41,15 @@ class Transcripts {
   // beginnings that only stores know, those count that end with one of the last few answers.
   std::vector<int32_t> Recall(const nlohmann::ordered_json& messages, const std::string& tenant);
 
+  // Forgets the beginnings of `messages` that have more than the first `keep` of them. The writer drops them from the
+  // stores, behind what it has to write before; where its queue is full, this call does.
+  void Forget(const nlohmann::ordered_json& messages, size_t keep, const std::string& tenant);
+
  private:
   // The keys of the first message, of the first two, and so on, in one pass over all of them; fewer where libcrypto
   // fails.
   std::vector<ChunkKey> KeysOf(const nlohmann::ordered_json& messages, const std::string& tenant) const;
+  void Remove(const ChunkKey& key);  // from memory; mutex_ is held
   void Keep(const ChunkKey& key, std::vector<int32_t> ids);
   std::optional<std::vector<int32_t>> FindInMemory(const ChunkKey& key);
   std::optional<std::vector<int32_t>> FindInStores(const ChunkKey& key);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sha256: hashes bytes that come in pieces, with OpenSSL's libcrypto (FIPS 180-4). The one header that needs it.
+// Sha256: hashes bytes that come in pieces, with OpenSSL's libcrypto (FIPS 180-4).
 
 #ifndef SKALD_BASE_NUMBERS_SHA256_H_
 #define SKALD_BASE_NUMBERS_SHA256_H_

@@ -57,6 +57,8 @@ struct Request {
 
   // Who asks: shares of time are divided among tenants, and prompts are shared only within one.
   std::string tenant = {};
+  // Prompts and their beginnings are shared only among requests of one salt (PromptCache). Unset: the tenant's name.
+  std::optional<std::string> salt = {};
   // Higher goes first (EngineOptions::policy).
   int32_t priority = 0;
   // When an answer that is not whole is given up, on the engine's clock, in seconds.
@@ -69,6 +71,12 @@ struct Request {
   // The adapter that computes it, one of EngineOptions::adapters; zeros: the model alone.
   Sha256Digest adapter = {};
 };
+
+// The salt under which a request's state is kept and found; nothing where it names none.
+inline std::optional<std::string> SaltOf(const Request& request) {
+  if (request.salt || request.tenant.empty()) return request.salt;
+  return request.tenant;
+}
 
 enum class FinishReason : uint8_t {
   kEndToken,    // one of Request::end_tokens was drawn

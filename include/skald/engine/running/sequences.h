@@ -368,7 +368,7 @@ class Sequences {
     if (BeginAtPromptEnd(sequence, logits)) return {};
     if (PromptCache* const prompts = options_.PromptsOf(sequence.request->adapter)) {
       const bool has_asked = sequence.fetch.has_value();
-      auto prefix = prompts->LookupBeside(sequence.answer.tokens(), SaltOf(sequence), sequence.fetch);
+      auto prefix = prompts->LookupBeside(sequence.answer.tokens(), SaltOf(*sequence.request), sequence.fetch);
       if (!prefix && prefix.error().code == ErrorCode::kResourceExhausted) return Failure(prefix.error());
       if (!has_asked && sequence.fetch) {
         sequence.wait_until = options_.clock() + options_.store_seconds;
@@ -447,13 +447,9 @@ class Sequences {
   void Keep(const Sequence& sequence, std::span<const float> logits) noexcept {
     PromptCache* const prompts = options_.PromptsOf(sequence.request->adapter);
     if (prompts == nullptr) return;
-    (void)NoThrow("keeping a prompt",
-                  [&]() -> Result<void> { return prompts->Insert(*sequence.cache, logits, SaltOf(sequence)); });
-  }
-
-  static std::optional<std::string> SaltOf(const Sequence& sequence) {
-    if (sequence.request->tenant.empty()) return std::nullopt;
-    return sequence.request->tenant;
+    (void)NoThrow("keeping a prompt", [&]() -> Result<void> {
+      return prompts->Insert(*sequence.cache, logits, SaltOf(*sequence.request));
+    });
   }
 
   // What is in the store stays there.

@@ -24,15 +24,18 @@ struct Leader {
   uint32_t at = 0;
 };
 
+// Whether one may go on from the other's state.
+inline bool MayShare(const Request& a, const Request& b) {
+  return a.tenant == b.tenant && a.salt == b.salt && a.adapter == b.adapter;
+}
+
 // Returns who has, or will have, the longest beginning in common with `sequence`, of which `known` tokens are known
 // without; null for what is not worth a fork, less than a block.
 inline Leader FindLeader(SequenceList& sequences, const Sequence& sequence, uint32_t known, uint32_t block_tokens) {
   Leader best = {nullptr, known + block_tokens - 1};
   for (Sequence& other : sequences) {
     if (!other.is_running() || &other == &sequence || other.is_finished() || other.is_paused) continue;
-    if (other.request->tenant != sequence.request->tenant || other.request->adapter != sequence.request->adapter) {
-      continue;
-    }
+    if (!MayShare(*other.request, *sequence.request)) continue;
     const uint32_t common =
         std::min(CommonPrefix(other.answer.tokens(), sequence.answer.tokens()), sequence.answer.size() - 1);
     const uint32_t at = common < other.cache->size() ? other.cache->NearestResumePoint(common) : common;

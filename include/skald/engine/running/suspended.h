@@ -58,7 +58,7 @@ namespace internal {
 // "SkaldEng", and a version.
 inline constexpr uint64_t kSuspendedMagic = 0x676e45646c616b53;
 inline constexpr uint32_t kSuspendedVersion = 3;
-inline constexpr uint32_t kVersionWithoutNextId = 2;
+inline constexpr uint32_t kVersionWithoutIdAndSalt = 2;
 // Numbers of requests are below it, so that they never come to their end.
 inline constexpr RequestId kMostRequests = RequestId{1} << 62;
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -101,9 +101,11 @@ inline void WriteRequest(const SuspendedRequest& suspended, double now, ByteWrit
   writer.PutList(std::span<const uint32_t>(request.branch_points));
   WriteText(request.note, writer);
   writer.Put(request.adapter);
+  writer.Put(uint32_t{request.salt.has_value()});
+  if (request.salt) WriteText(*request.salt, writer);
 }
 
-inline SuspendedRequest ReadRequest(ByteReader& reader, double now) {
+inline SuspendedRequest ReadRequest(ByteReader& reader, double now, bool has_salt) {
   SuspendedRequest suspended;
   Request& request = suspended.request;
   suspended.id = reader.Get<RequestId>();
@@ -129,6 +131,7 @@ inline SuspendedRequest ReadRequest(ByteReader& reader, double now) {
   request.branch_points = reader.GetList<uint32_t>();
   request.note = reader.GetText();
   request.adapter = reader.Get<Sha256Digest>();
+  if (has_salt && reader.Get<uint32_t>() != 0) request.salt.emplace(reader.GetText());
   return suspended;
 }
 
@@ -199,17 +202,17 @@ inline Result<Suspended> DecodeSuspended(std::span<const std::byte> bytes, doubl
     ByteReader reader(bytes);
     const auto magic = reader.Get<uint64_t>();
     const auto version = reader.Get<uint32_t>();
-    const bool has_next_id = version == internal::kSuspendedVersion;
-    if (magic != internal::kSuspendedMagic || (!has_next_id && version != internal::kVersionWithoutNextId)) {
+    const bool is_newest = version == internal::kSuspendedVersion;
+    if (magic != internal::kSuspendedMagic || (!is_newest && version != internal::kVersionWithoutIdAndSalt)) {
       return Fail(ErrorCode::kDataLoss,
                   "these are no suspended requests of version " + std::to_string(internal::kSuspendedVersion));
     }
     Suspended suspended;
-    if (has_next_id) suspended.next_id = reader.Get<RequestId>();
+    if (is_newest) suspended.next_id = reader.Get<RequestId>();
     suspended.requests.resize(reader.GetCount(sizeof(RequestId)));
     for (SuspendedRequest& request : suspended.requests) {
       if (!reader.ok()) break;
-      request = internal::ReadRequest(reader, now);
+      request = internal::ReadRequest(reader, now, is_newest);
       request.samples.resize(reader.GetCount(sizeof(uint32_t)));
       for (SuspendedSample& sample : request.samples) sample = internal::ReadSample(reader, now);
     }

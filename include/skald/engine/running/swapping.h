@@ -78,9 +78,9 @@ class Swapping {
   // room; unless it `is_alone`, when it is computed again.
   Result<void> BringBack(Sequence& sequence, const std::shared_ptr<BlockPool>& pool, bool is_alone) {
     if (options_.swapper != nullptr && !FetchBeside(sequence, pool)) return {};
-    auto cache = sequence.swap_ticket != nullptr
-                     ? TakeStaged(*sequence.swap_ticket, pool)
-                     : space_->Read(*sequence.swapped, pool, sequence.request->adapter, sequence.request->tenant);
+    auto cache = sequence.swap_ticket != nullptr ? TakeStaged(*sequence.swap_ticket, pool)
+                                                 : space_->Read(*sequence.swapped, pool, sequence.request->adapter,
+                                                                SaltOf(*sequence.request).value_or(""));
     if (!cache && cache.error().code == ErrorCode::kResourceExhausted && !is_alone) return Failure(cache.error());
     Drop(sequence);
     if (!cache) {
@@ -152,7 +152,7 @@ class Swapping {
   static constexpr double kLearning = 0.2;
 
   bool WriteNow(Sequence& sequence) noexcept {
-    auto written = space_->Write(*sequence.cache, sequence.request->tenant);
+    auto written = space_->Write(*sequence.cache, SaltOf(*sequence.request).value_or(""));
     if (!written) return false;
     sequence.swapped = std::move(*written);
     return true;
@@ -167,7 +167,8 @@ class Swapping {
                      auto ticket = std::make_shared<SwapTicket>();
                      ticket->staged.emplace(std::move(*staged));
                      const bool is_posted = options_.swapper->Post(
-                         this, [this, ticket, tenant = sequence.request->tenant] { Write(*ticket, tenant); });
+                         this,
+                         [this, ticket, tenant = SaltOf(*sequence.request).value_or("")] { Write(*ticket, tenant); });
                      if (!is_posted) return Fail(ErrorCode::kResourceExhausted, "the queue is full");
                      sequence.swapped = SwappedCache{{}, sequence.cache->size(), {}};
                      sequence.swap_ticket = std::move(ticket);
@@ -209,9 +210,8 @@ class Swapping {
     const std::lock_guard lock(ticket->mutex);
     if (ticket->stage == Stage::kReading) return false;
     if (ticket->staged || !ticket->written || ticket->was_read) return true;
-    const auto read = [this, ticket, pool, adapter = sequence.request->adapter, tenant = sequence.request->tenant] {
-      Read(*ticket, pool, adapter, tenant);
-    };
+    const auto read = [this, ticket, pool, adapter = sequence.request->adapter,
+                       tenant = SaltOf(*sequence.request).value_or("")] { Read(*ticket, pool, adapter, tenant); };
     if (!options_.swapper->Post(this, read)) return true;
     ticket->stage = Stage::kReading;
     sequence.wait_until = options_.clock() + options_.store_seconds;

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,27 +30,14 @@
 #include "skald/base/files/system_call.h"
 #include "skald/base/printable.h"
 #include "skald/base/result.h"
+#include "skald/store/backends/redis_options.h"
 #include "skald/store/backends/redis_reader.h"
 #include "skald/store/backends/timed_socket.h"
+#if defined(SKALD_HAS_TLS)
+#include "skald/store/backends/tls_session.h"
+#endif
 
 namespace skald {
-
-struct RedisOptions {
-  std::string host = "127.0.0.1";
-  int port = 6379;
-  // For connecting, on top of what looking up the host's name takes; and the longest silence while a command is sent
-  // and answered.
-  std::chrono::milliseconds connect_timeout{1000};
-  std::chrono::milliseconds answer_timeout{5000};
-  // For all of a call, however many commands it takes: for a server that is never silent and never done. List walks
-  // through all keys of the server, which of a hundred million takes a minute or two.
-  std::chrono::milliseconds call_timeout{120'000};
-  // Before each key, so that one server can be shared. Stores with different prefixes see nothing of each other, unless
-  // one prefix begins with the other.
-  std::string key_prefix = "skald:";
-  // Sent with AUTH when connecting, unless empty.
-  std::string password = {};
-};
 
 namespace internal {
 
@@ -60,16 +48,18 @@ class RedisConnection {
   // Bytes of an answer that holds no value: a number, a word, an error.
   static constexpr uint64_t kShortAnswer = 1 << 16;
 
-  // Connects, authenticates and makes sure that it is a Redis server which answers, all before `deadline`.
+  // Connects, authenticates, chooses the database and makes sure that it is a Redis server which answers, all before
+  // `deadline`.
   static Result<RedisConnection> Open(const RedisOptions& options, Clock::time_point deadline) {
     auto socket = Connect(options);
     if (!socket) return Failure(socket.error());
     RedisConnection connection(std::move(*socket), NameOf(options), options.answer_timeout);
     connection.SetDeadline(deadline);
-    if (!options.password.empty()) {
-      if (auto done = connection.Call({"AUTH", options.password}, {REDIS_REPLY_STATUS}); !done) {
-        return Failure(done.error());
-      }
+    if (auto done = connection.Encrypt(options); !done) return Failure(done.error());
+    if (auto done = connection.Authenticate(options); !done) return Failure(done.error());
+    if (options.database != 0) {
+      const std::string number = std::to_string(options.database);
+      if (auto done = connection.Call({"SELECT", number}, {REDIS_REPLY_STATUS}); !done) return Failure(done.error());
     }
     if (auto done = connection.Call({"PING"}, {REDIS_REPLY_STATUS}); !done) return Failure(done.error());
     return connection;
@@ -99,7 +89,7 @@ class RedisConnection {
     // Also while an exception flies by.
     is_usable_ = false;
     // What comes unasked would be taken for the answer. (The first command may find the server's refusal to serve us.)
-    if (has_answered_ && !socket_.IsQuiet()) return NotQuiet(command);
+    if (has_answered_ && !IsQuiet()) return NotQuiet(command);
     if (auto sent = Send(arguments); !sent) return Failure(sent.error());
     auto reply = Receive(command, most_bytes);
     if (!reply) return reply;
@@ -149,6 +139,45 @@ class RedisConnection {
     return socket;
   }
 
+#if defined(SKALD_HAS_TLS)
+  Result<void> Encrypt(const RedisOptions& options) {
+    if (!options.tls.is_used) return {};
+    auto session = TlsSession::Create(options.tls, options.host);
+    if (!session) return Annotate(name_, session);
+    if (auto begun = session->Begin(socket_); !begun) return Annotate(name_, begun);
+    tls_.emplace(*std::move(session));
+    return {};
+  }
+  Outcome SendBytes(std::span<const std::byte> bytes) {
+    return tls_ ? tls_->Send(socket_, bytes) : socket_.Send(bytes);
+  }
+  Outcome ReceiveBytes(std::span<std::byte>& bytes) {
+    return tls_ ? tls_->Receive(socket_, bytes) : socket_.Receive(bytes);
+  }
+  bool IsQuiet() { return tls_ ? tls_->IsQuiet(socket_) : socket_.IsQuiet(); }
+#else
+  Result<void> Encrypt(const RedisOptions& options) const {
+    if (!options.tls.is_used) return {};
+    return Fail(ErrorCode::kUnsupported, name_ + ": this build has no TLS: it was made without OpenSSL's libssl");
+  }
+  Outcome SendBytes(std::span<const std::byte> bytes) { return socket_.Send(bytes); }
+  Outcome ReceiveBytes(std::span<std::byte>& bytes) { return socket_.Receive(bytes); }
+  bool IsQuiet() const { return socket_.IsQuiet(); }
+#endif
+
+  // A server that knows no such command repeats what it got, the password included.
+  Result<void> Authenticate(const RedisOptions& options) {
+    if (options.password.empty()) return {};
+    const auto done = options.user.empty() ? Call({"AUTH", options.password}, {REDIS_REPLY_STATUS})
+                                           : Call({"AUTH", options.user, options.password}, {REDIS_REPLY_STATUS});
+    if (done) return {};
+    Error error = done.error();
+    if (error.message.find(options.password) != std::string::npos) {
+      error.message = About("AUTH") + "it was refused";
+    }
+    return Failure(std::move(error));
+  }
+
   Result<void> Send(std::initializer_list<std::string_view> arguments) {
     std::vector<const char*> texts;
     std::vector<size_t> lengths;
@@ -161,7 +190,7 @@ class RedisConnection {
         redisFormatCommandArgv(&formatted, static_cast<int>(texts.size()), texts.data(), lengths.data());
     if (length < 0) return OutOfMemory(name_);
     const std::unique_ptr<char, FreeCommand> command(formatted);
-    const Outcome sent = socket_.Send(std::as_bytes(std::span(formatted, static_cast<size_t>(length))));
+    const Outcome sent = SendBytes(std::as_bytes(std::span(formatted, static_cast<size_t>(length))));
     if (sent != Outcome::kDone) return NoAnswer(*arguments.begin(), sent, errno);
     return {};
   }
@@ -178,7 +207,7 @@ class RedisConnection {
                                               std::to_string(most_bytes) + " bytes");
       }
       std::span<std::byte> received(buffer);
-      if (const Outcome got = socket_.Receive(received); got != Outcome::kDone) return NoAnswer(command, got, errno);
+      if (const Outcome got = ReceiveBytes(received); got != Outcome::kDone) return NoAnswer(command, got, errno);
       if (!reader_.Feed({reinterpret_cast<const char*>(received.data()), received.size()})) return OutOfMemory(name_);
       bytes += received.size();
     }
@@ -223,6 +252,9 @@ class RedisConnection {
   std::string name_;  // in errors
   std::chrono::milliseconds answer_timeout_;
   TimedSocket socket_;
+#if defined(SKALD_HAS_TLS)
+  std::optional<TlsSession> tls_;
+#endif
   RedisReader reader_;
   bool has_answered_ = false, is_usable_ = true, is_lost_ = false;
 };

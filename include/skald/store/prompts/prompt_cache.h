@@ -190,6 +190,22 @@ class PromptCache {
     });
   }
 
+  // Forgets what is known of `tokens` beyond the first `keep`, in memory and, as far as look-ups can find it, in the
+  // stores: for who may not be remembered. What others share up to there stays. The writer, if there is one, drops it
+  // from the stores, behind what it has to write before; where its queue is full, this call does. Errors, where no
+  // writer does it: that of the first store that fails, after the others were asked; kResourceExhausted.
+  Result<void> Forget(std::span<const int32_t> tokens, uint32_t keep, const std::optional<std::string>& salt = {}) {
+    return NoThrow("PromptCache::Forget", [&]() -> Result<void> {
+      const Identity identity = WithSalt(salt);
+      const auto chain = ChainOf(identity, tokens);
+      if (!chain) return Failure(chain.error());
+      auto result = ForgetInMemory(*chain, keep);
+      if (stores_.empty() || ForgetLater(identity, tokens, keep)) return result;
+      auto done = ForgetInStores(*chain, identity, keep);
+      return result ? std::move(done) : std::move(result);
+    });
+  }
+
   // Whose prompts these are: the digest of an adapter, or zeros for the model alone.
   const Sha256Digest& adapter() const { return identity_.adapter; }
 
@@ -233,6 +249,29 @@ class PromptCache {
     const auto kind = internal::StateKindOf(*pool_, identity, options_.codec);
     if (!kind) return Failure(kind.error());
     return TokenChain::Of(*kind, tokens);
+  }
+
+  Result<void> ForgetInMemory(const TokenChain& chain, uint32_t keep) {
+    const std::lock_guard lock(mutex_);
+    return entries_.Forget(chain, keep, stats_.evictions);
+  }
+
+  Result<void> ForgetInStores(const TokenChain& chain, const Identity& identity, uint32_t keep) const {
+    Result<void> result;
+    for (const StoredPrompts& store : stores_) {
+      auto done = store.Forget(chain, identity, keep, pool_);
+      if (!done && result) result = std::move(done);
+    }
+    return result;
+  }
+
+  // Has the writer do it. False where there is none, or its queue is full.
+  bool ForgetLater(const Identity& identity, std::span<const int32_t> tokens, uint32_t keep) {
+    if (options_.writer == nullptr) return false;
+    const auto forget = [this, identity, keep, tokens = std::vector<int32_t>(tokens.begin(), tokens.end())] {
+      if (const auto chain = ChainOf(identity, tokens)) (void)ForgetInStores(*chain, identity, keep);
+    };
+    return options_.writer->Post(this, forget, tokens.size_bytes());
   }
 
   Result<PromptPrefix> FindInMemory(const TokenChain& chain) {

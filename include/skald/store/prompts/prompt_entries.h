@@ -154,6 +154,21 @@ class PromptEntries {
     return prefix;
   }
 
+  // Forgets the entries that have more than the first `keep` tokens of the chain, and adds to `evictions` how many
+  // went.
+  Result<void> Forget(const TokenChain& chain, uint32_t keep, uint64_t& evictions) {
+    const auto front = chain.At(0);
+    if (!front) return Failure(front.error());
+    std::vector<EntryList::iterator> gone;  // removing one removes it from all borders, the end of this range too
+    const auto [begin, end] = by_border_.equal_range(ChunkKey{*front});
+    for (auto found = begin; found != end; ++found) {
+      if (internal::CommonPrefix(chain.tokens(), found->second->cache().tokens()) > keep) gone.push_back(found->second);
+    }
+    for (const EntryList::iterator entry : gone) Remove(entry);
+    evictions += gone.size();
+    return {};
+  }
+
   // Forgets the least recently used entry, and returns false where there is none.
   bool Evict() noexcept {
     if (entries_.empty()) return false;

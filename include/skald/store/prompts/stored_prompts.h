@@ -83,6 +83,20 @@ class StoredPrompts {
     });
   }
 
+  // Drops the prompts that have more than the first `keep` tokens of the chain, and what is stored of them alone; what
+  // they share with others up to there stays. Finds those that pointers lead to. Errors: the store's.
+  Result<void> Forget(const TokenChain& chain, const Identity& identity, uint32_t keep,
+                      const std::shared_ptr<BlockPool>& pool) const {
+    return NoThrow("StoredPrompts::Forget", [&]() -> Result<void> {
+      for (size_t border = 0; border <= chain.tokens().size() / kChunkTokens; ++border) {
+        const auto pointer = PointerKey(chain, static_cast<uint32_t>(border));
+        if (!pointer) return Failure(pointer.error());
+        if (auto done = ForgetAt(*pointer, chain, identity, keep, *pool); !done) return done;
+      }
+      return {};
+    });
+  }
+
   // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
   // nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks, so
   // that whoever computes the prompt writes them again. Errors: the store's, the pool's.
@@ -118,6 +132,53 @@ class StoredPrompts {
         EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
     if (!chunk) return Failure(chunk.error());
     return store_.Put(*key, *chunk);
+  }
+
+  // Where a pointer leads to a prompt with more than `keep` tokens of the chain, drops both.
+  Result<void> ForgetAt(const ChunkKey& pointer, const TokenChain& chain, const Identity& identity, uint32_t keep,
+                        const BlockPool& pool) const {
+    const auto stored = store_.Get(pointer);
+    if (!stored) return stored.error().code == ErrorCode::kNotFound ? Result<void>() : Failure(stored.error());
+    ChunkKey key;
+    if (!DecodeChunkInto(pointer, *stored, key.bytes)) return store_.Drop(pointer);
+    const auto chunk = store_.Get(key);
+    const auto manifest =
+        chunk ? internal::OpenManifest(key, *chunk, identity, pool) : Result<Manifest>(Failure(chunk.error()));
+    if (!manifest) return {};  // it leads nowhere, or to what only a larger pool can read
+    if (internal::CommonPrefix(chain.tokens(), manifest->tokens) <= keep) return {};
+    const auto kept = ChunksWithin(chain, keep, *manifest);
+    if (!kept) return Failure(kept.error());
+    std::vector<ChunkKey> gone = internal::ChunksOf(*manifest);
+    std::erase_if(gone, [&](const ChunkKey& one) { return std::ranges::binary_search(*kept, one); });
+    gone.insert(gone.end(), {key, pointer});
+    for (const ChunkKey& one : gone) {
+      if (auto dropped = store_.Drop(one); !dropped) return dropped;
+    }
+    return {};
+  }
+
+  // The names, in order, that a manifest's chunks have where they hold nothing but the first `keep` tokens of the
+  // chain.
+  static Result<std::vector<ChunkKey>> ChunksWithin(const TokenChain& chain, uint32_t keep, const Manifest& manifest) {
+    std::vector<ChunkKey> keys;
+    const auto add = [&keys](const Result<ChunkKey>& key) -> Result<void> {
+      if (!key) return Failure(key.error());
+      keys.push_back(*key);
+      return {};
+    };
+    std::vector<const SavedTable*> tables = {&manifest.table};
+    for (const SavedTable& one : manifest.checkpoints) tables.push_back(&one);
+    for (size_t group = 0; group < manifest.table.groups.size(); ++group) {
+      for (size_t end = kChunkTokens; end <= keep; end += kChunkTokens) {
+        if (auto added = add(chain.TokensKey(group, end - kChunkTokens, end)); !added) return Failure(added.error());
+      }
+      for (const SavedTable* const table : tables) {
+        if (table->tokens > keep) continue;
+        if (auto added = add(chain.StateKey(group, table->tokens)); !added) return Failure(added.error());
+      }
+    }
+    std::ranges::sort(keys);
+    return keys;
   }
 
   // What the pointer at `border` leads to, if that is longer than `better_than`.

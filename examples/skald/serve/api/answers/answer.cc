@@ -95,7 +95,7 @@ class AnswerExchange final : public Exchange {
     }
   }
 
-  ~AnswerExchange() override { TellEnd(); }
+  ~AnswerExchange() override { (void)TellEnd(); }
 
   HttpPiece Next() override {
     try {
@@ -121,15 +121,16 @@ class AnswerExchange final : public Exchange {
     }
     if (unfinished_ > 0) return piece;
     piece.is_last = true;
-    TellEnd();
-    const auto failed = std::ranges::find_if(choices_, HasFailed);
+    std::optional<ApiError> error = TellEnd();
+    if (const auto failed = std::ranges::find_if(choices_, HasFailed); failed != choices_.end())
+      error = ErrorOf(*failed);
     if (is_stream_) {
-      piece.body += failed == choices_.end() ? dialect_->End(choices_) : dialect_->ErrorEvent(ErrorOf(*failed));
-    } else if (failed == choices_.end()) {
+      piece.body += error ? dialect_->ErrorEvent(*error) : dialect_->End(choices_);
+    } else if (!error) {
       piece.head = HttpHead{};
       piece.body = Dump(dialect_->Whole(choices_));
     } else {
-      return Fail(ErrorOf(*failed));
+      return Fail(*error);
     }
     return piece;
   }
@@ -170,8 +171,9 @@ class AnswerExchange final : public Exchange {
     return {HttpHead{error.status}, Dump(dialect_->ErrorJson(error)), true};
   }
 
-  void TellEnd() {
-    if (std::exchange(has_told_, true)) return;
+  // Returns why the answer could not be kept, if so.
+  std::optional<ApiError> TellEnd() {
+    if (std::exchange(has_told_, true)) return std::nullopt;
     const AnswerUsage usage = UsageOf(choices_);
     if (usage.completion_tokens > 0) {
       const double between = choices_[0].usage.generated_tokens > 1 ? (usage.seconds - usage.first_token_seconds) /
@@ -179,11 +181,14 @@ class AnswerExchange final : public Exchange {
                                                                     : 0.0;
       metrics_.CountAnswer(usage.first_token_seconds, between, usage.seconds);
     }
-    if (!on_end_) return;
+    if (!on_end_) return std::nullopt;
     try {
       on_end_(choices_);
+    } catch (const ApiError& error) {
+      return error;
     } catch (...) {  // no memory to remember it with: it was said nevertheless
     }
+    return std::nullopt;
   }
 
   Metrics& metrics_;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "serve/api/answers/turn.h"
+#include "serve/api/request/entity_tag.h"
 #include "serve/chat/messages.h"
 #include "serve/chat/tool_filter.h"
 
@@ -28,7 +30,8 @@ std::vector<int32_t> PromptOf(const Call& call, const ChatCall& chat,
   Chat whole = ChatOf(chat, chat.messages);
   whole.continue_final_message = chat.continues;
   whole.most_ids = most;
-  const std::vector<int32_t> known = call.service->transcripts().Recall(chat.messages, call.tenant.name);
+  const std::vector<int32_t> known =
+      call.service->transcripts().Recall(chat.messages, chat.salt.value_or(call.tenant.name));
   call.StopIfAbandoned();
   if (known.empty()) return Take(model.encode_chat(whole), chat.path);
   const NextTurn next = Take(model.encode_next_turn(whole, known), chat.path);
@@ -94,14 +97,17 @@ void CheckTools(const Call& call, const ChatCall& chat) {
   }
 }
 
-// Puts the messages of the conversation before those of the call.
-void Continue(const Call& call, ChatCall& chat) {
-  if (!chat.conversation) return;
-  const Conversation conversation =
-      Take(call.service->conversations().Find(call.tenant.name, *chat.conversation), "conversation");
+// Puts the messages of the conversation before those of the call. Returns the conversation.
+std::optional<Conversation> Continue(const Call& call, ChatCall& chat) {
+  if (!chat.conversation) return std::nullopt;
+  Conversation conversation =
+      TakeKept(call.service->conversations().FindIdle(call.tenant.name, *chat.conversation), "conversation");
+  (void)ReadIfMatch(call.http, conversation);
   Json messages = conversation.messages;
   for (Json& message : chat.messages) messages.push_back(std::move(message));
   chat.messages = std::move(messages);
+  if (!conversation.secret.empty()) chat.salt = SaltOf(call.tenant.name, conversation);
+  return conversation;
 }
 
 // The beginning of a text, in whole characters.
@@ -111,35 +117,39 @@ std::string TitleOf(const std::string& text) {
   return text.substr(0, size);
 }
 
-// Remembers what was said, and how it was spelled.
+void SetTitle(Conversation& conversation) {
+  for (const Json& message : conversation.messages) {
+    if (message["role"] != "user") continue;
+    conversation.title = TitleOf(message["content"].get<std::string>());
+    return;
+  }
+}
+
+// Remembers what was said, and how it was spelled. Thrown: what the conversation refuses; then nothing is remembered.
 void Remember(Service& service, const std::string& tenant, const ChatCall& chat, std::span<const int32_t> prompt,
-              const Choice& choice) {
+              const Choice& choice, Turn* turn) {
   Json messages = chat.messages;
-  if (!choice.text.empty() || !choice.calls.empty() || !choice.reasoning.empty()) {
+  const bool is_empty = choice.text.empty() && choice.calls.empty() && choice.reasoning.empty();
+  if (!is_empty) {
     Json answer = MessageOf(choice);
     if (chat.continues) {
       answer["content"] = messages.back()["content"].get<std::string>() + choice.text;
       messages.erase(messages.size() - 1);
     }
     messages.push_back(std::move(answer));
-    std::vector<int32_t> ids(prompt.begin(), prompt.end());
-    for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
-    service.transcripts().Remember(messages, tenant, ids);
+  }
+  if (turn != nullptr) {
+    turn->End([&](Conversation& conversation) {
+      conversation.messages = messages;
+      conversation.model = chat.model.name;
+      if (conversation.title.empty()) SetTitle(conversation);
+    });
   }
   if (chat.on_messages) chat.on_messages(messages);
-  if (!chat.conversation) return;
-  auto found = service.conversations().Find(tenant, *chat.conversation);
-  if (!found) return;  // deleted meanwhile
-  found->messages = std::move(messages);
-  found->model = chat.model.name;
-  if (found->title.empty()) {
-    for (const Json& message : found->messages) {
-      if (message["role"] != "user") continue;
-      found->title = TitleOf(message["content"].get<std::string>());
-      break;
-    }
-  }
-  (void)service.conversations().Update(tenant, *found);
+  if (is_empty) return;
+  std::vector<int32_t> ids(prompt.begin(), prompt.end());
+  for (const SampledToken& token : choice.tokens) ids.push_back(token.id);
+  service.transcripts().Remember(messages, chat.salt.value_or(tenant), ids);
 }
 
 }  // namespace
@@ -157,10 +167,11 @@ Json MessageOf(const Choice& choice) {
 
 std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::unique_ptr<Dialect> dialect) {
   CheckTools(call, chat);
-  Continue(call, chat);
+  std::optional<Conversation> conversation = Continue(call, chat);
   if (chat.messages.empty()) throw ApiError{400, "there are no messages", chat.path};
   Request request = std::move(chat.request);
   request.adapter = chat.model.adapter;
+  request.salt = chat.salt;
   request.prompt = PromptOf(call, chat, call.service->context());
   request.branch_points = BranchPoints(call, chat, request.prompt);
   const bool begins_thinking = BeginsThinking(call, request.prompt);
@@ -169,9 +180,13 @@ std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::uniqu
   const OutputReading reading = {call.service->format(), chat.tools, begins_thinking,
                                  /*is_text_or_calls=*/chat.schema.has_value(), chat.continues};
   const bool is_stream = chat.is_stream;
+  std::shared_ptr<Turn> turn;
+  if (conversation) {
+    turn = std::make_shared<Turn>(call.service, call.tenant.name, *std::move(conversation), chat.messages);
+  }
   const auto on_end = [service = call.service, tenant = call.tenant.name, chat = std::move(chat),
-                       prompt = request.prompt](const std::vector<Choice>& choices) {
-    Remember(*service, tenant, chat, prompt, choices[0]);
+                       prompt = request.prompt, turn](const std::vector<Choice>& choices) {
+    Remember(*service, tenant, chat, prompt, choices[0], turn.get());
   };
   std::vector<Request> requests;
   requests.push_back(std::move(request));

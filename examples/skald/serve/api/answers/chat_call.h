@@ -27,14 +27,16 @@ struct ChatCall {
   std::optional<Json> schema = {};               // that the answer must fit; null: any object of JSON
   std::optional<std::string> conversation = {};  // the messages go on from
   bool continues = false;                        // the answer goes on with the last message
+  std::optional<std::string> salt = {};          // whose state it shares, where that is not all of its tenant's
   bool is_stream = false;
   Request request = {};                                        // without its prompt
   std::string path = "messages";                               // what errors of the prompt are about
   std::function<void(const Json& messages)> on_messages = {};  // gets the whole chat, the answer last, when it is there
 };
 
-// Renders the chat, and answers it. Messages of the conversation come before those of the call, and it gets them and
-// the answer. Thrown: what the template, the schema, the tools or the engine cannot do.
+// Renders the chat, and answers it. Messages of the conversation come before those of the call; it has them before the
+// answer is computed, and gets the answer at its end. Thrown: what the template, the schema, the tools or the engine
+// cannot do; 409 where another answer of the conversation is being written.
 std::unique_ptr<Exchange> AnswerChat(const Call& call, ChatCall chat, std::unique_ptr<Dialect> dialect);
 
 // The number of tokens of its prompt.

@@ -9,17 +9,35 @@
 #include <utility>
 
 #include "serve/api/endpoints.h"
+#include "serve/api/request/entity_tag.h"
 #include "serve/api/request/json_reader.h"
 #include "serve/chat/messages.h"
 #include "serve/http/file_answer.h"
-#include "skald/base/json/json_tree.h"
 #include "skald/store/snapshots/snapshot.h"
 
 namespace skald::serve {
 namespace {
 
 Conversation FindOne(const Call& call) {
-  return Take(call.service->conversations().Find(call.tenant.name, call.parameter));
+  return TakeKept(call.service->conversations().Find(call.tenant.name, call.parameter));
+}
+
+Answer ConversationAnswer(const Conversation& conversation, int status = 200) {
+  return std::make_unique<WholeAnswer>(Dump(ConversationJson(conversation)),
+                                       HttpHead{status, "application/json", {{"ETag", EntityTagOf(conversation)}}});
+}
+
+Answer AddOne(const Call& call, Conversation conversation) {
+  return ConversationAnswer(TakeKept(call.service->conversations().Add(call.tenant.name, std::move(conversation))),
+                            201);
+}
+
+void CheckTitle(const std::string& title, const std::string& path) {
+  if (title.size() <= kMostTitleBytes) return;
+  throw ApiError{400,
+                 "'" + path + "' has " + std::to_string(title.size()) + " bytes, expected at most " +
+                     std::to_string(kMostTitleBytes),
+                 path};
 }
 
 // The number of messages that a request wants to keep of a conversation.
@@ -44,8 +62,10 @@ Identity IdentityOf(const Call& call, const Sha256Digest& adapter) {
   return identity;
 }
 
-std::optional<std::string> SaltOf(const Call& call) {
-  return call.tenant.name.empty() ? std::nullopt : std::optional(call.tenant.name);
+// Of the prompts that the conversation shares.
+std::optional<std::string> SaltOf(const Call& call, const Conversation& conversation) {
+  std::string salt = SaltOf(call.tenant.name, conversation);
+  return salt.empty() ? std::nullopt : std::optional(std::move(salt));
 }
 
 // What wrote a conversation's last answer, or the model alone where that is not served any more.
@@ -84,29 +104,33 @@ Answer CreateConversation(const Call& call) {
   JsonReader reader(body);
   Conversation conversation;
   conversation.title = reader.String("title").value_or("");
+  CheckTitle(conversation.title, "title");
   if (const Json* const messages = reader.Array("messages"); messages != nullptr && !messages->empty()) {
     conversation.messages = ReadMessages(*messages, "messages");
   }
   reader.Finish();
-  return JsonAnswer(
-      ConversationJson(Take(call.service->conversations().Add(call.tenant.name, std::move(conversation)))), 201);
+  return AddOne(call, std::move(conversation));
 }
 
-Answer ShowConversation(const Call& call) { return JsonAnswer(ConversationJson(FindOne(call))); }
+Answer ShowConversation(const Call& call) { return ConversationAnswer(FindOne(call)); }
 
 Answer ChangeConversation(const Call& call) {
-  Conversation conversation = FindOne(call);
+  const auto version = ReadIfMatch(call.http, FindOne(call));
   const Json body = ParseJson(call.http.body);
   JsonReader reader(body);
-  conversation.title = reader.NeedString("title");
+  const std::string title = reader.NeedString("title");
+  CheckTitle(title, "title");
   reader.Finish();
-  return JsonAnswer(ConversationJson(Take(call.service->conversations().Update(call.tenant.name, conversation))));
+  return ConversationAnswer(TakeKept(call.service->conversations().Change(
+      call.tenant.name, call.parameter, version, [&](Conversation& conversation) { conversation.title = title; })));
 }
 
 Answer DeleteConversation(const Call& call) {
-  if (auto done = call.service->conversations().Delete(call.tenant.name, call.parameter); !done) {
-    throw ApiErrorOf(done.error());
-  }
+  const auto found = call.service->conversations().Find(call.tenant.name, call.parameter);
+  std::optional<uint64_t> version;
+  if (!call.http.Header("if-match").empty()) version = ReadIfMatch(call.http, FindOne(call));
+  TakeKept(call.service->conversations().Delete(call.tenant.name, call.parameter, version));
+  if (found) call.service->Forget(call.tenant.name, *found);  // of a file that is none nothing is known
   return JsonAnswer({{"id", call.parameter}, {"object", "conversation.deleted"}, {"deleted", true}});
 }
 
@@ -115,22 +139,26 @@ Answer ForkConversation(const Call& call) {
   const size_t count = ReadMessageCount(call, fork);
   KeepFirst(count, fork);
   fork.parent = {std::exchange(fork.id, {}), count};
-  return JsonAnswer(ConversationJson(Take(call.service->conversations().Add(call.tenant.name, std::move(fork)))), 201);
+  return AddOne(call, std::move(fork));
 }
 
 Answer RewindConversation(const Call& call) {
-  Conversation conversation = FindOne(call);
-  KeepFirst(ReadMessageCount(call, conversation), conversation);
-  return JsonAnswer(ConversationJson(Take(call.service->conversations().Update(call.tenant.name, conversation))));
+  const Conversation conversation = FindOne(call);
+  (void)ReadIfMatch(call.http, conversation);
+  const size_t count = ReadMessageCount(call, conversation);
+  return ConversationAnswer(
+      TakeKept(call.service->conversations().Change(call.tenant.name, call.parameter, conversation.version,
+                                                    [&](Conversation& changed) { KeepFirst(count, changed); })));
 }
 
 // A snapshot of what is computed of the conversation, with the conversation as its note.
 Answer ExportConversation(const Call& call) {
   const Conversation conversation = FindOne(call);
-  std::vector<int32_t> ids = call.service->transcripts().Recall(conversation.messages, call.tenant.name);
+  std::vector<int32_t> ids =
+      call.service->transcripts().Recall(conversation.messages, SaltOf(call.tenant.name, conversation));
   if (ids.empty()) ids = {0};  // nothing of it is known: an empty cache travels
   const Sha256Digest& adapter = ModelOf(call, conversation).adapter;
-  const PromptPrefix known = Take(call.service->prompts(adapter).Lookup(ids, SaltOf(call)));
+  const PromptPrefix known = Take(call.service->prompts(adapter).Lookup(ids, SaltOf(call, conversation)));
   Json note = {{"conversation", ConversationJson(conversation)}, {"ids", ids}};
   const std::string text = Dump(note);
   const auto bytes = std::as_bytes(std::span(text));
@@ -145,29 +173,45 @@ Answer ExportConversation(const Call& call) {
   return std::make_unique<FileAnswer>(std::move(file), std::move(head));
 }
 
+// The conversation, and the tokens that it is said to be, of the note in a snapshot.
+std::pair<Conversation, std::vector<int32_t>> ReadNote(const Call& call, std::span<const std::byte> note) {
+  const Json json = ParseJson({reinterpret_cast<const char*>(note.data()), note.size()});
+  if (!json.is_object() || !json.contains("conversation") || !json.contains("ids")) {
+    throw ApiError{400, "this is a snapshot, but not of a conversation of this server's kind"};
+  }
+  JsonReader reader(json);
+  Conversation conversation = ConversationOf(json["conversation"], "conversation");
+  CheckTitle(conversation.title, "conversation.title");
+  if (!conversation.messages.empty()) {
+    conversation.messages = ReadMessages(conversation.messages, "conversation.messages");
+  }
+  std::vector<int32_t> ids;
+  const int64_t vocabulary = call.service->model().model.vocab_size();
+  for (const Json& id : reader.NeedArray("ids")) {
+    const bool is_id = id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < vocabulary;
+    if (!is_id) reader.Fail("ids", "ids of tokens below " + std::to_string(vocabulary));
+    ids.push_back(id.get<int32_t>());
+  }
+  return {std::move(conversation), std::move(ids)};
+}
+
+// Nothing proves that the state in a snapshot is what its tokens compute to, nor that its tokens spell its messages: it
+// is kept under a secret of this conversation alone.
 Answer ImportConversation(const Call& call) {
   const auto [snapshot, model] = LoadState(call);
-  const std::string_view text(reinterpret_cast<const char*>(snapshot.notes.user.data()), snapshot.notes.user.size());
-  Json note;
-  const bool is_json = internal::ParseJson(text, note).empty();
-  const bool is_ours =
-      is_json && note.is_object() && note.contains("conversation") && note.contains("ids") && note["ids"].is_array();
-  auto conversation = is_ours ? ConversationOf(note["conversation"]) : std::nullopt;
-  if (!conversation) throw ApiError{400, "this is a snapshot, but not of a conversation of this server's kind"};
-  conversation->id.clear();
-  conversation->parent.reset();
-  conversation->model = model->name;
-  if (!conversation->messages.empty()) (void)ReadMessages(conversation->messages, "messages");
-  std::vector<int32_t> ids;
-  for (const Json& id : note["ids"]) {
-    if (id.is_number_integer()) ids.push_back(id.get<int32_t>());
+  auto [conversation, ids] = ReadNote(call, snapshot.notes.user);
+  conversation.id.clear();
+  conversation.parent.reset();
+  conversation.model = model->name;
+  conversation.secret = NewId("secret");
+  Answer answer = AddOne(call, conversation);
+  if (!conversation.messages.empty()) {
+    call.service->transcripts().Remember(conversation.messages, SaltOf(call.tenant.name, conversation), ids);
   }
-  if (!conversation->messages.empty()) {
-    call.service->transcripts().Remember(conversation->messages, call.tenant.name, ids);
+  if (snapshot.cache.size() > 0) {
+    (void)call.service->prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call, conversation));
   }
-  if (snapshot.cache.size() > 0) (void)call.service->prompts(model->adapter).Insert(snapshot.cache, {}, SaltOf(call));
-  return JsonAnswer(
-      ConversationJson(Take(call.service->conversations().Add(call.tenant.name, *std::move(conversation)))), 201);
+  return answer;
 }
 
 }  // namespace skald::serve
