@@ -86,7 +86,7 @@ class Neighbours(unittest.TestCase):
         keys.write("quiet-key quiet\nloud-key loud\n")
         keys.flush()
         server = RunningServer(PROGRAM, "--state", os.path.join(folder.name, "state"), "--api-keys", keys.name,
-                               "--max-context", "2048", "--cache-bytes", "256MB", *arguments)
+                               "--max-context", "2048", "--cache-bytes", "256MB", "--grace", "1", *arguments)
         self.addCleanup(server.stop)
         return server
 
@@ -107,6 +107,7 @@ class Neighbours(unittest.TestCase):
                 process.join(2)
                 process.kill()
         self.assertIsNone(server.process.poll(), "".join(server.log[-20:]))
+        server.stop()
         self.assertLess(quiet.megabytes, MOST_MEGABYTES)
         self.rows.append((name, quiet))
         return quiet
