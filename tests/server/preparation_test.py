@@ -63,7 +63,7 @@ class Preparation(unittest.TestCase):
             wait_until(lambda: preparing(server) <= 2, 20)
 
     def test_the_end_of_the_server_does_not_wait_for_it(self):
-        server = RunningServer(PROGRAM, "--grace", "1")
+        server = RunningServer(PROGRAM, "--grace", "1", "--max-bodies", "1GB")  # of one address half of it
         self.addCleanup(lambda: server.process.poll() is None and server.kill())
         # Together less than one client's bodies may take.
         body = json.dumps({"content": "And it came to pass in those days, 1234 " * 500_000}).encode()
