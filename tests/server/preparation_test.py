@@ -9,12 +9,15 @@ import sys
 import time
 import unittest
 
-from running_server import RunningServer
+from running_server import RunningServer, temporary_folder
 
 PROGRAM = sys.argv[1]
 # More than the HTTP server has threads. Each takes a second or more to encode.
 LARGE = 6
 TEXT = json.dumps({"content": "And it came to pass in those days, 1234 " * 200_000}).encode()
+LARGEST = json.dumps({"content": "And it came to pass in those days, 1234 " * 500_000}).encode()
+# Requests that wait for their preparation, and those that two threads prepare.
+QUEUE = 256 + 2
 
 
 def begin(server, body=TEXT, path="/tokenize"):
@@ -65,14 +68,62 @@ class Preparation(unittest.TestCase):
     def test_the_end_of_the_server_does_not_wait_for_it(self):
         server = RunningServer(PROGRAM, "--grace", "1", "--max-bodies", "1GB")  # of one address half of it
         self.addCleanup(lambda: server.process.poll() is None and server.kill())
-        # Together less than one client's bodies may take.
-        body = json.dumps({"content": "And it came to pass in those days, 1234 " * 500_000}).encode()
         for _ in range(LARGE):
-            self.addCleanup(begin(server, body).close)
+            self.addCleanup(begin(server, LARGEST).close)
         wait_until(lambda: preparing(server) == LARGE)
         begun = time.monotonic()
         self.assertEqual(server.stop(), 0)
         self.assertLess(time.monotonic() - begun, 10)
+
+
+    def test_a_full_queue_is_an_error_that_says_when_to_try_again(self):
+        with RunningServer(PROGRAM, "--max-bodies", "1GB", "--max-connections-per-address", "1000") as server:
+            large = [begin(server) for _ in range(LARGE)]
+            waiting = []
+            self.addCleanup(lambda: [connection.close() for connection in large + waiting])
+            wait_until(lambda: preparing(server) == LARGE)
+            # More than small bodies have: these wait behind the large ones.
+            body = json.dumps({"content": "a" * 70_000}).encode()
+            while len(waiting) < 300 and not any(map(is_answered, waiting)):
+                waiting.append(begin(server, body))
+            wait_until(lambda: any(map(is_answered, waiting)))
+            refused = next(filter(is_answered, waiting))
+            refused.setblocking(True)
+            answer = refused.recv(4096)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 503"), answer)
+            self.assertIn(b"\r\nRetry-After: 1\r\n", answer)
+            self.assertIn(b"wait to be prepared", answer)
+            self.assertLessEqual(preparing(server), QUEUE)
+            self.assertEqual(server.request("GET", "/live")[0], 200)
+            for connection in large + waiting:
+                connection.close()
+            wait_until(lambda: preparing(server) <= 2)
+            self.assertEqual(server.post("/tokenize", {"content": "And"})[0], 200)
+
+    def test_what_was_said_is_kept_although_nobody_waits_for_the_rest(self):
+        folder = temporary_folder()
+        self.addCleanup(folder.cleanup)
+        options = ("--state", folder.name, "--max-bodies", "1GB", "--grace", "0")
+        prompt = "And it came to pass in those days, that there went out a decree. " * 8
+        server = RunningServer(PROGRAM, *options)
+        self.addCleanup(lambda: server.process.poll() is None and server.kill())
+        _, conversation = server.post("/v1/conversations", {"messages": [{"role": "user", "content": "And"}]})
+        _, response = server.post("/v1/responses", {"input": "And it came", "max_output_tokens": 2})
+        completion = {"prompt": prompt, "max_tokens": 2, "temperature": 0}
+        _, answer = server.post("/v1/completions", completion)
+        for _ in range(LARGE):
+            self.addCleanup(begin(server, LARGEST).close)
+        wait_until(lambda: preparing(server) == LARGE)
+        self.assertEqual(server.stop(), 0)
+        with RunningServer(PROGRAM, *options) as server:
+            status, kept = server.get("/v1/conversations/" + conversation["id"])
+            self.assertEqual((status, kept["messages"]), (200, conversation["messages"]))
+            status, _ = server.post("/v1/responses", {"input": "And", "previous_response_id": response["id"],
+                                                      "max_output_tokens": 1})
+            self.assertEqual(status, 200)
+            _, again = server.post("/v1/completions", completion)
+            self.assertEqual(again["choices"][0]["text"], answer["choices"][0]["text"])
+            self.assertGreater(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
 
 
 if __name__ == "__main__":

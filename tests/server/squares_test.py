@@ -58,6 +58,23 @@ class Squares(unittest.TestCase):
         messages = [{"role": ("user", "assistant")[i % 2], "content": f"message {i} " + "x" * 500} for i in range(4001)]
         self.quick("/v1/messages/count_tokens", {"messages": messages}, [200, 400])
 
+    def test_prompts_that_cannot_fit_are_not_encoded(self):
+        text = "And it came to pass in those days. " * 60_000
+        for path, body in (("/v1/completions", {"prompt": text}),
+                           ("/v1/completions", {"prompt": ["And", text]}),
+                           ("/v1/chat/completions", {"messages": [{"role": "user", "content": text}]}),
+                           ("/v1/responses", {"input": text})):
+            error = self.quick(path, {**body, "max_output_tokens" if "input" in body else "max_tokens": 1}, [400])["error"]
+            self.assertEqual(error["code"], "context_length_exceeded")
+            # Whoever had encoded the text would know more.
+            self.assertRegex(error["message"], "at least [0-9]+ tokens, but [0-9]+ fit")
+        error = self.quick("/v1/messages", {"messages": [{"role": "user", "content": text}], "max_tokens": 1}, [400])
+        self.assertRegex(error["error"]["message"], "at least [0-9]+ tokens, but [0-9]+ fit")
+        # What fits is counted by its tokens, and so is what nobody wants an answer to.
+        self.assertEqual(self.quick("/v1/completions", {"prompt": "And it came", "max_tokens": 1}, [200])["object"],
+                         "text_completion")
+        self.assertGreater(len(self.quick("/tokenize", {"content": text}, [200])["tokens"]), 100_000)
+
     def test_counts_are_limited(self):
         names = ",".join(f'"{i}":0' for i in range(300_000))
         error = self.quick("/tokenize", '{"content": {' + names + "}}", [400])

@@ -60,11 +60,12 @@ TEST_CASE("the longest beginning that is known is found, for its tenant alone") 
   CHECK(transcripts.Recall(changed, "ada") == std::vector<int32_t>{1, 2});
 }
 
-// Hashing all messages once for each answer, 8 GB of them, would take minutes.
 TEST_CASE("recalling costs one pass over the messages") {
   Transcripts transcripts({}, {}, nullptr);
-  const Json messages = Messages(4000, 1000);
+  const Json messages = Messages(400, 1000);
   CHECK(transcripts.Recall(messages, "").empty());
+  CHECK(transcripts.hashed_bytes() >= 400 * 1000);
+  CHECK(transcripts.hashed_bytes() < 400 * 1100);
   transcripts.Remember(First(messages, 2), "", std::vector<int32_t>{5});
   CHECK(transcripts.Recall(messages, "") == std::vector<int32_t>{5});
 }

@@ -209,35 +209,6 @@ TEST_CASE("A tokenizer.json that cannot be is refused with a word about what is 
   }
 }
 
-TEST_CASE("A text has at least as many ids as its bytes say, where no bytes can be dropped") {
-  json nfc = ByteLevelJson();
-  nfc["normalizer"] = {{"type", "NFC"}};
-  for (const std::string& file : {ByteLevelJson().dump(), nfc.dump()}) {
-    const Result<Tokenizer> tokenizer = Tokenizer::Parse(file);
-    REQUIRE(tokenizer);
-    CHECK(tokenizer->LeastIds(0) == 0);
-    CHECK(tokenizer->LeastIds(1) == 1);
-    CHECK(tokenizer->LeastIds(1'000'000) > 1'000'000 / 200);
-    // What NFC makes shortest, bytes that are no text, and all that an id can be.
-    std::vector<std::string> parts = {"\xE1\xBE\xBE\xCC\x88\xCC\x81", "\xE2\x84\xAA", "\xFF", "\xF0\x9F"};
-    for (size_t id = 0; id < tokenizer->vocab_size(); ++id) {
-      parts.push_back(tokenizer->BytesOf(static_cast<int32_t>(id)).value_or("x"));
-    }
-    for (const std::string& part : parts) {
-      std::string text;
-      for (int i = 0; i < 50; ++i) text += part;
-      CAPTURE(part);
-      CHECK(MustEncode(*tokenizer, text, ParseSpecial::kYes).size() >= tokenizer->LeastIds(text.size()));
-    }
-  }
-  json strips = ByteLevelJson();
-  strips["added_tokens"][0]["rstrip"] = true;  // swallows any number of spaces
-  CHECK(Tokenizer::Parse(strips.dump())->LeastIds(1'000'000) == 0);
-  json drops = ByteLevelJson();
-  drops["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "Removed";
-  CHECK(Tokenizer::Parse(drops.dump())->LeastIds(1'000'000) == 0);
-}
-
 TEST_CASE("A tokenizer_config.json that is no JSON, and a folder without tokenizers, are refused by name") {
   const testing::TemporaryFolder folder;
   CHECK(Names(Tokenizer::Load(folder.path()).error().message, "neither a tokenizer.json nor"));

@@ -339,7 +339,7 @@ inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const
   return NoThrow("encoding a chat", [&]() -> Result<std::vector<int32_t>> {
     const Result<MarkedText> text = RenderChat(tokenizer, chat_template, chat);
     if (!text) return Failure(text.error());
-    if (const size_t least = tokenizer.LeastIds(text->size()); least > chat.most_ids) {
+    if (const size_t least = tokenizer.LeastIds(text->text()); least > chat.most_ids) {
       return Fail(ErrorCode::kOutOfRange, Concat({"the chat has at least ", std::to_string(least), " tokens, but ",
                                                   std::to_string(chat.most_ids), " fit"}));
     }

@@ -72,11 +72,10 @@ class Tokenizer {
   // of letters and digits, tags of formatted text.
   Result<std::vector<int32_t>> Encode(const MarkedText& text, AddSpecial add_special = AddSpecial::kNo) const;
 
-  // Returns a number of ids that a text of so many bytes has at least, without encoding it; 0 where nothing is known.
-  size_t LeastIds(size_t bytes) const {
-    const std::optional<size_t> most = engine_->most_bytes_of_id();
-    return most ? bytes / *most + (bytes % *most != 0) : 0;
-  }
+  // Returns a number of ids that `text` has at least, whoever wrote it, without encoding it. It is its bytes, divided
+  // by those of the longest piece and by what normalizing can shorten; 0 where a text may lose any number of bytes:
+  // unknown letters that run together, normalizers that drop letters, a table of SentencePiece's.
+  size_t LeastIds(std::string_view text) const { return engine_->LeastIds(text); }
 
   // Returns the text of `ids`. Control pieces leave no trace unless asked for, bytes that form no character become
   // U+FFFD, and the leading space that encoding adds is dropped. An id beyond the vocabulary is an error.

@@ -222,6 +222,7 @@ class Connection {
     HttpHead head;
     head.status = status;
     if (status == 415) head.headers.emplace_back("Accept-Encoding", "identity");
+    if (status == 503) head.headers.emplace_back("Retry-After", "1");
     if (options().error_body) message = options().error_body(status, message);
     co_await writer_.WriteWhole(std::move(head), std::move(message));
     co_return false;

@@ -38,14 +38,16 @@ Transcripts::~Transcripts() {
 }
 
 // Each key is the digest of the one before it and of one message more.
-std::vector<ChunkKey> Transcripts::KeysOf(const Json& messages, const std::string& tenant) const {
+std::vector<ChunkKey> Transcripts::KeysOf(const Json& messages, const std::string& tenant) {
   std::vector<ChunkKey> keys;
   keys.reserve(messages.size());
   Sha256 sha;
   auto digest = sha.Update(prefix_).Update(tenant).Finish();
   for (const Json& message : messages) {
     if (!digest) break;
-    digest = sha.Update(std::as_bytes(std::span(*digest))).Update(Dump(Essence(message))).Finish();
+    const std::string essence = Dump(Essence(message));
+    hashed_bytes_ += essence.size();
+    digest = sha.Update(std::as_bytes(std::span(*digest))).Update(essence).Finish();
     if (!digest) break;
     ChunkKey& key = keys.emplace_back();
     static_assert(sizeof(key.bytes) == sizeof(*digest));

@@ -7,6 +7,7 @@
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TRANSCRIPTS_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_SERVICE_TRANSCRIPTS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -45,10 +46,13 @@ class Transcripts {
   // stores, behind what it has to write before; where its queue is full, this call does.
   void Forget(const nlohmann::ordered_json& messages, size_t keep, const std::string& tenant);
 
+  // Bytes of messages that all calls have hashed.
+  uint64_t hashed_bytes() const { return hashed_bytes_; }
+
  private:
   // The keys of the first message, of the first two, and so on, in one pass over all of them; fewer where libcrypto
   // fails.
-  std::vector<ChunkKey> KeysOf(const nlohmann::ordered_json& messages, const std::string& tenant) const;
+  std::vector<ChunkKey> KeysOf(const nlohmann::ordered_json& messages, const std::string& tenant);
   void Remove(const ChunkKey& key);  // from memory; mutex_ is held
   void Keep(const ChunkKey& key, std::vector<int32_t> ids);
   std::optional<std::vector<int32_t>> FindInMemory(const ChunkKey& key);
@@ -61,6 +65,7 @@ class Transcripts {
   std::string prefix_;  // of all that is hashed
   std::vector<ChunkStoreRef> stores_;
   BackgroundQueue* writer_;
+  std::atomic<uint64_t> hashed_bytes_ = 0;
   std::mutex mutex_;
   std::list<std::pair<ChunkKey, std::vector<int32_t>>> known_;  // guarded by mutex_; used last, first
   std::map<ChunkKey, decltype(known_)::iterator> places_;       // guarded by mutex_

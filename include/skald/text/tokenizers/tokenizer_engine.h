@@ -67,8 +67,8 @@ class TokenizerEngine {
     return Encode(MarkedText(text, author));
   }
 
-  // The most bytes of a text that one id stands for; nothing where that is not known, or where text is dropped.
-  virtual std::optional<size_t> most_bytes_of_id() const { return std::nullopt; }
+  // A number of ids that a text has at least, found without encoding it; 0 where nothing is known.
+  virtual size_t LeastIds(std::string_view /*text*/) const { return 0; }
 
   // What goes around the ids of a text where the caller asks for special tokens.
   virtual std::span<const int32_t> prefix() const { return {}; }

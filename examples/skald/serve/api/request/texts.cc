@@ -12,7 +12,7 @@ std::vector<int32_t> TokensOf(const Json& text, JsonReader& reader, std::string_
   const ServedModel& model = call.service->model();
   std::vector<int32_t> ids;
   if (text.is_string()) {
-    const size_t least = model.tokenizer.LeastIds(text.get_ref<const std::string&>().size());
+    const size_t least = model.tokenizer.LeastIds(text.get_ref<const std::string&>());
     if (least > call.service->context()) {
       throw ApiError{400,
                      "'" + std::string(name) + "' has a text of at least " + std::to_string(least) + " tokens, but " +

@@ -5,6 +5,7 @@
 #ifndef SKALD_TEXT_TOKENIZERS_PIPELINE_PIECE_MODEL_H_
 #define SKALD_TEXT_TOKENIZERS_PIPELINE_PIECE_MODEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -72,6 +73,8 @@ class BytePieces {
       ids_[byte] = vocabulary.Find({piece, sizeof piece});
     }
   }
+
+  bool has_all() const { return std::find(ids_.begin(), ids_.end(), kNoToken) == ids_.end(); }
 
   // Appends the ids of the bytes of `text` if all of them have one.
   bool Append(std::string_view text, std::vector<int32_t>& ids) const {

@@ -6,7 +6,6 @@
 #ifndef SKALD_TEXT_TOKENIZERS_PIPELINE_PIPELINE_ENGINE_H_
 #define SKALD_TEXT_TOKENIZERS_PIPELINE_PIPELINE_ENGINE_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,9 +26,11 @@
 #include "skald/text/tokenizers/pipeline/normalizers.h"
 #include "skald/text/tokenizers/pipeline/piece_model.h"
 #include "skald/text/tokenizers/pipeline/pipeline_tables.h"
+#include "skald/text/tokenizers/pipeline/pipeline_text_of_id.h"
 #include "skald/text/tokenizers/pipeline/pre_tokenizers.h"
 #include "skald/text/tokenizers/pipeline/unigram_model.h"
 #include "skald/text/tokenizers/pipeline/word_models.h"
+#include "skald/text/tokenizers/text_of_id.h"
 #include "skald/text/tokenizers/tokenizer_engine.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 #include "skald/text/tokenizers/utf8_repair.h"
@@ -68,7 +69,7 @@ class PipelineEngine final : public TokenizerEngine {
 
   size_t vocab_size() const override { return tables_.pieces.size(); }
   NamedIds named_ids() const override { return {spec_.bos_id, spec_.eos_id, spec_.unk_id, spec_.pad_id}; }
-  std::optional<size_t> most_bytes_of_id() const override { return most_bytes_of_id_; }
+  size_t LeastIds(std::string_view text) const override { return text_of_id_.LeastIds(text); }
   std::span<const int32_t> prefix() const override { return spec_.prefix; }
   std::span<const int32_t> suffix() const override { return spec_.suffix; }
 
@@ -150,7 +151,6 @@ class PipelineEngine final : public TokenizerEngine {
   void PrepareMarkers();
   void PrepareModel();
   bool TakesBytes() const;
-  std::optional<size_t> MostBytesOfId() const;
   std::optional<int32_t> VocabularyId(const std::optional<std::string>& piece) const;
 
   static MarkedText Repair(const MarkedText& text);
@@ -165,10 +165,10 @@ class PipelineEngine final : public TokenizerEngine {
   TokenizerSpec spec_;  // but for the vocabulary and the merges
   PipelineTables tables_;
   ModelVocabulary vocabulary_;  // the model's pieces as it meets them
-  std::optional<size_t> most_bytes_of_id_;
-  bool takes_bytes_ = false;  // which is by their bytes, where the file spells them with letters
-  TextIndex other_names_;     // all other pieces as the file spells them
+  bool takes_bytes_ = false;    // which is by their bytes, where the file spells them with letters
+  TextIndex other_names_;       // all other pieces as the file spells them
   bool has_byte_pieces_ = false;
+  TextOfId text_of_id_;
   std::vector<bool> is_added_, is_special_;  // by id
   Markers is_marker_;
   // Added tokens to look for in the text as it comes; the same with the markers in it that a template wrote and that
@@ -198,39 +198,10 @@ inline Result<void> PipelineEngine::Prepare() {
   if (Result<void> checked = CheckAddedTokens(); !checked) return checked;
   PrepareMarkers();
   PrepareModel();
-  most_bytes_of_id_ = MostBytesOfId();
+  Result<TextOfId> text_of_id = PipelineTextOfId(spec_, vocabulary_, normalizers_, takes_bytes_);
+  if (!text_of_id) return Failure(text_of_id.error());
+  text_of_id_ = *text_of_id;
   return PrepareAddedTokens();
-}
-
-// Known where no text is dropped and none is unknown: a byte-level vocabulary that has every byte, steps that only cut,
-// and normal forms. Of these NFC makes text shorter, at most by a factor of 3.5 (U+1FBE U+0308 U+0301 to U+0390).
-inline std::optional<size_t> PipelineEngine::MostBytesOfId() const {
-  if (!takes_bytes_) return std::nullopt;
-  for (int byte = 0; byte < 256; ++byte) {
-    const char text = static_cast<char>(byte);
-    if (vocabulary_.Find({&text, 1}) == kNoToken) return std::nullopt;
-  }
-  for (const PreTokenizer& step : spec_.pre_tokenizers) {
-    const auto* const split = std::get_if<pre_tokenizer::Split>(&step);
-    const bool only_cuts = std::holds_alternative<pre_tokenizer::ByteLevel>(step) ||
-                           std::holds_alternative<pre_tokenizer::Digits>(step) ||
-                           (split != nullptr && split->behavior != pre_tokenizer::Behavior::kRemoved);
-    if (!only_cuts) return std::nullopt;
-  }
-  size_t factor = 1;
-  for (const Normalizer& step : spec_.normalizers) {
-    const auto* const unicode = std::get_if<normalizer::Unicode>(&step);
-    if (unicode == nullptr || unicode->form != NormalizationForm::kNfc || factor != 1) return std::nullopt;
-    factor = 4;
-  }
-  for (const AddedToken& token : spec_.added_tokens) {
-    if (token.lstrip || token.rstrip) return std::nullopt;  // it swallows any number of spaces
-  }
-  size_t longest = 1;
-  for (size_t id = 0; id < tables_.pieces.size(); ++id) {
-    longest = std::max(longest, tables_.pieces[static_cast<int32_t>(id)].size());
-  }
-  return longest * factor;
 }
 
 inline Result<void> PipelineEngine::CheckIds() const {

@@ -33,6 +33,7 @@
 #include "skald/text/marked_text.h"
 #include "skald/text/tokenizers/sentencepiece/sentencepiece_file.h"
 #include "skald/text/tokenizers/sentencepiece/special_pieces.h"
+#include "skald/text/tokenizers/text_of_id.h"
 #include "skald/text/tokenizers/tokenizer_engine.h"
 
 namespace skald::internal {
@@ -54,6 +55,7 @@ class SentencePieceEngine final : public TokenizerEngine {
   }
   Result<std::vector<int32_t>> Encode(const MarkedText& text) const override;
   Result<std::vector<int32_t>> Encode(std::string_view text, Author author) const override;
+  size_t LeastIds(std::string_view text) const override { return text_of_id_.LeastIds(text); }
   std::span<const int32_t> prefix() const override { return prefix_; }
   std::span<const int32_t> suffix() const override { return suffix_; }
   Result<std::string> Decode(std::span<const int32_t> ids, SkipSpecial skip_special) const override;
@@ -86,6 +88,7 @@ class SentencePieceEngine final : public TokenizerEngine {
   Result<std::vector<SpecialPiece>> FindMarkers(const std::vector<bool>& is_user_defined) const;
   Result<void> FindSpecialPieces(const std::vector<bool>& is_user_defined);
   Result<void> FindDecodingRules();
+  void FindTextOfId(const SentencePieceHabits& habits);
 
   // Decoding id by id: `held` are the bytes of an unfinished character, `started` says that no leading space is dropped
   // any more.
@@ -98,6 +101,7 @@ class SentencePieceEngine final : public TokenizerEngine {
   SpecialPieces specials_;
   LeadingSpace leading_space_ = LeadingSpace::kKeep;
   std::string unknown_text_;
+  TextOfId text_of_id_;
   std::vector<int32_t> prefix_, suffix_;
 };
 
@@ -117,6 +121,7 @@ inline Result<std::shared_ptr<const SentencePieceEngine>> SentencePieceEngine::P
   }
   if (Result<void> found = engine->FindSpecialPieces(is_user_defined); !found) return Failure(found.error());
   if (Result<void> found = engine->FindDecodingRules(); !found) return Failure(found.error());
+  engine->FindTextOfId(FindHabits(bytes));
   const NamedIds ids = engine->named_ids();
   if (adds.bos && ids.bos) engine->prefix_.push_back(*ids.bos);
   if (adds.eos && ids.eos) engine->suffix_.push_back(*ids.eos);
@@ -340,6 +345,16 @@ inline Result<void> SentencePieceEngine::FindDecodingRules() {
     leading_space_ = twice->empty() ? LeadingSpace::kDropAll : LeadingSpace::kDropOne;
   }
   return {};
+}
+
+// A piece stands for as many bytes of the text as it has itself, or fewer where it has symbols for spaces. Without
+// bytes to fall back to, any number of unknown letters becomes one id; a table may drop letters.
+inline void SentencePieceEngine::FindTextOfId(const SentencePieceHabits& habits) {
+  if (!habits.has_byte_fallback || habits.has_table) return;
+  text_of_id_.drops_spaces = habits.drops_spaces;
+  for (size_t id = 0; id < vocab_size(); ++id) {
+    text_of_id_.most_bytes = std::max(text_of_id_.most_bytes, IdToPiece(static_cast<int32_t>(id)).size());
+  }
 }
 
 inline DecodingState::Step& SentencePieceEngine::StepOf(DecodingState& state) {

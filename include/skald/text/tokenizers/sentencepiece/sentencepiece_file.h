@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Looks at the outline of a SentencePiece model file before the SentencePiece library parses it, because that library
-// accepts a file cut short between two fields and fills in defaults for the rest; and reads which pieces are
-// user-defined, which the library does not tell. The file is a protocol buffer message ModelProto
+// accepts a file cut short between two fields and fills in defaults for the rest; and reads what the library does not
+// tell: which pieces are user-defined, and how texts are normalised. The file is a protocol buffer message ModelProto
 // (sentencepiece_model.proto). Pure; safe for concurrent calls.
 // Source of the wire format: protobuf.dev/programming-guides/encoding.
 
@@ -93,6 +93,37 @@ inline std::vector<bool> FindUserDefined(std::string_view model) {
     is_user_defined.push_back(is_one);
   }
   return is_user_defined;
+}
+
+// What a whole model file says of how texts are encoded, which the library does not tell.
+struct SentencePieceHabits {
+  bool has_byte_fallback = false;  // letters without a piece are spelled with bytes
+  bool has_table = false;          // of letters that become others, or none
+  bool drops_spaces = true;        // at the ends of a text and next to each other
+};
+
+inline SentencePieceHabits FindHabits(std::string_view model) {
+  constexpr uint64_t kTrainerSpec = 2, kByteFallback = 35;
+  constexpr uint64_t kNormalizerSpec = 3, kTable = 2, kRemoveExtraSpaces = 4;
+  SentencePieceHabits habits;
+  while (!model.empty()) {
+    const std::string_view before = model;
+    const std::optional<uint64_t> field = TakeField(model);
+    if (!field) break;
+    if (*field != kTrainerSpec && *field != kNormalizerSpec) continue;
+    for (std::string_view spec = ContentOfField(before, model); !spec.empty();) {
+      const std::string_view in_spec = spec;
+      const std::optional<uint64_t> part = TakeField(spec);
+      if (!part) break;
+      std::string_view value = ContentOfField(in_spec, spec);
+      const bool is_table = *field == kNormalizerSpec && *part == kTable;
+      if (is_table) habits.has_table = !value.empty();
+      const bool is_set = !is_table && TakeVarint(value).value_or(0) != 0;
+      if (*field == kTrainerSpec && *part == kByteFallback) habits.has_byte_fallback = is_set;
+      if (*field == kNormalizerSpec && *part == kRemoveExtraSpaces) habits.drops_spaces = is_set;
+    }
+  }
+  return habits;
 }
 
 // Checks that `bytes` are a sequence of whole fields: pieces, and the two specifications that
