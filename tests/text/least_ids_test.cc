@@ -14,6 +14,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/text/tokenizer.h"
+#include "skald/text/tokenizers/normalization_form.h"
+#include "skald/text/tokenizers/pipeline/byte_alphabet.h"
 #include "skald/text/tokenizers/rwkv_vocabulary.h"
 #include "skald/text/tokenizers/sentencepiece/sentencepiece_writer.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
@@ -233,6 +235,51 @@ TEST_CASE("A text has no fewer ids than was said: letters in pairs, best paths, 
   spec.model = token_model::WordPiece{.unk_token = "<unk>"};  // a long word is unknown as a whole
   spec.pre_tokenizers.emplace_back(pre_tokenizer::Bert());
   CHECK(OfLetters(From(spec)) == 0);
+}
+
+// No piece has two bytes, so that only what normalizing shortens is between what is said and what is so.
+TEST_CASE("A text has no fewer ids than was said: single bytes") {
+  TokenizerSpec bytes;
+  for (int32_t byte = 0; byte < 256; ++byte) {
+    std::string letter;
+    internal::AppendByteLetters(std::string(1, static_cast<char>(byte)), letter);
+    bytes.vocabulary.Add(letter, byte);
+  }
+  bytes.model = token_model::Bpe();
+  bytes.pre_tokenizers.emplace_back(pre_tokenizer::ByteLevel{.add_prefix_space = false, .use_regex = false});
+  CHECK(OfLetters(From(bytes)) == 1'000'000);
+  const std::pair<Normalizer, size_t> normalizers[] = {
+      {normalizer::Unicode{NormalizationForm::kNfc}, 6},
+      {normalizer::Unicode{NormalizationForm::kNfd}, 6},
+      {normalizer::Unicode{NormalizationForm::kNfkc}, 6},
+      {normalizer::Unicode{NormalizationForm::kNfkd}, 6},
+      {normalizer::Lowercase(), 4},
+      {normalizer::Prepend{"abc"}, 1},
+      {normalizer::Replace{{"abc", false}, "e"}, 3},
+      {normalizer::Replace{{"a", false}, "the"}, 1},
+      {normalizer::Strip(), 1},
+  };
+  for (const auto& [normalizer, factor] : normalizers) {
+    CAPTURE(normalizer.index());
+    TokenizerSpec spec = bytes;
+    spec.normalizers = {normalizer};
+    CheckNeverTooMany(From(spec));
+    CHECK(OfLetters(From(spec)) == (1'000'000 + factor - 1) / factor);
+    spec.normalizers.emplace_back(normalizer::Unicode{NormalizationForm::kNfc});
+    CheckNeverTooMany(From(spec));
+  }
+  using namespace pre_tokenizer;
+  for (const PreTokenizer& step : {PreTokenizer(WhitespaceSplit()), PreTokenizer(pre_tokenizer::Bert()),
+                                   PreTokenizer(Digits{true}), PreTokenizer(Punctuation{Behavior::kMergedWithNext}),
+                                   PreTokenizer(FixedLength{3}), PreTokenizer(Metaspace())}) {
+    CAPTURE(step.index());
+    TokenizerSpec spec = bytes;
+    spec.pre_tokenizers.insert(spec.pre_tokenizers.begin(), step);
+    CheckNeverTooMany(From(spec));
+    CHECK(OfLetters(From(spec)) == 1'000'000);
+  }
+  bytes.pre_tokenizers.insert(bytes.pre_tokenizers.begin(), Punctuation{Behavior::kRemoved});
+  CHECK(OfLetters(From(bytes)) == 0);
 }
 
 }  // namespace least_ids_test

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "skald/base/utf8.h"
 #include "skald/text/tokenizers/tokenizer_engine.h"
 #include "skald/text/tokenizers/unicode.h"
 
@@ -29,9 +30,13 @@ struct TextOfId {
   static size_t BytesWithoutSpaces(std::string_view text) {
     size_t bytes = 0;
     while (!text.empty()) {
-      const CodePoint c = FirstCodePoint(text);
-      if (!IsWhiteSpace(c.value) && !text.starts_with(kSpaceSymbol)) bytes += c.length;
-      text.remove_prefix(c.length);
+      // A byte that belongs to no character is as much of the text as U+FFFD, and what follows may be a space.
+      const Utf8Character c = FirstUtf8Character(text);
+      const size_t length = c.status == Utf8Status::kComplete ? c.length : 1;
+      const bool is_space =
+          IsWhiteSpace(FirstCodePoint(text.substr(0, length)).value) || text.starts_with(kSpaceSymbol);
+      if (!is_space) bytes += length;
+      text.remove_prefix(length);
     }
     return bytes;
   }
