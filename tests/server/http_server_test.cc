@@ -192,9 +192,7 @@ TEST_CASE("unfinished bodies share a budget, of which one client has half; small
   (void)other.Send(Post("/body", 600'000) + std::string(500'000, 'x'));
   const bool is_one_refused = one.AnswersBefore(other);
   Client &refused = is_one_refused ? one : other, &first = is_one_refused ? other : one;
-  const std::string refusal = refused.ReadUntil("bodies");
-  CHECK(refusal.starts_with("HTTP/1.1 503"));
-  CHECK(refusal.find("\r\nRetry-After: 1\r\n") != std::string::npos);
+  CHECK(refused.ReadUntil("bodies").starts_with("HTTP/1.1 503"));
   Client small(server->port());
   REQUIRE(small.Send(Post("/body", 60'000) + std::string(60'000, 'x')));
   CHECK(small.ReadUntil("body of").find("body of 60000") != std::string::npos);

@@ -100,6 +100,20 @@ class Preparation(unittest.TestCase):
             wait_until(lambda: preparing(server) <= 2)
             self.assertEqual(server.post("/tokenize", {"content": "And"})[0], 200)
 
+    def test_bodies_beyond_their_budget_are_an_error_that_says_when_to_try_again(self):
+        with RunningServer(PROGRAM, "--max-body", "1MB", "--max-bodies", "2MB") as server:
+            head = b"POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 1000000\r\n\r\n" % server.port
+            connections = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(2)]
+            for connection in connections:
+                self.addCleanup(connection.close)
+                connection.sendall(head + b"x" * 900_000)  # of 1 MB for one address
+            wait_until(lambda: any(map(is_answered, connections)))
+            refused = next(filter(is_answered, connections))
+            refused.setblocking(True)
+            answer = refused.recv(4096)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 503"), answer)
+            self.assertIn(b"\r\nRetry-After: 1\r\n", answer)
+
     def test_what_was_said_is_kept_although_nobody_waits_for_the_rest(self):
         folder = temporary_folder()
         self.addCleanup(folder.cleanup)
