@@ -101,7 +101,7 @@ class Preparation(unittest.TestCase):
             self.assertEqual(server.post("/tokenize", {"content": "And"})[0], 200)
 
     def test_bodies_beyond_their_budget_are_an_error_that_says_when_to_try_again(self):
-        with RunningServer(PROGRAM, "--max-body", "1MB", "--max-bodies", "2MB") as server:
+        with RunningServer(PROGRAM, "--max-body", "1MB", "--max-bodies", "2MB", "--grace", "0") as server:
             head = b"POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 1000000\r\n\r\n" % server.port
             connections = [socket.create_connection(("127.0.0.1", server.port), timeout=60) for _ in range(2)]
             for connection in connections:
