@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a schedule is told of a sequence.
+// What a schedule is told of sequences.
 
 #ifndef SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
 #define SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
@@ -12,6 +12,7 @@
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"
 #include "skald/engine/running/sequence.h"
+#include "skald/engine/running/sequence_list.h"
 
 namespace skald::internal {
 
@@ -38,6 +39,16 @@ inline SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, con
     view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
   }
   return view;
+}
+
+// Has the sequences of each tenant stand in line, those that run first. `round` is another in each call.
+inline void GiveTurns(SequenceList& sequences, Tenants& tenants, uint64_t round) noexcept {
+  for (const bool runs : {true, false}) {
+    for (Sequence& sequence : sequences) {
+      if (sequence.is_finished() || sequence.is_running() != runs) continue;
+      sequence.standing.before = tenants.NextTurn(sequence.request->tenant, round);
+    }
+  }
 }
 
 }  // namespace skald::internal

@@ -21,13 +21,13 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/spare_bytes.h"
 #include "skald/engine/form/engine_options.h"
 #include "skald/engine/form/request.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"
 #include "skald/engine/running/drawing.h"
+#include "skald/engine/running/memory_holders.h"
 #include "skald/engine/running/prompt_ends.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/sequence_list.h"
@@ -137,7 +137,7 @@ class Sequences {
   // Those that a schedule is made of: all that are not at their end. Error: kResourceExhausted.
   Result<std::vector<Sequence*>> Candidates() {
     std::vector<Sequence*> candidates;
-    GiveTurns();
+    if (options_.policy.policy == Policy::kFairShare) internal::GiveTurns(sequences_, tenants_, ++round_);
     for (Sequence& sequence : sequences_) {
       if (sequence.is_finished()) continue;
       if (auto mended = internal::Mend(sequence, options_.tokenizer); !mended) return Failure(mended.error());
@@ -210,38 +210,16 @@ class Sequences {
   }
 
   // Bytes of the pool that YieldSpare could free, all in all.
-  uint64_t SpareBytesOf() {
-    SpareBytes spare(*pool_);
-    prompt_ends_.CountIn(spare);
-    for (const Sequence& sequence : sequences_) {
-      if (sequence.is_running()) spare.AddResumePoints(*sequence.cache);
-    }
-    return spare.Count();
-  }
-
-  // Has what only saves time make room: the resume points of the least urgent sequence that has some, or else a
-  // prompt's end that is kept for samples. False where there is none.
-  bool YieldSpare() noexcept {
-    Sequence* least = nullptr;
-    for (Sequence& sequence : sequences_) {
-      if (!sequence.is_running() || !sequence.cache->has_resume_points()) continue;
-      if (least == nullptr || !IsMoreUrgent(sequence, *least)) least = &sequence;
-    }
-    if (least == nullptr) return prompt_ends_.Yield();
-    least->cache->DropResumePoints();
-    return true;
-  }
+  uint64_t SpareBytesOf() { return internal::SpareBytesOf(*pool_, sequences_, prompt_ends_); }
+  // Has something that only saves time make room. False where there is nothing of that kind.
+  bool YieldSpare() noexcept { return internal::YieldSpare(sequences_, prompt_ends_, IsMoreUrgent{*this}); }
 
   // Returns who should give its memory away if someone must, and not for `other`'s sake if that is given; null where
   // nobody is left then.
   Sequence* LeastUrgentHolder(const Sequence* other = nullptr) {
-    Sequence* least = nullptr;
     size_t holders = 0;
-    for (Sequence& sequence : sequences_) {
-      if (!sequence.is_running() || &sequence == other) continue;
-      ++holders;
-      if (least == nullptr || !IsMoreUrgent(sequence, *least)) least = &sequence;
-    }
+    const auto holds = [&](const Sequence& one) { return one.is_running() && &one != other && ++holders > 0; };
+    Sequence* const least = internal::LeastUrgent(sequences_, holds, IsMoreUrgent{*this});
     return holders > (other == nullptr ? 1 : 0) ? least : nullptr;
   }
 
@@ -326,23 +304,15 @@ class Sequences {
   }
 
  private:
-  // Has the sequences of each tenant stand in line, those that run first.
-  void GiveTurns() noexcept {
-    if (options_.policy.policy != Policy::kFairShare) return;
-    ++round_;
-    for (const bool runs : {true, false}) {
-      for (Sequence& sequence : sequences_) {
-        if (sequence.is_finished() || sequence.is_running() != runs) continue;
-        sequence.standing.before = tenants_.NextTurn(sequence.request->tenant, round_);
-      }
+  // Whether one goes before the other.
+  struct IsMoreUrgent {
+    const Sequences& of;
+    bool operator()(const Sequence& a, const Sequence& b) const {
+      const SequenceView first = of.ViewOf(a), second = of.ViewOf(b);
+      if (first.may_run != second.may_run) return first.may_run;
+      return first.urgency < second.urgency;
     }
-  }
-
-  bool IsMoreUrgent(const Sequence& a, const Sequence& b) const {
-    const SequenceView first = ViewOf(a), second = ViewOf(b);
-    if (first.may_run != second.may_run) return first.may_run;
-    return first.urgency < second.urgency;
-  }
+  };
 
   // Counts them, and takes over what was written down of them. Error: kResourceExhausted; nothing is adopted then.
   Result<void> Adopt(std::list<Sequence>& added) {
@@ -475,7 +445,7 @@ class Sequences {
   SequenceList sequences_;
   PromptEnds prompt_ends_;
   Tenants tenants_;
-  uint64_t round_ = 0;  // of GiveTurns
+  uint64_t round_ = 0;  // of internal::GiveTurns
   uint64_t next_id_ = 1;
   EngineStats stats_;
 };

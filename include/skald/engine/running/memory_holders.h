@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who holds memory of an engine's pool, and who is asked first to give it: what only saves time before caches, and the
+// less urgent before the more urgent. `is_more_urgent(a, b)` orders sequences.
+
+#ifndef SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
+#define SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/spare_bytes.h"
+#include "skald/engine/running/prompt_ends.h"
+#include "skald/engine/running/sequence.h"
+#include "skald/engine/running/sequence_list.h"
+
+namespace skald::internal {
+
+// Bytes of the pool that YieldSpare could free, all in all.
+inline uint64_t SpareBytesOf(const BlockPool& pool, const SequenceList& sequences, PromptEnds& prompt_ends) {
+  SpareBytes spare(pool);
+  prompt_ends.CountIn(spare);
+  for (const Sequence& sequence : sequences) {
+    if (sequence.is_running()) spare.AddResumePoints(*sequence.cache);
+  }
+  return spare.Count();
+}
+
+// Returns the least urgent sequence that `holds`, or null.
+template <class Holds, class IsMoreUrgent>
+Sequence* LeastUrgent(SequenceList& sequences, Holds holds, IsMoreUrgent is_more_urgent) {
+  Sequence* least = nullptr;
+  for (Sequence& sequence : sequences) {
+    if (!holds(sequence)) continue;
+    if (least == nullptr || !is_more_urgent(sequence, *least)) least = &sequence;
+  }
+  return least;
+}
+
+// Has what only saves time make room: the resume points of the least urgent sequence that has some, or else a prompt's
+// end that is kept for samples. False where there is none.
+template <class IsMoreUrgent>
+bool YieldSpare(SequenceList& sequences, PromptEnds& prompt_ends, IsMoreUrgent is_more_urgent) {
+  const auto has_points = [](const Sequence& one) { return one.is_running() && one.cache->has_resume_points(); };
+  Sequence* const least = LeastUrgent(sequences, has_points, is_more_urgent);
+  if (least == nullptr) return prompt_ends.Yield();
+  least->cache->DropResumePoints();
+  return true;
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
