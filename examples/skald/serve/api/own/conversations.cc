@@ -13,6 +13,7 @@
 #include "serve/api/request/json_reader.h"
 #include "serve/chat/messages.h"
 #include "serve/http/file_answer.h"
+#include "skald/base/json/json_tree.h"
 #include "skald/store/snapshots/snapshot.h"
 
 namespace skald::serve {
@@ -175,7 +176,9 @@ Answer ExportConversation(const Call& call) {
 
 // The conversation, and the tokens that it is said to be, of the note in a snapshot.
 std::pair<Conversation, std::vector<int32_t>> ReadNote(const Call& call, std::span<const std::byte> note) {
-  const Json json = ParseJson({reinterpret_cast<const char*>(note.data()), note.size()});
+  Json json;  // deeper than a request: it has messages as deep as those of requests inside
+  const std::string complaint = internal::ParseJson({reinterpret_cast<const char*>(note.data()), note.size()}, json);
+  if (!complaint.empty()) throw ApiError{400, "the snapshot's note " + complaint};
   if (!json.is_object() || !json.contains("conversation") || !json.contains("ids")) {
     throw ApiError{400, "this is a snapshot, but not of a conversation of this server's kind"};
   }
