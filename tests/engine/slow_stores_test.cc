@@ -156,10 +156,12 @@ TEST_CASE("a request that waits for a store sits out steps, and others do not") 
   REQUIRE(writing);
   std::vector<Event> events = site.Run(10);
   while (site.engine->stats().running == 0) site.Run(1);
+  REQUIRE(site.writer->WaitUntilDone(std::chrono::seconds(60)));
   store.Shut();
   const auto waiting = site.engine->Submit(site.NewRequest(2, 100, 5));
   REQUIRE(waiting);
   const std::vector<Event> meanwhile = site.Run(50);
+  store.WaitForHanging(1);  // the reader
   CHECK(TokensOf(meanwhile, *writing).size() >= 49);
   CHECK(TokensOf(meanwhile, *waiting).empty());
   CHECK(site.engine->stats().fetching == 1);
