@@ -47,6 +47,36 @@ TEST_CASE("filters of the same text are one, as long as it is among the last use
   CHECK(*cache.Get("ab", make) != *first);
 }
 
+TEST_CASE("what is kept takes no more bytes than it may, but for the one used last") {
+  Compiler compiler;
+  FilterCache roomy, tight(1);
+  const auto make = compiler.Make("root ::= \"ab\"");
+  for (FilterCache* const cache : {&roomy, &tight}) {
+    const auto first = cache->Get("first", make);
+    REQUIRE(first);
+    CHECK((*first)->shared_bytes() > 0);
+    CHECK(*cache->Get("first", make) == *first);
+    REQUIRE(cache->Get("second", make));
+    CHECK((*cache->Get("first", make) == *first) == (cache == &roomy));
+  }
+  // They grow after they were kept.
+  const auto once = compiler.Make("root ::= [ab]+ \"aaaa\"");
+  const size_t beginning = (*FilterCache().Get("a", once))->shared_bytes();
+  FilterCache cache(2 * beginning + 10);
+  const auto first = cache.Get("a", once), second = cache.Get("b", once);
+  REQUIRE(second);
+  CHECK(*cache.Get("a", once) == *first);
+  CHECK(*cache.Get("b", once) == *second);
+  GrammarFilter text = **second;
+  for (int i = 0; i < 8; ++i) {
+    REQUIRE(text.Allowed());
+    REQUIRE(text.Accept(0));
+  }
+  CHECK((*second)->shared_bytes() > beginning + 10);
+  CHECK(*cache.Get("b", once) == *second);
+  CHECK(*cache.Get("a", once) != *first);
+}
+
 TEST_CASE("errors and very long texts are not kept") {
   Compiler compiler;
   FilterCache cache;

@@ -7,6 +7,7 @@
 #define SKALD_EXAMPLES_SKALD_SERVE_CHAT_FILTER_CACHE_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,9 @@ using SharedFilter = std::shared_ptr<const GrammarFilter>;
 // Safe for concurrent calls.
 class FilterCache {
  public:
+  // What is kept may take about `max_bytes`, but for the filter used last and what grows between two calls.
+  explicit FilterCache(size_t max_bytes = size_t{256} << 20) : max_bytes_(max_bytes) {}
+
   // Returns the filter made of `text`, which says all that it depends on, or what `make` returns as
   // Result<GrammarFilter> where there is none yet. Errors: those of `make`.
   template <class Make>
@@ -41,18 +45,33 @@ class FilterCache {
     const auto found = std::ranges::find(known_, text, &Entry::first);
     if (found == known_.end()) return nullptr;
     known_.splice(known_.begin(), known_, found);
-    return found->second;
+    SharedFilter filter = found->second;
+    DropOld();
+    return filter;
   }
 
   void Keep(const std::string& text, const SharedFilter& filter) {
     const std::lock_guard lock(mutex_);
     known_.emplace_front(text, filter);
     if (known_.size() > kMostFilters) known_.pop_back();
+    DropOld();
+  }
+
+  // Those kept grow with their masks, so this is asked for each time. Called with mutex_ held.
+  void DropOld() {
+    size_t bytes = 0;
+    for (auto entry = known_.begin(); entry != known_.end(); ++entry) {
+      bytes += entry->first.size() + entry->second->shared_bytes();
+      if (bytes <= max_bytes_ || entry == known_.begin()) continue;
+      known_.erase(entry, known_.end());
+      return;
+    }
   }
 
   static constexpr size_t kMostFilters = 16, kLongestText = size_t{64} << 10;
 
   using Entry = std::pair<std::string, SharedFilter>;
+  const size_t max_bytes_;
   std::mutex mutex_;
   std::list<Entry> known_;  // used last, first; guarded by mutex_
 };

@@ -124,6 +124,10 @@ class GrammarFilter final : public TokenFilter {
 
   bool IsComplete() const override { return has_ended_ || readings_[0] != 0; }
 
+  // About the bytes that all copies of it share, without the vocabulary's: they grow with the masks that are kept, up
+  // to limits.h.
+  size_t shared_bytes() const { return masks_->memory(); }
+
   // Whether a token ended the text.
   bool has_ended() const { return has_ended_; }
 

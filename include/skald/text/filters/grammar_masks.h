@@ -51,6 +51,13 @@ class GrammarMasks {
   }
 
   const TokenVocabulary& vocabulary() const { return *vocabulary_; }
+  // About the memory that it takes now, without the vocabulary's.
+  size_t memory() const {
+    const std::lock_guard lock(mutex_);
+    size_t all = automaton_.memory() + parts_.bytes() + masks_.bytes();
+    for (const auto& explorer : idle_) all += explorer->bytes();
+    return all;
+  }
   Readings Start() const {
     LentExplorer explorer(*this, kMaxReadWork);
     return explorer->at(explorer->Start());
@@ -204,7 +211,7 @@ void GrammarMasks::Walk(Explorer& explorer, uint32_t from, uint32_t root, const 
 // States from which a good part of all tokens can follow, as inside of strings, so that no token waits for them: those
 // with the most first.
 inline void GrammarMasks::ComputeLargeParts() const {
-  constexpr size_t kMostWork = size_t{1} << 23;  // some ten milliseconds
+  constexpr size_t kMostWork = size_t{1} << 23;  // a tenth of a second
   std::vector<std::pair<size_t, uint32_t>> large;
   for (uint32_t state = 0; state < automaton_.size(); ++state) {
     if (BytesFrom(state) >= kManyBytes) large.emplace_back(BytesFrom(state), state);
@@ -339,7 +346,9 @@ inline Result<std::shared_ptr<const Mask>> GrammarMasks::QuickMaskOf(const Readi
 }
 
 inline std::shared_ptr<const Mask> GrammarMasks::MaskWithin(const Readings& readings, size_t most) const {
-  const Readings alike = Alike(readings);
+  Readings fewer;
+  if (automaton_.has_loops()) fewer = Alike(readings);
+  const Readings& alike = automaton_.has_loops() ? fewer : readings;
   {
     const std::lock_guard lock(mutex_);
     if (std::shared_ptr<const Mask> known = masks_.Find(alike)) return known;
@@ -355,7 +364,6 @@ inline std::shared_ptr<const Mask> GrammarMasks::MaskWithin(const Readings& read
 // Readings with the same mask that say no more than they must: counts that no token brings near to their ends are one,
 // so that in a long string all masks are one.
 inline Readings GrammarMasks::Alike(const Readings& readings) const {
-  if (!automaton_.has_loops()) return readings;
   std::vector<std::vector<uint32_t>> stacks;
   ForEachReading(readings, [&](Reading reading) {
     std::vector<uint32_t>& stack = stacks.emplace_back();

@@ -74,7 +74,7 @@ class MessageDialect final : public Dialect {
     }
     if (!choice.text.empty()) content.push_back({{"type", "text"}, {"text", choice.text}});
     for (const Choice::ToolCall& call : choice.calls) {
-      Json input = TryParseJson(call.arguments).value_or(Json());
+      Json input = TryParseAnswerJson(call.arguments).value_or(Json());
       content.push_back(ToolUse(call, input.is_object() ? std::move(input) : Json::object()));
     }
     Json message = Message(std::move(content));

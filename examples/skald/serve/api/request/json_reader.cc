@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "serve/chat/calls/json_text.h"
 #include "skald/base/json/json_tree.h"
 
 namespace skald::serve {
@@ -19,6 +20,12 @@ Json ParseJson(std::string_view text) {
 std::optional<Json> TryParseJson(std::string_view text) {
   Json json;
   if (!internal::ParseJson(text, json, kRequestJson).empty()) return std::nullopt;
+  return json;
+}
+
+std::optional<Json> TryParseAnswerJson(std::string_view text) {
+  Json json;
+  if (!internal::ParseJson(text, json, {.depth = kMostAnswerNesting}).empty()) return std::nullopt;
   return json;
 }
 

@@ -32,6 +32,9 @@ Json ParseJson(std::string_view text);
 // JSON, or more than kRequestJson allows.
 std::optional<Json> TryParseJson(std::string_view text);
 
+// Parses JSON of an answer, as the model's own text: as deep as calls may nest.
+std::optional<Json> TryParseAnswerJson(std::string_view text);
+
 // JSON as text; what is not valid UTF-8 becomes U+FFFD.
 std::string Dump(const Json& json);
 

@@ -27,6 +27,7 @@ inline std::optional<OutputPart> CallOf(std::string_view json) {
   if (!name || !arguments) return std::nullopt;
   // Some models write the arguments' JSON as a string.
   const auto spelled = UnquotedJson(*arguments);
+  if (spelled && !MembersOf(*spelled)) return std::nullopt;
   return OutputPart{OutputPart::Kind::kToolCall, spelled ? *spelled : WithoutSpace(*arguments), *name};
 }
 

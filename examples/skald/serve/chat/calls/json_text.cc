@@ -71,6 +71,10 @@ size_t JsonScanner::Push(std::string_view text) {
 
 void JsonScanner::Take(char c) {
   if (in_string_) return TakeInString(c);
+  if ((c == '{' || c == '[') && open_.size() == kMostAnswerNesting) {
+    state_ = State::kWrong;
+    return;
+  }
   switch (c) {
     case '{':
       open_ += '}';
@@ -114,7 +118,7 @@ void JsonScanner::Close(char bracket) {
 }
 
 bool IsJson(std::string_view text) {
-  constexpr internal::JsonLimits kLimits = {.depth = size_t{1} << 20};  // nothing is built of it
+  constexpr internal::JsonLimits kLimits = {.depth = kMostAnswerNesting};
   NoEvents events;
   std::string complaint;
   return internal::ReadJson(text, events, complaint, kLimits);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// JSON within the text of an answer: where a value ends, and its parts, as text. Nothing recurses, so a model may nest
-// as deep as it likes. Values stay text because the model's own digits are the arguments of its calls: a number of 30
-// digits must not become a double.
+// JSON within the text of an answer: where a value ends, and its parts, as text. Nothing recurses here. Values stay
+// text because the model's own digits are the arguments of its calls: a number of 30 digits must not become a double.
 
 #ifndef SKALD_EXAMPLES_SKALD_SERVE_CHAT_CALLS_JSON_TEXT_H_
 #define SKALD_EXAMPLES_SKALD_SERVE_CHAT_CALLS_JSON_TEXT_H_
@@ -15,6 +14,9 @@
 #include <vector>
 
 namespace skald::serve {
+
+// Arrays and objects inside each other. What nests deeper is no JSON here, and so no call: it stays text.
+inline constexpr size_t kMostAnswerNesting = 1024;
 
 // Finds the end of an object, an array or a string in a text that comes in pieces. It knows strings and brackets and
 // not all of JSON: what it calls whole may still be wrong, but nothing that is JSON ends elsewhere.

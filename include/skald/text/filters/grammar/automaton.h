@@ -79,6 +79,11 @@ class GrammarAutomaton {
     const auto steps = static_cast<uint32_t>(std::min<size_t>(bytes, kMostCount));  // each takes a byte
     return loop.first + loop.Alike(state - loop.first, steps);
   }
+  // About the memory that it takes.
+  size_t memory() const {
+    return states_.capacity() * sizeof(State) + bytes_.capacity() * sizeof(ByteEdge) +
+           calls_.capacity() * sizeof(CallEdge);
+  }
   bool has_loops() const { return !loops_.empty(); }
   static constexpr uint32_t kNeverEnds = ~uint32_t{0};
 

@@ -30,10 +30,13 @@ class BoundedCache {
     return entry.value;
   }
 
+  // Those of all values, as they were told.
+  size_t bytes() const { return young_bytes_ + old_bytes_; }
+
   void Add(const Key& key, std::shared_ptr<const Value> value, size_t bytes) {
     if (young_bytes_ + bytes > max_young_bytes_) {
       old_ = std::exchange(young_, {});
-      young_bytes_ = 0;
+      old_bytes_ = std::exchange(young_bytes_, 0);
     }
     if (young_.try_emplace(key, Entry{std::move(value), bytes}).second) young_bytes_ += bytes;
   }
@@ -44,7 +47,7 @@ class BoundedCache {
     size_t bytes;
   };
 
-  size_t max_young_bytes_, young_bytes_ = 0;
+  size_t max_young_bytes_, young_bytes_ = 0, old_bytes_ = 0;
   std::unordered_map<Key, Entry, Hash> young_, old_;
 };
 

@@ -70,7 +70,8 @@ class Explorer {
     bytes_ = work_ = 0;
     most_ = most;
     overflow_ = false;
-    NumberOf({0});
+    known_.push_back({&kNone, 0, false});
+    next_.assign(automaton_.classes(), kDead);
   }
 
   // Whether there were more readings side by side, or more memory or work was needed, than there may be, since Begin.
@@ -88,6 +89,7 @@ class Explorer {
   }
 
   uint32_t NumberOf(Readings readings) {
+    if (readings == kNone) return kDead;
     const auto [entry, is_new] = numbers_.try_emplace(std::move(readings), static_cast<uint32_t>(known_.size()));
     if (is_new) {
       known_.push_back({&entry->first, 0, entry->first[0] != 0});
@@ -142,6 +144,7 @@ class Explorer {
  private:
   static constexpr uint32_t kUnknown = ~uint32_t{0};
   static constexpr size_t kEntryBytes = 128;  // about what an entry of the tables takes besides
+  static inline const Readings kNone = {0};
 
   struct Known {
     const Readings* readings;
@@ -200,13 +203,24 @@ class Explorer {
       }
       if (stacks_.size() > kMaxGrammarReadings) overflow_ = true;
       if (overflow_) break;
-      if (!seen_.insert(i).second) continue;
+      if (WasMet(i)) continue;
       const uint32_t state = states_[stack.begin + stack.size - 1];
       if (!automaton_.bytes(state).empty()) waiting_.push_back(stack);
       if (automaton_.is_final(state)) OpenCopy(stack, stack.size - 1);
       automaton_.ForEachCall(state, [&](const CallEdge& call) { Enter(stack, call); });
     }
     return Number(is_complete);
+  }
+
+  bool WasMet(size_t index) {
+    constexpr size_t kFew = 16;
+    if (index < kFew) {
+      const Reading states = StatesOf(stacks_[index]);
+      const auto is_same = [&](const Stack& other) { return std::ranges::equal(StatesOf(other), states); };
+      return std::any_of(stacks_.begin(), stacks_.begin() + static_cast<std::ptrdiff_t>(index), is_same);
+    }
+    for (size_t i = 0; seen_.size() < kFew && i < kFew; ++i) seen_.insert(i);
+    return !seen_.insert(index).second;
   }
 
   void Enter(const Stack& stack, const CallEdge& call) {
@@ -231,7 +245,7 @@ class Explorer {
       const Reading states = StatesOf(stack);
       readings.insert(readings.end(), states.begin(), states.end());
     }
-    seen_.clear();
+    if (!seen_.empty()) seen_.clear();
     states_.clear();
     stacks_.clear();
     waiting_.clear();
@@ -248,7 +262,7 @@ class Explorer {
 
   std::vector<uint32_t> states_;
   std::vector<Stack> stacks_, waiting_;
-  // Indices of stacks_ that were met, each reading once.
+  // Indices of stacks_ that were met, each reading once, where they are not few.
   struct HashStack {
     const Explorer* owner;
     size_t operator()(size_t index) const { return HashOf(owner->StatesOf(owner->stacks_[index])); }

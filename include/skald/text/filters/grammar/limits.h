@@ -21,7 +21,7 @@ inline constexpr size_t kMaxSchemaProperties = 5000;
 // States of all rules. A repetition counts once for each time, but for long ones of what is no beginning of itself, as
 // characters are: these have a count.
 inline constexpr size_t kMaxGrammarStates = size_t{1} << 18;
-inline constexpr size_t kMostCopiedStates = 2048;  // of a repetition without a count
+inline constexpr size_t kMostCopiedStates = 4096;  // of a repetition without a count
 // Steps of compiling: about a second.
 inline constexpr size_t kMaxGrammarWork = size_t{1} << 26;
 // Calls within calls while a text is read. A text that would nest deeper is not allowed: the calls that a text needs to
