@@ -160,6 +160,14 @@ TEST_CASE("the shortest text of a grammar") {
   CHECK(shortest("root ::= \"a\" root") == kNoText);
   CHECK(ShortestText(*ParseJsonSchema(R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})")) ==
         std::string("{\"a\":0}").size());
+  // Each rule waits for the next one: a walk over all of them for each would take minutes.
+  constexpr size_t kRules = 8000;
+  std::string chain = "root ::= r0\n";
+  for (size_t i = 0; i < kRules; ++i) {
+    chain += "r" + std::to_string(i) + " ::= [a-z] [0-9] [a-z] [0-9] ";
+    chain += i + 1 < kRules ? "r" + std::to_string(i + 1) + "\n" : "\"x\"\n";
+  }
+  CHECK(shortest(chain) == 4 * kRules + 1);
 }
 
 TEST_CASE("a grammar is beyond its limits always or never, whatever was asked before") {

@@ -11,6 +11,7 @@
 #include "serve/chat/calls/call_filter.h"
 #include "serve/chat/calls/call_grammar.h"
 #include "skald/base/no_throw.h"
+#include "skald/text/filters/grammar/automaton.h"
 #include "skald/text/filters/grammar/shortest_text.h"
 #include "skald/text/filters/grammar_filter.h"
 #include "skald/text/filters/json_schema.h"
@@ -88,9 +89,12 @@ class AnswerGrammars {
     }
   }
 
-  // Those that do not compile even alone.
+  // Those that do not compile even alone. None where that is not what is wrong, or where to find it out takes long:
+  // many such tools, or many states of the others.
   std::set<std::string> LargeTools() const {
+    constexpr size_t kMostLarge = 4;
     std::set<std::string> large;
+    size_t states = 0;
     for (const Tool& tool : rules_.tools.tools) {
       ToolList alone;
       alone.tools.push_back(tool);
@@ -98,7 +102,13 @@ class AnswerGrammars {
       Grammar grammar;
       const auto root = calls.AddCall(grammar);
       if (root) grammar.Define(Grammar::kRoot, *root);
-      if (!root || !GrammarFilter::Compile(grammar, vocabulary_)) large.insert(tool.name);
+      const auto automaton = root ? internal::GrammarAutomaton::Make(grammar) : Failure(root.error());
+      if (automaton) {
+        states += automaton->size();
+      } else {
+        large.insert(tool.name);
+      }
+      if (large.size() > kMostLarge || states > kMaxGrammarStates) return {};
     }
     return large;
   }

@@ -152,7 +152,7 @@ class GrammarAutomaton::LoopFinder {
     work_ += part.size();
     if (part.size() * std::min(times, kMaxGrammarStates) <= kMostCopiedStates || part.is_too_large())
       return std::nullopt;
-    if (shortest_.empty()) shortest_ = ShortestTexts(grammar_).OfAll();
+    if (shortest_.empty()) shortest_ = ShortestTexts(grammar_).all();
     if (shortest_[repeat.part] == 0 || !IsNoBeginningOfItself(part)) return std::nullopt;
     const bool is_bounded = repeat.max && *repeat.max <= kMostCount / 2;  // nobody writes more
     const std::optional<uint32_t> max = is_bounded ? std::optional(static_cast<uint32_t>(*repeat.max)) : std::nullopt;
