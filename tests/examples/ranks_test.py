@@ -133,7 +133,7 @@ class RanksTest(unittest.TestCase):
             time.sleep(0.2)
             os.kill(writing.pid_of_rank(lost), signal.SIGSTOP)
             errors = writing.end()
-            self.assertRegex(errors, rf"rank {lost} did not answer within 2000 ms")
+            self.assertRegex(errors, rf"ranks? [^:]*\b{lost}\b[^:]* did not answer within 2000 ms")
 
     def test_a_rank_that_is_killed_ends_the_job(self):
         for number in range(int(os.environ.get("SKALD_KILLS", "2"))):

@@ -152,10 +152,14 @@ class Swapping {
   static constexpr double kLearning = 0.2;
 
   bool WriteNow(Sequence& sequence) noexcept {
-    auto written = space_->Write(*sequence.cache, SaltOf(*sequence.request).value_or(""));
-    if (!written) return false;
-    sequence.swapped = std::move(*written);
-    return true;
+    return NoThrow("swapping",
+                   [&]() -> Result<void> {
+                     auto written = space_->Write(*sequence.cache, SaltOf(*sequence.request).value_or(""));
+                     if (!written) return Failure(written.error());
+                     sequence.swapped = std::move(*written);
+                     return {};
+                   })
+        .has_value();
   }
 
   // False where there is no memory to stage it in, or no room in the queue.
