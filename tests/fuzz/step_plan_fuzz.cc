@@ -16,6 +16,7 @@
 #include "skald/cache/create.h"
 #include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
+#include "tests/fuzz/whole_or_changed.h"
 #include "tests/support/small_models.h"
 
 namespace skald {
@@ -45,15 +46,6 @@ struct Scene {
   std::vector<std::byte> plan;
 };
 
-// Each three bytes of `input` are a place and what is put there.
-std::vector<std::byte> Changed(std::vector<std::byte> plan, std::span<const std::byte> input) {
-  for (; input.size() >= 3; input = input.subspan(3)) {
-    const size_t place = std::to_integer<size_t>(input[0]) | std::to_integer<size_t>(input[1]) << 8;
-    plan[place % plan.size()] = input[2];
-  }
-  return plan;
-}
-
 }  // namespace
 }  // namespace skald
 
@@ -65,8 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const auto input = std::as_bytes(std::span(data, size)).subspan(1);
   Scene& scene = scenes[data[0] / 2 % std::size(scenes)];
-  const std::vector<std::byte> bytes =
-      data[0] % 2 == 0 ? std::vector<std::byte>(input.begin(), input.end()) : Changed(scene.plan, input);
+  const std::vector<std::byte> bytes = testing::WholeOrChanged(data[0] % 2 != 0, scene.plan, input);
   const auto plan = StepPlanFromBytes(bytes, *scene.pool);
   if (!plan) return 0;
   if (*StepPlanToBytes(*plan) != bytes) std::abort();

@@ -14,6 +14,7 @@
 
 #include "skald/engine/engine.h"
 #include "skald/store/backends/memory_store.h"
+#include "tests/fuzz/whole_or_changed.h"
 #include "tests/support/small_models.h"
 
 namespace skald {
@@ -54,15 +55,6 @@ struct Scene {
   std::vector<std::byte> work;
 };
 
-// Each three bytes of `input` are a place and what is put there.
-std::vector<std::byte> Changed(std::vector<std::byte> work, std::span<const std::byte> input) {
-  for (; input.size() >= 3; input = input.subspan(3)) {
-    const size_t place = std::to_integer<size_t>(input[0]) | std::to_integer<size_t>(input[1]) << 8;
-    work[place % work.size()] = input[2];
-  }
-  return work;
-}
-
 }  // namespace
 }  // namespace skald
 
@@ -73,8 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Scene scene;
   if (size == 0) return 0;
   const auto input = std::as_bytes(std::span(data, size)).subspan(1);
-  const std::vector<std::byte> bytes =
-      data[0] % 2 == 0 ? std::vector<std::byte>(input.begin(), input.end()) : Changed(scene.work, input);
+  const std::vector<std::byte> bytes = testing::WholeOrChanged(data[0] % 2 != 0, scene.work, input);
   {
     const auto engine = scene.NewEngine();
     const auto ids = engine->Resume(bytes);
