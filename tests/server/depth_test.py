@@ -3,14 +3,11 @@
 """JSON of any depth, in a request or in a text inside of one, is an error or a text, never the end of the server:
 depth_test.py PROGRAM."""
 
-import ctypes
-import ctypes.util
-import hashlib
 import json
-import struct
 import sys
 import unittest
 
+import forged_state
 from running_server import RunningServer
 
 PROGRAM = sys.argv[1]
@@ -78,59 +75,16 @@ class Depth(unittest.TestCase):
         status, again = server.post("/v1/conversations/import", state)
         self.assertEqual((status, again.get("messages")), (201, made["messages"]), again)
 
+    @unittest.skipUnless(forged_state.can_forge, "there is no libxxhash or libzstd")
     def test_note_of_an_import(self):
         _, made = server.post("/v1/conversations", {"title": "t", "messages": messages("{}")})
         status, _, state = server.request("GET", f"/v1/conversations/{made['id']}/state")
         self.assertEqual(status, 200)
         for name, text in DEEP.items():
             with self.subTest(text=name):
-                forged = with_note(state, text.encode())
+                forged = forged_state.State(state).bytes(note=text.encode())
                 self.assertEqual(server.request("POST", "/v1/conversations/import", forged)[0], 400)
                 self.lives()
-
-
-def library(name):
-    found = ctypes.util.find_library(name)
-    if found is None:
-        raise unittest.SkipTest(f"lib{name}, which an export is forged with, is not there")
-    return ctypes.CDLL(found)
-
-
-def checksum(data, seed=0):
-    xxhash = library("xxhash")
-    xxhash.XXH3_64bits_withSeed.restype = ctypes.c_uint64
-    xxhash.XXH3_64bits_withSeed.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint64]
-    return xxhash.XXH3_64bits_withSeed(data, len(data), seed)
-
-
-def decompressed(data, size):
-    zstd = library("zstd")
-    content = ctypes.create_string_buffer(size)
-    zstd.ZSTD_decompress(content, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
-    return content.raw
-
-
-def with_note(state, note):
-    """An export with another note: the last thing in the content of its manifest, whose form snapshots and chunks have
-    from store/snapshots/SNAPSHOT_FORMAT.md."""
-    size, = struct.unpack_from("<Q", state, 48)
-    manifest, rest = state[56:56 + size], state[56 + size:]
-    content_bytes, = struct.unpack_from("<Q", manifest, 16)
-    content = manifest[72:]
-    if manifest[11] == 1:
-        length, = struct.unpack_from("<Q", content, 0)
-        content = content[8:8 + length]
-        if length != content_bytes:
-            content = decompressed(content, content_bytes)
-    old = content.rfind(b'{"conversation"')
-    content = content[:old - 8] + struct.pack("<Q", len(note)) + note
-    key = hashlib.sha256(b"skald manifest" + content).digest()
-    head = bytearray(manifest[:64])
-    head[11] = 0
-    struct.pack_into("<QQ", head, 16, len(content), len(content))
-    head[32:64] = key
-    forged = bytes(head) + struct.pack("<Q", checksum(content, checksum(bytes(head)))) + content
-    return state[:16] + key + struct.pack("<Q", len(forged)) + forged + rest
 
 
 if __name__ == "__main__":

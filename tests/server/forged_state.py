@@ -70,10 +70,11 @@ class State:
         self._note_at = self._content.rfind(b'{"conversation"') - 8
         self.note = json.loads(self._content[self._note_at + 8:])
 
-    def bytes(self):
+    def bytes(self, note=None):
+        """The whole of it, with these bytes in place of the note if they are given."""
         content = bytearray(self._content)
         struct.pack_into(f"<{len(self.tokens)}i", content, self.TOKENS_AT + 8, *self.tokens)
-        note = json.dumps(self.note).encode()
+        note = json.dumps(self.note).encode() if note is None else note
         content = bytes(content[:self._note_at]) + struct.pack("<Q", len(note)) + note
         key = hashlib.sha256(b"skald manifest" + content).digest()
         head = bytearray(self._manifest_head)
