@@ -127,18 +127,23 @@ def conversations(attacker):
     attacker.again("/v1/conversations", lambda: body)
 
 
-def ambiguous_grammar(attacker):
-    """Twelve kilobytes of a grammar that has a hundred ways to read everything."""
-    rules, words, times = 100, 8, 2
-    letters = "etaoinshrdlucmfwypvbgkqjxz"
-    chosen = random.Random(2)
+def ambiguous(rules, letters, times, seed):
+    """A grammar each of whose rules needs some letters of its own set before it ends, and takes all others meanwhile: a
+    text is read in a way for each number of them that every rule may have had, and no two of these ways become one."""
+    draw, alphabet = random.Random(seed), "etaoinshrdlucmfwypvbgkqjxz"
     lines = ["root ::= ( " + " | ".join(f"r{i}" for i in range(rules)) + " )*"]
     for i in range(rules):
-        some = "".join(chosen.sample(letters, words))
-        others = "".join(c for c in letters if c not in some) + " "
-        part = f"( [{others}]* [{some}] ){{{times}}}"
+        own = "".join(draw.sample(alphabet, letters))
+        other = "".join(c for c in alphabet if c not in own) + " "
+        part = f"( [{other}]* [{own}] ){{{times}}}"
         lines += [f"r{i} ::= {part} {part} r{i}x?", f"r{i}x ::= [A-Z] r{i}x*"]
-    body = json.dumps({"prompt": "hello", "n": 16, "grammar": "\n".join(lines) + "\n", "max_tokens": 60, "temperature": 2.0}).encode()
+    return "\n".join(lines) + "\n"
+
+
+def ambiguous_grammar(attacker):
+    """Twelve kilobytes of a grammar that has a hundred ways to read everything."""
+    body = json.dumps({"prompt": "hello", "n": 16, "grammar": ambiguous(100, 8, 2, seed=2), "max_tokens": 60,
+                       "temperature": 2.0}).encode()
     attacker.again("/v1/completions", lambda: body)
 
 

@@ -2,27 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A grammar whose masks take long makes nobody wait but its own request: grammar_budget_test.py PROGRAM."""
 
-import random
 import sys
 import threading
 import unittest
 
+from attacks import ambiguous
 from running_server import RunningServer
 
 PROGRAM = sys.argv[1]
-
-
-def ambiguous(rules, letters, times):
-    """Each rule needs some letters of its own set before it ends, and takes all others meanwhile: a text is read in a way
-    for each number of them that every rule may have had, and no two of these ways become one."""
-    draw, alphabet = random.Random(4), "etaoinshrdlucmfwypvbgkqjxz"
-    lines = ["root ::= ( " + " | ".join(f"r{i}" for i in range(rules)) + " )*"]
-    for i in range(rules):
-        own = "".join(draw.sample(alphabet, letters))
-        other = "".join(c for c in alphabet if c not in own) + " "
-        part = f"( [{other}]* [{own}] ){{{times}}}"
-        lines += [f"r{i} ::= {part} {part} r{i}x?", f"r{i}x ::= [A-Z] r{i}x*"]
-    return "\n".join(lines) + "\n"
 
 
 # Behind the first word there are twice as many ways with each letter.
@@ -37,7 +24,7 @@ class Budget(unittest.TestCase):
         self.server.stop()
 
     def test_others_go_on(self):
-        attack = {"prompt": "hello", "grammar": ambiguous(80, 8, 6), "max_tokens": 5, "temperature": 2, "n": 2, "seed": 1}
+        attack = {"prompt": "hello", "grammar": ambiguous(80, 8, 6, seed=4), "max_tokens": 5, "temperature": 2, "n": 2, "seed": 1}
         # The grammar is compiled once, so that what follows is masks alone.
         self.assertEqual(self.server.post("/v1/completions", {**attack, "n": 1, "max_tokens": 1})[0], 200)
         ends = []
