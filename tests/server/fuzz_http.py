@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from running_server import RunningServer, adapters, temporary_folder, tool_model
+from running_server import RunningServer, adapters, check_answer, temporary_folder, tool_model
 
 CLIENTS = 4
 KEY = "fuzz-key"
@@ -177,16 +177,7 @@ def check(data):
             body = answer.read()
         except http.client.IncompleteRead:
             return
-        kind = answer.getheader("Content-Type") or ""
-        assert answer.status != 500, body
-        if answer.status >= 400:
-            error = json.loads(body)["error"]
-            assert error["message"] and error["type"], body
-        elif kind.startswith("text/event-stream"):
-            for line in body.decode().split("\n"):
-                assert not line.startswith("data: ") or line == "data: [DONE]" or isinstance(json.loads(line[6:]), dict), line
-        elif kind.startswith("application/json"):
-            json.loads(body)
+        check_answer(answer.status, answer.getheader("Content-Type") or "", body)
 
 
 def exchange(random, port, request):

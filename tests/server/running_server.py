@@ -96,6 +96,19 @@ class RunningServer:
         return [line[6:] if line == "data: [DONE]" else json.loads(line[6:]) for line in lines if line.startswith("data: ")]
 
 
+def check_answer(status, kind, body):
+    """Raises unless this is what an API gives: no status 500, errors that say why, objects or events of JSON."""
+    assert status != 500, body
+    if status >= 400:
+        error = json.loads(body)["error"]
+        assert error["message"] and error["type"], body
+    elif kind.startswith("text/event-stream"):
+        for line in body.decode().split("\n"):
+            assert not line.startswith("data: ") or line == "data: [DONE]" or isinstance(json.loads(line[6:]), dict), line
+    elif kind.startswith("application/json"):
+        assert isinstance(json.loads(body), dict), body
+
+
 def tool_model(demo_folder, folder):
     """The demo model with a chat template that knows tools, in the form of Hermes."""
     for name in os.listdir(demo_folder):
