@@ -120,20 +120,16 @@ class PromptCache {
   // kInvalidArgument for no tokens; kResourceExhausted.
   Result<PromptPrefix> Lookup(std::span<const int32_t> tokens, const std::optional<std::string>& salt = {}) {
     return NoThrow("PromptCache::Lookup", [&]() -> Result<PromptPrefix> {
-      if (tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "PromptCache::Lookup: there are no tokens");
-      const Identity identity = WithSalt(salt);
-      const auto chain = ChainOf(identity, tokens);
-      if (!chain) return Failure(chain.error());
-      auto prefix = FindInMemory(*chain);
-      if (!prefix) return Failure(prefix.error());
+      auto known = LookInMemory("PromptCache::Lookup", tokens, salt);
+      if (!known) return Failure(known.error());
       bool is_from_store = false;
-      if (prefix->logits.empty() && prefix->cache.size() + 1 < tokens.size()) {
-        const auto found = SearchStores(*chain, identity, *prefix);
+      if (MayKnowMore(known->prefix, tokens)) {
+        const auto found = SearchStores(known->chain, known->identity, known->prefix);
         if (!found) return Failure(found.error());
         is_from_store = *found;
       }
-      Count(tokens.size(), *prefix, is_from_store);
-      return prefix;
+      Count(tokens.size(), known->prefix, is_from_store);
+      return std::move(known->prefix);
     });
   }
 
@@ -144,23 +140,20 @@ class PromptCache {
                                     std::optional<PromptFetch>& fetch) {
     if (options_.reader == nullptr) return Lookup(tokens, salt);
     return NoThrow("PromptCache::LookupBeside", [&]() -> Result<PromptPrefix> {
-      if (tokens.empty()) return Fail(ErrorCode::kInvalidArgument, "PromptCache::LookupBeside: there are no tokens");
-      const Identity identity = WithSalt(salt);
-      const auto chain = ChainOf(identity, tokens);
-      if (!chain) return Failure(chain.error());
-      auto prefix = FindInMemory(*chain);
-      if (!prefix) return Failure(prefix.error());
+      auto known = LookInMemory("PromptCache::LookupBeside", tokens, salt);
+      if (!known) return Failure(known.error());
+      PromptPrefix& prefix = known->prefix;
       bool is_from_store = false;
       if (fetch) {
-        const auto taken = TakeFetched(*fetch, identity, *prefix);
+        const auto taken = TakeFetched(*fetch, known->identity, prefix);
         if (!taken) return Failure(taken.error());
         is_from_store = *taken;
-      } else if (MayKnowMore(*prefix, tokens)) {
-        fetch = BeginFetch(identity, tokens, prefix->cache.size());
-        if (fetch) return prefix;  // counted when the caller comes back
+      } else if (MayKnowMore(prefix, tokens)) {
+        fetch = BeginFetch(known->identity, tokens, prefix.cache.size());
+        if (fetch) return std::move(prefix);  // counted when the caller comes back
       }
-      Count(tokens.size(), *prefix, is_from_store);
-      return prefix;
+      Count(tokens.size(), prefix, is_from_store);
+      return std::move(prefix);
     });
   }
 
@@ -272,6 +265,24 @@ class PromptCache {
       if (const auto chain = ChainOf(identity, tokens)) (void)ForgetInStores(*chain, identity, keep);
     };
     return options_.writer->Post(this, forget, tokens.size_bytes());
+  }
+
+  // What memory knows of some tokens, and by what stores are asked for more.
+  struct Known {
+    Identity identity;
+    TokenChain chain;
+    PromptPrefix prefix;
+  };
+
+  Result<Known> LookInMemory(const char* caller, std::span<const int32_t> tokens,
+                             const std::optional<std::string>& salt) {
+    if (tokens.empty()) return Fail(ErrorCode::kInvalidArgument, std::string(caller) + ": there are no tokens");
+    Identity identity = WithSalt(salt);
+    auto chain = ChainOf(identity, tokens);
+    if (!chain) return Failure(chain.error());
+    auto prefix = FindInMemory(*chain);
+    if (!prefix) return Failure(prefix.error());
+    return Known{std::move(identity), *std::move(chain), *std::move(prefix)};
   }
 
   Result<PromptPrefix> FindInMemory(const TokenChain& chain) {
