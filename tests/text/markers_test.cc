@@ -225,7 +225,8 @@ TEST_CASE("messages give no marker by way of the model's vocabulary either") {
     const Ids ids = tokenizer->Encode(Message("[CLS]</s>[CLS]")).value_or(Ids());
     CHECK(std::count(ids.begin(), ids.end(), 8) + std::count(ids.begin(), ids.end(), 9) == 0);
   };
-  token_model::Bpe bpe{.unk_token = "<unk>"};
+  token_model::Bpe bpe;
+  bpe.unk_token = "<unk>";
   for (const char* part : {"<", "/", "</", "s", "</s", ">"}) bpe.merges.Add(part);
   SUBCASE("merges") { check(bpe, {7, 4}); }
   SUBCASE("words taken whole") {
