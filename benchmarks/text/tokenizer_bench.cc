@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "skald/text/tokenizer.h"
-#include "skald/text/tokenizers/byte_range.h"
-#include "skald/text/tokenizers/published_patterns.h"
-#include "skald/text/tokenizers/split_pattern.h"
-#include "skald/text/tokenizers/unicode.h"
+#include "skald/text/tokenizers/detail/byte_range.h"
+#include "skald/text/tokenizers/detail/published_patterns.h"
+#include "skald/text/tokenizers/detail/split_pattern.h"
+#include "skald/text/tokenizers/detail/unicode.h"
 
 namespace skald {
 namespace {

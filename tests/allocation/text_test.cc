@@ -16,7 +16,7 @@
 #include "skald/text/gguf_tokenizer.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/text/tokenizer.h"
-#include "skald/text/tokenizers/sentencepiece/sentencepiece_writer.h"
+#include "skald/text/tokenizers/sentencepiece/detail/sentencepiece_writer.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"

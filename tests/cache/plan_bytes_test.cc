@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/cache/blocks/table_bytes.h"
+#include "skald/cache/blocks/detail/table_bytes.h"
 #include "skald/cache/create.h"
-#include "skald/cache/steps/step.h"
+#include "skald/cache/steps/detail/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/support/tiny_cache.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/readers/config_json_recurrent.h"
+#include "skald/configs/readers/detail/config_json_recurrent.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

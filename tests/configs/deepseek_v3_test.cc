@@ -2,7 +2,7 @@
 //
 // config.json of DeepSeek-V3 and GLM-4.7-Flash: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/deepseek_v3.h"
+#include "skald/configs/readers/families/detail/deepseek_v3.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

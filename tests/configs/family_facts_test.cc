@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/config_json_recurrent.h"
+#include "skald/configs/readers/detail/config_json_recurrent.h"
 
 namespace skald {
 namespace family_facts_test {

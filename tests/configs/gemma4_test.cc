@@ -2,7 +2,7 @@
 //
 // config.json of Gemma 4: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/gemma4.h"
+#include "skald/configs/readers/families/detail/gemma4.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -2,7 +2,7 @@
 //
 // config.json of gpt-oss: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/gpt_oss.h"
+#include "skald/configs/readers/families/detail/gpt_oss.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

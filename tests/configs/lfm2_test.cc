@@ -2,7 +2,7 @@
 //
 // config.json of LFM2: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/lfm2.h"
+#include "skald/configs/readers/families/detail/lfm2.h"
 
 #include <nlohmann/json.hpp>
 #include <string>

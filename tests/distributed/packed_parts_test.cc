@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/distributed/handshake.h"
+#include "skald/distributed/detail/handshake.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "skald/weights/packed_files/packed_writer.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/numbers/xxh64.h"
+#include "skald/base/numbers/detail/xxh64.h"
 #include "skald/engine/form/request.h"
 #include "skald/sampling/penalties.h"
 #include "skald/sampling/sampler.h"

@@ -10,7 +10,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/engine/form/request.h"
-#include "skald/engine/running/shared_beginnings.h"
+#include "skald/engine/running/detail/shared_beginnings.h"
 #include "skald/engine/running/suspended.h"
 
 namespace skald::testing {

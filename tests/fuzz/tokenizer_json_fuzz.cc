@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "skald/base/numbers/xxh64.h"
+#include "skald/base/numbers/detail/xxh64.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/text/tokenizer.h"
 

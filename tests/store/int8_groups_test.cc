@@ -2,7 +2,7 @@
 //
 // The lossy codec: how far off it may be, what it has no form for, and what it does to what a model says next.
 
-#include "skald/store/chunks/int8_groups.h"
+#include "skald/store/chunks/detail/int8_groups.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 //
 // What the metadata of a GGUF file with a byte-level tokenizer say, as a TokenizerSpec.
 
-#include "skald/text/tokenizers/gguf/gguf_byte_pairs.h"
+#include "skald/text/tokenizers/gguf/detail/gguf_byte_pairs.h"
 
 #include <nlohmann/json.hpp>
 #include <span>

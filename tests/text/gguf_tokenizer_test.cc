@@ -15,7 +15,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/text/stream_decoder.h"
-#include "skald/text/tokenizers/sentencepiece/sentencepiece_file.h"
+#include "skald/text/tokenizers/sentencepiece/detail/sentencepiece_file.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

@@ -15,9 +15,9 @@
 #include "doctest/doctest.h"
 #include "skald/text/tokenizer.h"
 #include "skald/text/tokenizers/normalization_form.h"
-#include "skald/text/tokenizers/pipeline/byte_alphabet.h"
-#include "skald/text/tokenizers/rwkv_vocabulary.h"
-#include "skald/text/tokenizers/sentencepiece/sentencepiece_writer.h"
+#include "skald/text/tokenizers/pipeline/detail/byte_alphabet.h"
+#include "skald/text/tokenizers/detail/rwkv_vocabulary.h"
+#include "skald/text/tokenizers/sentencepiece/detail/sentencepiece_writer.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 #include "tests/text/test_tokenizers.h"
 

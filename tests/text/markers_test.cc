@@ -17,7 +17,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/text/chat.h"
-#include "skald/text/tokenizers/sentencepiece/special_pieces.h"
+#include "skald/text/tokenizers/sentencepiece/detail/special_pieces.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {

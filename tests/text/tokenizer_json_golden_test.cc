@@ -16,9 +16,9 @@
 #include "doctest/doctest.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/text/tokenizer.h"
-#include "skald/text/tokenizers/json/base64.h"
-#include "skald/text/tokenizers/pipeline/patterns.h"
-#include "skald/text/tokenizers/unicode.h"
+#include "skald/text/tokenizers/json/detail/base64.h"
+#include "skald/text/tokenizers/pipeline/detail/patterns.h"
+#include "skald/text/tokenizers/detail/unicode.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"
 

@@ -3,7 +3,7 @@
 // A Config whose numbers are not those of the metadata beside the weights does not load, whether or not a tensor shows
 // them.
 
-#include "skald/model/load_check.h"
+#include "skald/model/detail/load_check.h"
 
 #include <filesystem>
 #include <string>

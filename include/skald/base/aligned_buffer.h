@@ -6,8 +6,9 @@
 #ifndef SKALD_BASE_ALIGNED_BUFFER_H_
 #define SKALD_BASE_ALIGNED_BUFFER_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -30,11 +31,7 @@ inline constexpr size_t kHugePage = size_t{2} << 20;
 
 // Matrices of many megabytes are read in strides of their own; with pages of 4 KB the processor would spend much of
 // that time on looking up addresses. A wish: systems without such pages, or without any free, use small ones.
-inline void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
-#if defined(__linux__)
-  if (bytes >= kHugePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-}
+void AskForHugePages([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes);
 
 }  // namespace internal
 
@@ -94,5 +91,9 @@ class AlignedBuffer {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/detail/aligned_buffer.h"
+#endif
 
 #endif  // SKALD_BASE_ALIGNED_BUFFER_H_

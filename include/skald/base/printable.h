@@ -8,26 +8,16 @@
 #include <string>
 #include <string_view>
 
-#include "skald/base/utf8.h"
-
 namespace skald {
 
 // Returns `text` as valid UTF-8 without control characters, which could drive the reader's terminal: a question mark
 // stands for each of them (C0, DEL and C1) and for each byte that is not part of a character.
-inline std::string Printable(std::string_view text) {
-  std::string printable;
-  while (!text.empty()) {
-    const Utf8Character character = FirstUtf8Character(text);
-    const bool is_whole = character.status == Utf8Status::kComplete;
-    const std::string_view letter = text.substr(0, is_whole ? character.length : 1);
-    const bool is_c0 = letter.size() == 1 && (static_cast<unsigned char>(letter[0]) < 0x20 || letter[0] == 0x7F);
-    const bool is_c1 = letter.size() == 2 && letter[0] == '\xC2' && static_cast<unsigned char>(letter[1]) < 0xA0;
-    printable += is_whole && !is_c0 && !is_c1 ? letter : "?";
-    text.remove_prefix(letter.size());
-  }
-  return printable;
-}
+std::string Printable(std::string_view text);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/detail/printable.h"
+#endif
 
 #endif  // SKALD_BASE_PRINTABLE_H_

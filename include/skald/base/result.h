@@ -9,9 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
-#include <utility>
+#include <version>
+
+#include <tl/expected.hpp>
 
 #if __has_include(<version>)
 #include <version>
@@ -63,9 +66,7 @@ using Failure = tl::unexpected<Error>;
 #endif
 
 // Returns a failure that converts to any Result<T>: `return Fail(ErrorCode::kNotFound, "...")`.
-inline Failure Fail(ErrorCode code, std::string message, const ErrorFacts& facts = {}) {
-  return Failure(Error{code, std::move(message), facts});
-}
+Failure Fail(ErrorCode code, std::string message, const ErrorFacts& facts = {});
 
 // Returns the failure of `result` with `context` put in front of its sentence. `result` must hold an error.
 template <class T>
@@ -74,13 +75,12 @@ Failure Annotate(const std::string& context, const Result<T>& result) {
 }
 
 // The same about one sequence of a batch, which becomes a fact too.
-inline Failure OfSequence(size_t index, const Result<void>& result) {
-  ErrorFacts facts = result.error().facts;
-  facts.sequence = index;
-  return Fail(result.error().code, "sequence " + std::to_string(index) + " of the batch: " + result.error().message,
-              facts);
-}
+Failure OfSequence(size_t index, const Result<void>& result);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/detail/result.h"
+#endif
 
 #endif  // SKALD_BASE_RESULT_H_

@@ -7,18 +7,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
 #include "skald/cache/blocks/table_lease.h"
+#include "skald/cache/form/layout.h"
 #include "skald/cache/kv_cache.h"
 
 namespace skald {
@@ -61,24 +60,12 @@ Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPo
 
 // Returns a copy of `cache`, which must be valid, in blocks of `pool`, one of the same layout, block size and element
 // type. Errors: kInvalidArgument for another pool; kResourceExhausted.
-inline Result<KVCache> CopyCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool) {
-  return NoThrow("CopyCache", [&]() -> Result<KVCache> {
-    BlockPool& from = *cache.pool();
-    const RuntimeConfig &a = from.runtime(), &b = pool->runtime();
-    if (from.fingerprint() != pool->fingerprint() || a.block_tokens != b.block_tokens || a.kv_type != b.kv_type ||
-        !from.has_bytes() || !pool->has_bytes()) {
-      return Fail(ErrorCode::kInvalidArgument, "CopyCache: the pools differ in layout, block size or element type");
-    }
-    return RebuildCache(cache, pool, [&](uint32_t group, const BlockMoves& moves) -> Result<void> {
-      for (const auto& [source, target] : moves) {
-        std::memcpy(pool->ResolveOne(group, target), from.ResolveOne(group, source),
-                    pool->geometry(group).block_bytes());
-      }
-      return {};
-    });
-  });
-}
+Result<KVCache> CopyCache(const KVCache& cache, const std::shared_ptr<BlockPool>& pool);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/detail/rebuild.h"
+#endif
 
 #endif  // SKALD_CACHE_REBUILD_H_

@@ -5,14 +5,34 @@
 #ifndef SKALD_CONFIGS_FAMILY_FACTS_H_
 #define SKALD_CONFIGS_FAMILY_FACTS_H_
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "skald/configs/families/dense/gemma.h"
+#include "skald/configs/families/dense/gemma2.h"
+#include "skald/configs/families/dense/gemma3.h"
+#include "skald/configs/families/dense/gemma4.h"
+#include "skald/configs/families/dense/llama.h"
+#include "skald/configs/families/dense/mistral.h"
+#include "skald/configs/families/dense/olmo2.h"
+#include "skald/configs/families/dense/phi3.h"
+#include "skald/configs/families/dense/qwen2.h"
+#include "skald/configs/families/dense/qwen3.h"
+#include "skald/configs/families/dense/smollm3.h"
+#include "skald/configs/families/mixtures/deepseek_v3.h"
+#include "skald/configs/families/mixtures/gpt_oss.h"
+#include "skald/configs/families/mixtures/mixtral.h"
+#include "skald/configs/families/mixtures/qwen3_moe.h"
+#include "skald/configs/families/recurrent/falcon_h1.h"
+#include "skald/configs/families/recurrent/granite4.h"
+#include "skald/configs/families/recurrent/lfm2.h"
+#include "skald/configs/families/recurrent/mamba.h"
+#include "skald/configs/families/recurrent/mamba2.h"
+#include "skald/configs/families/recurrent/nemotron_h.h"
+#include "skald/configs/families/recurrent/qwen3_next.h"
+#include "skald/configs/families/recurrent/recurrent_gemma.h"
+#include "skald/configs/families/recurrent/rwkv7.h"
 #include "skald/configs/published.h"
-#include "skald/configs/readers/config_gguf.h"
-#include "skald/configs/readers/config_json_transformer.h"
-#include "skald/configs/readers/family_readers.h"
 
 namespace skald {
 
@@ -73,15 +93,12 @@ inline constexpr FamilyFacts kFamilyFacts[] = {
 };
 
 // Whether GGUF files of a model_type are read.
-inline bool ReadsGguf(std::string_view model_type) {
-  const auto is_it = [&](std::string_view type) { return type == model_type; };
-  return std::ranges::any_of(internal::TransformerFamilies(), is_it,
-                             [](const auto& family) { return family.implied.model_type; }) ||
-         std::ranges::any_of(internal::kFamilyReaders, [&](const internal::FamilyReader& family) {
-           return family.read_gguf != nullptr && is_it(family.model_type);
-         });
-}
+bool ReadsGguf(std::string_view model_type);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/configs/detail/family_facts.h"
+#endif
 
 #endif  // SKALD_CONFIGS_FAMILY_FACTS_H_

@@ -9,19 +9,15 @@
 #ifndef SKALD_CONFIGS_IDENTIFY_H_
 #define SKALD_CONFIGS_IDENTIFY_H_
 
-#include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/form/config_list.h"
-#include "skald/configs/form/differences.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/config_json.h"
@@ -34,40 +30,10 @@ struct NamedModel {
   DescribedModel model;
 };
 
-inline std::string Joined(const std::vector<std::string>& parts) {
-  std::string joined;
-  for (const std::string& part : parts) joined += (joined.empty() ? "" : ", ") + part;
-  return joined;
-}
-
-inline Failure UnknownModelType(std::span<const NamedModel> known, std::string_view model_type) {
-  std::vector<std::string> types;
-  for (const NamedModel& one : known) {
-    const std::string type(one.model.model_type);
-    if (std::ranges::find(types, type) == types.end()) types.push_back(type);
-  }
-  return Fail(ErrorCode::kUnsupported, "the model_type is " + std::string(model_type) +
-                                           ", but the Configs to choose from are of " + Joined(types));
-}
+std::string Joined(const std::vector<std::string>& parts);
 
 // `kind` is that of Differences.
-inline Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model, std::string_view kind) {
-  std::optional<size_t> nearest;
-  std::vector<std::string> fewest;
-  for (size_t i = 0; i < known.size(); ++i) {
-    if (known[i].model.model_type != model.model_type) continue;
-    std::vector<std::string> differences = Differences(model.spec, known[i].model.spec, kind);
-    if (differences.empty()) return i;
-    if (!nearest || differences.size() < fewest.size()) {
-      nearest = i;
-      fewest = std::move(differences);
-    }
-  }
-  if (!nearest) return UnknownModelType(known, model.model_type);
-
-  const std::string name(known[*nearest].name);
-  return Fail(ErrorCode::kUnsupported, "no Config fits; the nearest, " + name + ", differs in " + Joined(fewest));
-}
+Result<size_t> FindModel(std::span<const NamedModel> known, const DescribedModel& model, std::string_view kind);
 
 template <ModelConfig C>
 DescribedModel DescribeConfig() {
@@ -108,5 +74,9 @@ Result<size_t> IdentifyConfig(ConfigList<Configs...> list, std::string_view conf
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/configs/detail/identify.h"
+#endif
 
 #endif  // SKALD_CONFIGS_IDENTIFY_H_

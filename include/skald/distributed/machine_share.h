@@ -6,15 +6,13 @@
 #ifndef SKALD_DISTRIBUTED_MACHINE_SHARE_H_
 #define SKALD_DISTRIBUTED_MACHINE_SHARE_H_
 
-#include <algorithm>
+#include <sched.h>
+
 #include <compare>
-#include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <optional>
-#include <string>
-#include <thread>
 #include <vector>
+
+#include "skald/base/ranks/rank_share.h"
 
 #if defined(__linux__)
 #include <sched.h>
@@ -34,49 +32,15 @@ struct Cpu {
 
 // Returns the numbers of the CPUs that one of the ranks on a machine gets: whole cores, one beside the other, where
 // there are enough of them; none where there are fewer CPUs than ranks. Throws std::bad_alloc.
-inline std::vector<int> CpusOfRank(std::vector<Cpu> cpus, const RankShare& on_this_machine) {
-  std::ranges::sort(cpus);
-  std::vector<std::vector<int>> cores;
-  std::optional<Cpu> last;
-  for (const Cpu& cpu : cpus) {
-    if (!last || last->package != cpu.package || last->core != cpu.core) cores.emplace_back();
-    cores.back().push_back(cpu.number);
-    last = cpu;
-  }
-  std::vector<int> own;
-  if (cores.size() < on_this_machine.ranks) {
-    cores.clear();
-    for (const Cpu& cpu : cpus) cores.push_back({cpu.number});
-  }
-  if (cores.size() < on_this_machine.ranks) return own;
-  const auto [begin, end] = Deal(cores.size(), on_this_machine);
-  for (size_t i = begin; i < end; ++i) own.insert(own.end(), cores[i].begin(), cores[i].end());
-  return own;
-}
+std::vector<int> CpusOfRank(std::vector<Cpu> cpus, const RankShare& on_this_machine);
 
 namespace internal {
 
 // As many threads as a rank can have where it is not bound.
-inline uint32_t ThreadsUnbound(const RankShare& on_this_machine) {
-  return std::max(1u, std::thread::hardware_concurrency() / static_cast<uint32_t>(on_this_machine.ranks));
-}
+uint32_t ThreadsUnbound(const RankShare& on_this_machine);
 
 #if defined(__linux__)
-// One number that the kernel tells of a CPU; 0 where it tells nothing.
-inline int TopologyOf(int cpu, const char* name) {
-  std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/" + name);
-  int value = 0;
-  file >> value;
-  return value;
-}
 
-inline std::vector<Cpu> CpusIn(const cpu_set_t& set) {
-  std::vector<Cpu> cpus;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &set)) cpus.push_back({TopologyOf(i, "physical_package_id"), TopologyOf(i, "core_id"), i});
-  }
-  return cpus;
-}
 #endif
 
 }  // namespace internal
@@ -85,22 +49,7 @@ inline std::vector<Cpu> CpusIn(const cpu_set_t& set) {
 // been bound to some of them already, and these are enough for as many threads; 0: for its share of all. Returns how
 // many threads keep its CPUs busy. Binds nothing where the system tells nothing of CPUs. Throws std::bad_alloc.
 #if defined(__linux__)
-inline uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t threads) {
-  cpu_set_t own, all;
-  if (sched_getaffinity(0, sizeof(own), &own) != 0) return internal::ThreadsUnbound(on_this_machine);
-  // The launcher's processes are not bound, its ranks may be.
-  if (sched_getaffinity(getppid(), sizeof(all), &all) != 0) all = own;
-  CPU_OR(&all, &all, &own);
-  const auto bound = static_cast<size_t>(CPU_COUNT(&own)), there = static_cast<size_t>(CPU_COUNT(&all));
-  const size_t wanted = threads > 0 ? threads : there / on_this_machine.ranks;
-  if (bound < there && bound >= wanted) return static_cast<uint32_t>(bound);
-  const std::vector<int> share = CpusOfRank(internal::CpusIn(all), on_this_machine);
-  if (share.empty()) return 1;
-  CPU_ZERO(&own);
-  for (const int cpu : share) CPU_SET(cpu, &own);
-  if (sched_setaffinity(0, sizeof(own), &own) != 0) return internal::ThreadsUnbound(on_this_machine);
-  return static_cast<uint32_t>(share.size());
-}
+uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t threads);
 #else
 inline uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t) {
   return internal::ThreadsUnbound(on_this_machine);
@@ -108,5 +57,9 @@ inline uint32_t KeepToShare(const RankShare& on_this_machine, uint32_t) {
 #endif
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/distributed/detail/machine_share.h"
+#endif
 
 #endif  // SKALD_DISTRIBUTED_MACHINE_SHARE_H_

@@ -8,10 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/distributed/rank_messages.h"
@@ -29,21 +27,10 @@ class RankLead {
   std::unique_lock<std::mutex> Turn() { return std::unique_lock(turn_); }
 
   // Tells the others what to do; with Turn() held.
-  Result<void> Give(std::vector<std::byte> order) {
-    if (is_over_) return Fail(ErrorCode::kFailedPrecondition, "the ranks were let go");
-    return ranks_.Broadcast(order);
-  }
+  Result<void> Give(std::vector<std::byte> order);
 
   // Tells them what need not be carried out: who does not hear of it is gone. The last one is kStop.
-  void Leave(RankOrder what, uint64_t pool = 0) noexcept {
-    const auto told = NoThrow("RankLead", [&]() -> Result<void> {
-      const auto turn = Turn();
-      auto given = Give(BytesOf(what, pool));
-      is_over_ |= what == RankOrder::kStop;
-      return given;
-    });
-    static_cast<void>(told);
-  }
+  void Leave(RankOrder what, uint64_t pool = 0) noexcept;
 
  private:
   const CommunicatorRef ranks_;
@@ -52,5 +39,9 @@ class RankLead {
 };
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/distributed/detail/rank_lead.h"
+#endif
 
 #endif  // SKALD_DISTRIBUTED_RANK_LEAD_H_

@@ -8,12 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/byte_codec.h"
-#include "skald/base/result.h"
 #include "skald/cache/blocks/block_table.h"
 #include "skald/cache/form/runtime_config.h"
 
@@ -49,67 +46,25 @@ struct BlocksOrder {
   std::vector<BlockId> blocks;
 };
 
-inline std::vector<std::byte> BytesOf(const PoolOrder& order) {
-  ByteWriter writer;
-  writer.Put(RankOrder::kPool);
-  writer.Put(order.pool);
-  writer.Put(order.runtime);
-  return writer.bytes();
-}
+std::vector<std::byte> BytesOf(const PoolOrder& order);
 
 // Of kDrop and kStop; that has no number.
-inline std::vector<std::byte> BytesOf(RankOrder what, uint64_t pool = 0) {
-  ByteWriter writer;
-  writer.Put(what);
-  writer.Put(pool);
-  return writer.bytes();
-}
+std::vector<std::byte> BytesOf(RankOrder what, uint64_t pool = 0);
 
-inline std::vector<std::byte> BytesOf(const StepOrder& order) {
-  ByteWriter writer;
-  writer.Put(RankOrder::kStep);
-  writer.Put(order.pool);
-  writer.Put(order.pass_tokens);
-  writer.Put(order.is_observed);
-  writer.PutList(std::span(order.plan));
-  writer.PutList(std::span(order.tokens));
-  return writer.bytes();
-}
+std::vector<std::byte> BytesOf(const StepOrder& order);
 
-inline std::vector<std::byte> BytesOf(RankOrder what, const BlocksOrder& order) {
-  ByteWriter writer;
-  writer.Put(what);
-  writer.Put(order.pool);
-  writer.Put(order.group);
-  writer.PutList(std::span(order.blocks));
-  return writer.bytes();
-}
+std::vector<std::byte> BytesOf(RankOrder what, const BlocksOrder& order);
 
-inline PoolOrder GetPoolOrder(ByteReader& reader) {
-  PoolOrder order;
-  order.pool = reader.Get<uint64_t>();
-  order.runtime = reader.Get<RuntimeConfig>();
-  return order;
-}
+PoolOrder GetPoolOrder(ByteReader& reader);
 
-inline StepOrder GetStepOrder(ByteReader& reader) {
-  StepOrder order;
-  order.pool = reader.Get<uint64_t>();
-  order.pass_tokens = reader.Get<uint32_t>();
-  order.is_observed = reader.Get<uint32_t>();
-  order.plan = reader.GetList<std::byte>();
-  order.tokens = reader.GetList<int32_t>();
-  return order;
-}
+StepOrder GetStepOrder(ByteReader& reader);
 
-inline BlocksOrder GetBlocksOrder(ByteReader& reader) {
-  BlocksOrder order;
-  order.pool = reader.Get<uint64_t>();
-  order.group = reader.Get<uint32_t>();
-  order.blocks = reader.GetList<BlockId>();
-  return order;
-}
+BlocksOrder GetBlocksOrder(ByteReader& reader);
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/distributed/detail/rank_messages.h"
+#endif
 
 #endif  // SKALD_DISTRIBUTED_RANK_MESSAGES_H_

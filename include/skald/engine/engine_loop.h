@@ -7,7 +7,6 @@
 #ifndef SKALD_ENGINE_ENGINE_LOOP_H_
 #define SKALD_ENGINE_ENGINE_LOOP_H_
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -25,9 +24,9 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/engine/engine.h"
+#include "skald/engine/form/engine_options.h"
 #include "skald/engine/form/request.h"
 
 namespace skald {
@@ -45,50 +44,22 @@ class EngineLoop;
 class Inbox {
  public:
   // Waits for the next event; nothing where none came in `timeout`, or where the last one has been read.
-  std::optional<Event> Next(std::chrono::milliseconds timeout = std::chrono::hours(24)) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, timeout, [&] { return !events_.empty() || open_samples_ == 0; });
-    if (events_.empty()) return std::nullopt;
-    std::optional<Event> event = std::move(events_.front());
-    events_.pop_front();
-    return event;
-  }
+  std::optional<Event> Next(std::chrono::milliseconds timeout = std::chrono::hours(24));
 
   // Whether the last event of the last sample has been read.
-  bool is_finished() const {
-    const std::lock_guard lock(mutex_);
-    return open_samples_ == 0 && events_.empty();
-  }
+  bool is_finished() const;
 
  private:
   friend class EngineLoop;
 
   Inbox(uint32_t samples, std::function<void()> on_event) : on_event_(std::move(on_event)), open_samples_(samples) {}
 
-  void Put(Event event) {
-    {
-      const std::lock_guard lock(mutex_);
-      open_samples_ -= event.finish.has_value();
-      events_.push_back(std::move(event));
-    }
-    changed_.notify_all();
-    if (on_event_) on_event_();
-  }
+  void Put(Event event);
 
   // Nothing more will come.
-  void Close() {
-    {
-      const std::lock_guard lock(mutex_);
-      open_samples_ = 0;
-    }
-    changed_.notify_all();
-    if (on_event_) on_event_();
-  }
+  void Close();
 
-  size_t size() const {
-    const std::lock_guard lock(mutex_);
-    return events_.size();
-  }
+  size_t size() const;
 
   const std::function<void()> on_event_;
   mutable std::mutex mutex_;
@@ -130,59 +101,20 @@ class EngineLoop {
   // Takes a request. `on_event` is called by the loop's thread whenever something has come into the inbox, so that a
   // reader with many inboxes need not wait at each: it must be quick, and must not call the loop. Errors: those of
   // Engine::Submit; kFailedPrecondition after Stop.
-  Result<Ticket> Submit(Request request, std::function<void()> on_event = {}) {
-    return NoThrow("EngineLoop::Submit", [&]() -> Result<Ticket> {
-      if (auto valid = engine_.Check(request); !valid) return Failure(valid.error());
-      std::shared_ptr<Inbox> inbox(new Inbox(request.samples, std::move(on_event)));
-      const std::lock_guard lock(mutex_);
-      if (stop_) return Fail(ErrorCode::kFailedPrecondition, "the engine's loop was stopped");
-      arrivals_.push_back({next_number_, std::move(request), inbox});
-      BeginWork();
-      changed_.notify_all();
-      return Ticket{next_number_++, std::move(inbox)};
-    });
-  }
+  Result<Ticket> Submit(Request request, std::function<void()> on_event = {});
 
   // Ends a request soon; its inbox gets the last events.
-  Result<void> Cancel(uint64_t number) {
-    return NoThrow("EngineLoop::Cancel", [&]() -> Result<void> {
-      const std::lock_guard lock(mutex_);
-      cancelled_.push_back(number);
-      changed_.notify_all();
-      return {};
-    });
-  }
+  Result<void> Cancel(uint64_t number);
 
   // As of the last step.
-  EngineStats stats() const {
-    const std::lock_guard lock(mutex_);
-    return stats_;
-  }
+  EngineStats stats() const;
 
   // Answers at once, even while a step does not end.
-  LoopHealth health() const {
-    const std::chrono::nanoseconds::rep since = working_since_;
-    LoopHealth health;
-    if (since != kNoWork) health.stalled_seconds = std::max(0.0, static_cast<double>(Now() - since) * 1e-9);
-    const std::lock_guard lock(mutex_);
-    health.failure = failure_;
-    return health;
-  }
+  LoopHealth health() const;
 
   // Takes no more requests, ends as `mode` says and returns when the thread has ended; what it returns is empty unless
   // requests were suspended. A second call does nothing.
-  Result<std::vector<std::byte>> Stop(StopMode mode) {
-    return NoThrow("EngineLoop::Stop", [&]() -> Result<std::vector<std::byte>> {
-      {
-        const std::lock_guard lock(mutex_);
-        if (!stop_) stop_ = mode;
-        changed_.notify_all();
-      }
-      if (!thread_.joinable()) return std::vector<std::byte>();
-      thread_.join();
-      return mode == StopMode::kSuspend ? engine_.Suspend() : Result<std::vector<std::byte>>();
-    });
-  }
+  Result<std::vector<std::byte>> Stop(StopMode mode);
 
  private:
   struct Arrival {
@@ -199,148 +131,34 @@ class EngineLoop {
     bool is_paused = false;
   };
 
-  void Run() {
-    uint32_t failures = 0;
-    for (bool goes_on = true; goes_on;) {
-      const auto turn = NoThrow("the engine's loop", [&]() -> Result<void> { return TakeTurn(goes_on); });
-      failures = turn ? 0 : failures + 1;
-      if (!turn) NoteFailure(turn.error());
-      if (failures >= options_.failing_steps) EndAll(turn.error());
-    }
-  }
+  void Run();
 
-  Result<void> TakeTurn(bool& goes_on) {
-    const std::optional<StopMode> stop = TakeNews();
-    ResumeRead();
-    if (stop && EndsNow(*stop)) {
-      goes_on = false;
-      return {};
-    }
-    if (!engine_.has_work()) {
-      working_since_ = kNoWork;
-      Wait();
-      return {};
-    }
-    BeginWork();
-    auto report = engine_.Step();
-    if (!report) return Failure(report.error());
-    if (report->rows > 0 || !report->events.empty()) working_since_ = Now();
-    for (Event& event : report->events) Deliver(std::move(event));
-    {
-      const std::lock_guard lock(mutex_);
-      stats_ = engine_.stats();
-      if (report->rows > 0) failure_.reset();
-    }
-    // Others than the engine hold the pool's memory.
-    if (report->rows == 0 && report->events.empty()) Wait();
-    return {};
-  }
+  Result<void> TakeTurn(bool& goes_on);
 
   // Hands what callers asked for to the engine.
-  std::optional<StopMode> TakeNews() {
-    std::vector<Arrival> arrivals;
-    std::vector<uint64_t> cancelled;
-    std::optional<StopMode> stop;
-    {
-      const std::lock_guard lock(mutex_);
-      arrivals.swap(arrivals_);
-      cancelled.swap(cancelled_);
-      stop = stop_;
-    }
-    for (Arrival& arrival : arrivals) {
-      const uint32_t samples = arrival.request.samples;
-      const auto id = engine_.Submit(std::move(arrival.request));
-      if (id) {
-        open_[*id] = {arrival.number, std::move(arrival.inbox), std::vector<bool>(samples), samples};
-        ids_[arrival.number] = *id;
-      } else {
-        for (uint32_t sample = 0; sample < samples; ++sample) arrival.inbox->Put(LastEvent(0, sample, id.error()));
-      }
-    }
-    for (const uint64_t number : cancelled) {
-      if (const auto found = ids_.find(number); found != ids_.end()) engine_.Cancel(found->second);
-    }
-    return stop;
-  }
+  std::optional<StopMode> TakeNews();
 
   // Requests whose readers have caught up go on.
-  void ResumeRead() {
-    for (auto& [id, open] : open_) {
-      if (!open.is_paused || open.inbox->size() > options_.inbox_events / 2) continue;
-      engine_.Pause(id, open.is_paused = false);
-    }
-  }
+  void ResumeRead();
 
-  void Deliver(Event event) {
-    const auto found = open_.find(event.request);
-    if (found == open_.end()) return;  // resumed by someone else, who has no inbox here
-    Open& open = found->second;
-    if (event.finish && !open.has_ended[event.sample]) {
-      open.has_ended[event.sample] = true;
-      --open.open_samples;
-    }
-    open.inbox->Put(std::move(event));
-    if (open.open_samples == 0) {
-      ids_.erase(open.number);
-      open_.erase(found);
-    } else if (!open.is_paused && open.inbox->size() >= options_.inbox_events) {
-      engine_.Pause(found->first, open.is_paused = true);
-    }
-  }
+  void Deliver(Event event);
 
-  static Event LastEvent(RequestId id, uint32_t sample, const Error& error) {
-    Event event;
-    event.request = id;
-    event.sample = sample;
-    event.finish = FinishReason::kError;
-    event.error = error;
-    return event;
-  }
+  static Event LastEvent(RequestId id, uint32_t sample, const Error& error);
 
-  bool EndsNow(StopMode mode) {
-    if (mode == StopMode::kSuspend) {
-      for (const auto& [id, open] : open_) open.inbox->Close();
-      return true;
-    }
-    if (mode == StopMode::kFinish) return open_.empty();
-    for (const auto& [id, open] : open_) engine_.Cancel(id);
-    return open_.empty();
-  }
+  bool EndsNow(StopMode mode);
 
   // The engine cannot go on: every reader is told why.
-  void EndAll(const Error& error) {
-    for (auto& [id, open] : open_) {
-      engine_.Cancel(id);
-      for (uint32_t sample = 0; sample < open.has_ended.size(); ++sample) {
-        if (!open.has_ended[sample]) open.inbox->Put(LastEvent(id, sample, error));
-      }
-    }
-    open_.clear();
-    ids_.clear();
-  }
+  void EndAll(const Error& error);
 
   // Until a caller wants something; for those whose readers or whose memory is behind it looks again soon.
-  void Wait() {
-    std::unique_lock lock(mutex_);
-    const auto has_news = [&] { return !arrivals_.empty() || !cancelled_.empty() || (stop_ && open_.empty()); };
-    changed_.wait_for(lock, open_.empty() ? std::chrono::milliseconds(1000) : std::chrono::milliseconds(2), has_news);
-  }
+  void Wait();
 
-  static std::chrono::nanoseconds::rep Now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
+  static std::chrono::nanoseconds::rep Now();
 
   // There is work, at the latest from now on.
-  void BeginWork() {
-    auto none = kNoWork;
-    working_since_.compare_exchange_strong(none, Now());
-  }
+  void BeginWork();
 
-  void NoteFailure(const Error& error) {
-    const std::lock_guard lock(mutex_);
-    if (error.code != ErrorCode::kResourceExhausted) failure_ = error;
-  }
+  void NoteFailure(const Error& error);
 
   static constexpr std::chrono::nanoseconds::rep kNoWork = std::numeric_limits<std::chrono::nanoseconds::rep>::min();
 
@@ -362,5 +180,9 @@ class EngineLoop {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/detail/engine_loop.h"
+#endif
 
 #endif  // SKALD_ENGINE_ENGINE_LOOP_H_

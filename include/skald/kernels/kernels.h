@@ -14,7 +14,7 @@
 //
 // Including this compiles every kernel for every target that the compiler can generate (dispatch.h), but for those
 // whose code would be an older target's (shared_targets.h). A program of many sources can compile the kernels once
-// instead: define SKALD_EXTERN_KERNELS for all of it, and include skald/kernels/instantiate.h in one source. The CMake
+// instead: define SKALD_COMPILED for all of it, and include skald/kernels/instantiate.h in one source. The CMake
 // target skald::kernels does both.
 //
 // HWY_DISABLED_TARGETS (on the command line) leaves targets out and makes compiling faster; -march=... with
@@ -89,7 +89,7 @@ struct Kernels {
 
 }  // namespace skald
 
-#ifndef SKALD_EXTERN_KERNELS
+#ifndef SKALD_COMPILED
 #include "skald/kernels/dispatch.h"
 #endif
 

@@ -6,8 +6,6 @@
 #ifndef SKALD_LAYERS_MODEL_SPEC_H_
 #define SKALD_LAYERS_MODEL_SPEC_H_
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,6 +19,7 @@
 #include "skald/base/visit_unless.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/component.h"
 #include "skald/layers/spec/field_visitor.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/spec/norm.h"
@@ -208,15 +207,7 @@ constexpr const char* WhyImpossible(const ModelSpec& spec) {
 }
 
 // Returns how wide the rows are, at most, that layers give to those behind them; 0: none do.
-inline size_t CarriedDim(const ModelSpec& spec) {
-  int widest = 0;
-  for (const Block& block : spec.blocks) {
-    for (const LayerSpec& layer : block.layers) {
-      if (const auto rows = layer.Carried()) widest = std::max(widest, rows->width);
-    }
-  }
-  return static_cast<size_t>(widest);
-}
+size_t CarriedDim(const ModelSpec& spec);
 
 // Returns what a rank keeps of the state of a layer that has some. Whether states are replayed is for whole layers to
 // say.
@@ -249,63 +240,18 @@ constexpr CacheLayout LayoutOf(const ModelSpec& spec, const RankShare& share = {
 }
 
 // Returns where each layer of each block, in order, has or reads its state; nothing for layers without.
-inline std::vector<std::optional<LayerSlot>> SlotsOf(const ModelSpec& spec, const CacheLayout& layout) {
-  std::vector<std::optional<LayerSlot>> slots, of_numbers(NumLayers(spec));
-  size_t stateful = 0;
-  for (const Block& block : spec.blocks) {
-    for (const LayerSpec& layer : block.layers) {
-      std::optional<LayerSlot>& slot = slots.emplace_back();
-      if (const auto shared = layer.StateOfOther()) slot = of_numbers[shared->layer];
-      if (!layer.State()) continue;
-      slot = layout.layers()[stateful++];
-      if (layout.groups()[slot->group].is_recurrent()) continue;
-      of_numbers[block.number] = slot;
-    }
-  }
-  return slots;
-}
-
-namespace internal {
-
-// Whether a rank's part of a layer has or reads its state as layers of the group `keeps` do.
-constexpr bool FitsItsGroup(const LayerSpec& layer, const RankShare& share, const CacheGroup& keeps) {
-  const LayerSpec part = layer.OfRank(share);
-  if (const auto shared = part.StateOfOther()) return shared->state.kv_heads == keeps.kv_heads;
-  const CacheGroup kept = PartOfState(layer, share);
-  return kept.kv_heads == keeps.kv_heads && kept.state_floats == keeps.state_floats &&
-         kept.input_floats == keeps.input_floats && kept.state_floats == part.State()->state_floats;
-}
-
-}  // namespace internal
+std::vector<std::optional<LayerSlot>> SlotsOf(const ModelSpec& spec, const CacheLayout& layout);
 
 // Returns why ranks cannot divide the model, in a sentence, or null.
-inline const char* WhyNotForRanks(const ModelSpec& spec, const RankShare& share) {
-  const CacheLayout layout = LayoutOf(spec, share);
-  const auto slots = SlotsOf(spec, layout);
-  auto slot = slots.begin();
-  int carried = 0;
-  for (const Block& block : spec.blocks) {
-    for (const LayerSpec& layer : block.layers) {
-      const std::optional<LayerSlot>& at = *slot++;
-      if (at && !internal::FitsItsGroup(layer, share, layout.groups()[at->group])) {
-        return "Layers that keep or read the same state are dealt to ranks in different ways.";
-      }
-      const std::optional<CarriedRows> rows = layer.OfRank(share).Carried();
-      if (rows && rows->gives) carried = rows->width;
-      if (rows && rows->width != carried) return "Layers that give and read rows are dealt to ranks in different ways.";
-    }
-  }
-  return nullptr;
-}
+const char* WhyNotForRanks(const ModelSpec& spec, const RankShare& share);
 
 // Returns the factor on embeddings.
-inline float EmbeddingFactor(const ModelSpec& spec) {
-  if (spec.embedding_scale == EmbeddingScale::kNone) return spec.embedding_multiplier;
-  const float scale = std::sqrt(static_cast<float>(spec.model_dim));
-  const bool is_rounded = spec.embedding_scale == EmbeddingScale::kRoundedSqrt;
-  return spec.embedding_multiplier * (is_rounded ? ToFloat(FromFloat<bf16>(scale)) : scale);
-}
+float EmbeddingFactor(const ModelSpec& spec);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/detail/model_spec.h"
+#endif
 
 #endif  // SKALD_LAYERS_MODEL_SPEC_H_

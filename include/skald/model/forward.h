@@ -7,18 +7,16 @@
 #ifndef SKALD_MODEL_FORWARD_H_
 #define SKALD_MODEL_FORWARD_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "skald/base/numbers/numeric.h"
-#include "skald/base/threads/parallel.h"
+#include "skald/base/aligned_buffer.h"
+#include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/form/layout.h"
 #include "skald/cache/steps/step_plan.h"
@@ -27,6 +25,8 @@
 #include "skald/layers/run/adapted_rows.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
+#include "skald/layers/run/scratch.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/model/forward_options.h"
@@ -38,6 +38,8 @@
 #include "skald/model/step_states.h"
 #include "skald/model/wanted_rows.h"
 #include "skald/model/workspace.h"
+#include "skald/weights/adapters/adapter.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -64,15 +66,7 @@ struct ModelTables {
 
   // Returns the rotations of the caches of a pool, or null for one of another model. One that keeps states where the
   // model can replay will do.
-  const CacheRotations* RotationsOf(const BlockPool& pool) const {
-    const auto found = std::ranges::find(rotations, pool.fingerprint(), &CacheRotations::fingerprint);
-    if (found == rotations.end()) return nullptr;
-    const auto replays_as_here = [](const CacheGroup& theirs, const CacheGroup& ours) {
-      return theirs.input_floats == 0 || theirs.input_floats == ours.input_floats;
-    };
-    const bool fits = std::ranges::equal(pool.layout().layer_groups(), layout.layer_groups(), replays_as_here);
-    return fits ? &*found : nullptr;
-  }
+  const CacheRotations* RotationsOf(const BlockPool& pool) const;
 };
 
 class ForwardPass {
@@ -82,213 +76,40 @@ class ForwardPass {
   // sequence has one. All that is referred to must outlive this object.
   ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
               std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
-              const ForwardOptions& options, std::span<const Adapter* const> adapters)
-      : weights_(weights),
-        spec_(weights.spec),
-        tables_(tables),
-        plan_(plan),
-        tokens_(std::move(tokens)),
-        pools_(PoolsOf(plan, pools)),
-        rotations_(tables.RotationsOf(*pools_.front())->of_groups),
-        observer_(options.observer),
-        act_(workspace.activations),
-        outputs_(workspace.outputs),
-        adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
-        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get(), options.ranks),
-        head_(weights, ops_),
-        per_layer_(weights, ops_),
-        carried_dim_(CarriedDim(spec_)),
-        wanted_(LargestPass(plan)),
-        blocks_(plan, pools_),
-        states_(plan, pools_),
-        replays_(plan, pools_) {
-    ReserveActivations(wanted_.most());
-    ReserveOutputs();
-  }
+              const ForwardOptions& options, std::span<const Adapter* const> adapters);
 
   // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
   // Fails only where ranks do not answer.
-  Result<void> Run() {
-    blocks_.Prepare(rotations_, ops_.executor());
-    states_.Prepare();
-    replays_.Prepare();
-    float* logits = outputs_.logits.data();
-    float* hidden = outputs_.hidden.data();
-    for (const Pass& pass : plan_.passes) {
-      wanted_.BeginPass(pass, plan_, tokens_);
-      if (adapted_ != nullptr) adapted_->BeginPass(wanted_.rows.sequences);
-      blocks_.BeginPass(pass);
-      states_.BeginPass(pass);
-      RunBlocks(wanted_.rows);
-      head_.Logits(act_.hidden.data(), wanted_.logit_rows, act_.normed.data(), logits);
-      head_.Normalize(act_.hidden.data(), wanted_.hidden_rows, hidden);
-      logits += wanted_.logit_rows.size() * head_.vocab_size();
-      hidden += wanted_.hidden_rows.size() * model_dim();
-      if (!ops_.status()) break;
-    }
-    return ops_.status();
-  }
+  Result<void> Run();
 
  private:
   // [sequences]
-  static std::vector<BlockPool*> PoolsOf(const StepPlan& plan, std::span<BlockPool* const> pools) {
-    std::vector<BlockPool*> of_sequences;
-    for (const SequencePlan& sequence : plan.sequences) of_sequences.push_back(pools[sequence.pool]);
-    return of_sequences;
-  }
+  static std::vector<BlockPool*> PoolsOf(const StepPlan& plan, std::span<BlockPool* const> pools);
 
   static std::unique_ptr<AdaptedRows> MakeAdaptedRows(const ModelTables& tables,
                                                       std::span<const Adapter* const> adapters, const StepPlan& plan,
-                                                      AdapterScratch& scratch) {
-    if (adapters.empty()) return nullptr;
-    return std::make_unique<AdaptedRows>(tables.numbers, adapters, LargestPass(plan), scratch);
-  }
+                                                      AdapterScratch& scratch);
 
-  size_t CountWanted(Want want) const {
-    size_t count = 0;
-    for (const SequencePlan& sequence : plan_.sequences) {
-      count += static_cast<size_t>(std::count(sequence.wants.begin(), sequence.wants.end(), want));
-    }
-    return count;
-  }
+  size_t CountWanted(Want want) const;
 
   // Grows the workspace's buffers to what passes of `rows` rows need.
-  void ReserveActivations(size_t rows) {
-    Reserve(act_.hidden, rows * model_dim());
-    Reserve(act_.normed, rows * model_dim());
-    Reserve(act_.block_output, rows * model_dim());
-    per_layer_.Reserve(rows, act_);
-    Reserve(act_.carried, rows * carried_dim_);
-    const size_t groups = tables_.layout.groups().size();
-    if (act_.cos.size() < groups) act_.cos.resize(groups);
-    if (act_.sin.size() < groups) act_.sin.resize(groups);
-    for (size_t g = 0; g < groups; ++g) {
-      Reserve(act_.cos[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
-      Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
-    }
-    for (const LayerSpec& layer : tables_.layers) {
-      layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
-    }
-    for (const Block& block : spec_.blocks) {
-      if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
-    }
-    for (const Matrix* matrix : tables_.matrices) {
-      ReserveMatMul(*matrix, rows, act_.matmul);
-      ReserveGathers(*matrix, std::max(rows, Operations::kMostRowsTogether), act_.matmul.gathers);
-    }
-    ReserveGathers(weights_.embedding, rows, act_.matmul.gathers);
-    for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
-    if (adapted_ == nullptr) return;
-    adapted_->Reserve([&](const Matrix& matrix) { ReserveMatMul(matrix, rows, act_.matmul); });
-  }
+  void ReserveActivations(size_t rows);
 
-  void ReserveOutputs() {
-    const size_t num_logits = CountWanted(Want::kLogits);
-    Reserve(outputs_.logits, num_logits * head_.vocab_size());
-    Reserve(outputs_.hidden, CountWanted(Want::kHidden) * model_dim());
-    if (num_logits > 0) head_.Reserve(std::min(num_logits, wanted_.most()), act_);
-  }
+  void ReserveOutputs();
 
   size_t model_dim() const { return head_.model_dim(); }
   Rows Stream(AlignedBuffer<float>& buffer) const { return {buffer.data(), model_dim()}; }
 
-  void RunBlocks(const PassRows& rows) {
-    ComputeAngles(rows);
-    ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
-    if (spec_.embedding_norm) {
-      spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
-    }
-    per_layer_.Compute(rows, Stream(act_.hidden), act_);
-    size_t layer = 0;
-    for (size_t b = 0; b < spec_.blocks.size() && ops_.status(); ++b) {
-      const Block& block = spec_.blocks[b];
-      const BlockWeights& weights = weights_.blocks[b];
-      if (observer_) Observe(b, rows);
-      const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
-      if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
-      for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
-        AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
-        LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
-        if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
-        if (!is_replayed_) Replay(layer, *weights.layers[i], run);
-        tables_.functions[layer].run(tables_.layers[layer], *weights.layers[i], run);
-        if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
-      }
-      if (block.post_norm) {
-        const Rows output = Stream(act_.block_output);
-        block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
-      }
-      const size_t size = rows.size() * model_dim();
-      if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
-      ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
-      if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
-    }
-    is_replayed_ = true;
-    if (observer_) Observe(spec_.blocks.size(), rows);
-  }
+  void RunBlocks(const PassRows& rows);
 
   // Brings the states of one layer up to date, just before it reads them; as `run` but for its state.
-  void Replay(size_t layer, const LayerWeights& weights, LayerRun run) {
-    const std::optional<LayerSlot>& slot = tables_.slots[layer];
-    if (!slot) return;
-    for (const StateReplay& replay : replays_.of_group(slot->group)) {
-      run.state.runs = {&replay.run, 1};
-      run.state.inputs = replay.inputs;
-      tables_.functions[layer].replay(tables_.layers[layer], weights, run);
-    }
-  }
+  void Replay(size_t layer, const LayerWeights& weights, LayerRun run);
 
-  void Observe(size_t block, const PassRows& rows) {
-    observer_({.block = block,
-               .tokens = rows.tokens,
-               .positions = rows.positions,
-               .sequences = rows.sequences,
-               .values = {act_.hidden.data(), rows.size() * model_dim()}});
-  }
+  void Observe(size_t block, const PassRows& rows);
 
-  LayerRun RunOf(const std::optional<LayerSlot>& slot, const PassRows& rows, Rows input, Rows output) {
-    LayerRun run = {.ops = ops_,
-                    .scratch = act_.scratch,
-                    .rows = rows,
-                    .model_dim = model_dim(),
-                    .input = input,
-                    .output = output,
-                    .cache = {},
-                    .state = {},
-                    .per_layer = {},
-                    .carried = {act_.carried.data(), carried_dim_}};
-    if (!slot) return run;
-    const LayerSlot at = *slot;
-    const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
-    const BlockGeometry& geometry = pool.geometry(at.group);
-    const CacheGroup& group = pool.layout().groups()[at.group];
-    if (group.is_recurrent()) {
-      run.state = {.runs = states_.runs(at.group), .offset = geometry.StateOffset(at.index)};
-      if (!group.is_replayed()) return run;
-      const uint32_t inputs = pool.layout().InputsOf(at.group);
-      run.state.inputs = states_.kept(inputs);
-      run.state.input_offset = pool.geometry(inputs).StateOffset(at.index);
-    } else {
-      run.cache = {.kv_type = pool.runtime().kv_type,
-                   .geometry = LayerGeometry(geometry, at.index),
-                   .tables = blocks_.tables(at.group),
-                   .cos = act_.cos[at.group].data(),
-                   .sin = act_.sin[at.group].data()};
-    }
-    return run;
-  }
+  LayerRun RunOf(const std::optional<LayerSlot>& slot, const PassRows& rows, Rows input, Rows output);
 
-  void ComputeAngles(const PassRows& rows) {
-    for (size_t g = 0; g < rotations_.size(); ++g) {
-      const Rotation& rotation = rotations_[g];
-      const size_t pairs = rotation.pairs();
-      ParallelFor(ops_.executor(), rows.size(), pairs * 16, [&](size_t begin, size_t end) {
-        for (size_t row = begin; row < end; ++row) {
-          rotation.Angles(rows.positions[row], act_.cos[g].data() + row * pairs, act_.sin[g].data() + row * pairs);
-        }
-      });
-    }
-  }
+  void ComputeAngles(const PassRows& rows);
 
   const ModelWeights& weights_;
   const ModelSpec& spec_;
@@ -313,5 +134,9 @@ class ForwardPass {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/forward.h"
+#endif
 
 #endif  // SKALD_MODEL_FORWARD_H_

@@ -25,10 +25,7 @@ struct ResidualStream {
   std::span<float> values;              // [rows, model_dim]; what is written here is what the model goes on with
 
   size_t rows() const { return tokens.size(); }
-  std::span<float> row(size_t i) const {
-    const size_t model_dim = values.size() / rows();
-    return values.subspan(i * model_dim, model_dim);
-  }
+  std::span<float> row(size_t i) const;
 };
 
 // Called by the thread that called Forward, with denormals flushed to zero as the model's own arithmetic has them. What
@@ -52,5 +49,9 @@ struct ForwardOptions {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/forward_options.h"
+#endif
 
 #endif  // SKALD_MODEL_FORWARD_OPTIONS_H_

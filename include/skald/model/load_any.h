@@ -6,27 +6,13 @@
 #ifndef SKALD_MODEL_LOAD_ANY_H_
 #define SKALD_MODEL_LOAD_ANY_H_
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "skald/base/files/small_file.h"
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/configs/form/short_form.h"
-#include "skald/configs/gguf_config.h"
-#include "skald/configs/readers/config_json.h"
-#include "skald/configs/readers/spec_json.h"
-#include "skald/layers/model_spec.h"
-#include "skald/layers/standard_layers.h"
 #include "skald/model/any_model.h"
-#include "skald/model/load.h"
-#include "skald/weights/files/gguf.h"
 #include "skald/weights/load_options.h"
-#include "skald/weights/packed_files/packed_file.h"
 
 namespace skald {
 
@@ -36,64 +22,18 @@ inline constexpr std::string_view kPackedModelType = "packed";
 // What a packed file calls the JSON of its model's spec among its attachments.
 inline constexpr const char* kSpecAttachment = "spec.json";
 
-namespace internal {
-
-inline Result<DescribedModel> DescribePacked(const std::filesystem::path& path) {
-  const auto file = PackedFile::Open(path);
-  if (!file) return Failure(file.error());
-  const auto text = (*file)->Attachment(kSpecAttachment);
-  if (!text) return Failure(text.error());
-  auto spec = SpecFromJson<>(*text);
-  if (!spec) return Annotate(path.string(), spec);
-  return DescribedModel{kPackedModelType, std::move(*spec)};
-}
-
-inline Result<DescribedModel> DescribeGguf(const std::filesystem::path& path) {
-  const auto file = GgufFile::Open(path);
-  if (!file) return Failure(file.error());
-  auto models = ModelsOf(*file);
-  if (!models) return Annotate(path.string(), models);
-  return std::move(models->front());
-}
-
-inline Result<DescribedModel> DescribeFolder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
-  const auto text = ReadSmallFile(folder / "config.json", kMaxConfigJson);
-  if (!text) return Fail(text.error().code, text.error().message + ", but says what the model is");
-  auto model = ParseConfigJson(*text);
-  if (!model) return Annotate(folder.string(), model);
-  return model;
-}
-
-}  // namespace internal
-
 // Returns what the model at `path` is: a folder with config.json, a file in one, a GGUF file or a packed file. Errors
 // name the path: those of the readers of metadata, and kUnsupported for sizes that no model can have.
-inline Result<DescribedModel> DescribeModel(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<DescribedModel> {
-    auto model = PackedFile::Recognises(path) ? internal::DescribePacked(path)
-                 : IsGgufFile(path)           ? internal::DescribeGguf(path)
-                                              : internal::DescribeFolder(path);
-    if (!model) return model;
-    if (const char* why = WhyImpossible(model->spec)) return Fail(ErrorCode::kUnsupported, path.string() + ": " + why);
-    return model;
-  });
-}
+Result<DescribedModel> DescribeModel(const std::filesystem::path& path);
 
 // Returns the model at `path`. It computes the bits that a Model of a Config of the same sizes does. Errors: those of
 // DescribeModel and LoadWeights.
-inline Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  return NoThrow(path.native(), [&]() -> Result<AnyModel> {
-    const auto described = DescribeModel(path);
-    if (!described) return Failure(described.error());
-    const std::string name(described->model_type);
-    auto weights = LoadWeights(path, described->spec, name, options);
-    if (!weights) return Failure(weights.error());
-    return AnyModel(name, std::move(*weights), StandardLayers::Functions());
-  });
-}
+Result<AnyModel> LoadAnyModel(const std::filesystem::path& path, const LoadOptions& options = {});
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/load_any.h"
+#endif
 
 #endif  // SKALD_MODEL_LOAD_ANY_H_

@@ -7,12 +7,12 @@
 #ifndef SKALD_MODEL_PER_LAYER_INPUTS_H_
 #define SKALD_MODEL_PER_LAYER_INPUTS_H_
 
-#include <cmath>
 #include <cstddef>
 
 #include "skald/layers/model_weights.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
 #include "skald/model/workspace.h"
 
 namespace skald {
@@ -20,39 +20,16 @@ namespace skald {
 class PerLayerInputs {
  public:
   // Everything must outlive this.
-  PerLayerInputs(const ModelWeights& weights, Operations& ops)
-      : weights_(weights),
-        ops_(ops),
-        width_(static_cast<size_t>(weights.spec.per_layer_dim)),
-        layers_(NumLayers(weights.spec)) {}
+  PerLayerInputs(const ModelWeights& weights, Operations& ops);
 
   // Grows the workspace's buffers to what passes of `rows` rows need.
-  void Reserve(size_t rows, Activations& activations) const {
-    if (width_ == 0) return;
-    skald::Reserve(activations.per_layer, rows * layers_ * width_);
-    skald::Reserve(activations.projected, rows * layers_ * width_);
-    ReserveMatMul(weights_.per_layer_projection, rows, activations.matmul);
-    ReserveGathers(weights_.per_layer_embedding, rows, activations.matmul.gathers);
-  }
+  void Reserve(size_t rows, Activations& activations) const;
 
   // Computes those of all layers from the tokens and their embeddings [rows, model_dim].
-  void Compute(const PassRows& rows, Rows embeddings, Activations& activations) {
-    if (width_ == 0) return;
-    const size_t stride = layers_ * width_, size = rows.size() * stride;
-    float* const sum = activations.per_layer.data();
-    const Rows all = {activations.projected.data(), stride}, each = {activations.projected.data(), width_};
-    ops_.MatMul(weights_.per_layer_projection, embeddings, rows.size(), {}, all);
-    ops_.Scale(all.data, size, 1.0f / std::sqrt(static_cast<float>(weights_.spec.model_dim)));
-    weights_.spec.final_norm.Run(weights_.per_layer_norm, ops_, each, rows.size() * layers_, each);
-    ops_.Embed(weights_.per_layer_embedding, rows.tokens, std::sqrt(static_cast<float>(width_)), {sum, stride});
-    ops_.Add(sum, all.data, size);
-    ops_.Scale(sum, size, std::sqrt(0.5f));
-  }
+  void Compute(const PassRows& rows, Rows embeddings, Activations& activations);
 
   // Those of layer `number`, [rows, per_layer_dim].
-  Rows Of(size_t number, Activations& activations) const {
-    return {activations.per_layer.data() + number * width_, layers_ * width_};
-  }
+  Rows Of(size_t number, Activations& activations) const;
 
  private:
   const ModelWeights& weights_;
@@ -61,5 +38,9 @@ class PerLayerInputs {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/per_layer_inputs.h"
+#endif
 
 #endif  // SKALD_MODEL_PER_LAYER_INPUTS_H_

@@ -7,11 +7,9 @@
 #define SKALD_MODEL_ROTATION_H_
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 
 #include "skald/base/numbers/rope.h"
-#include "skald/base/threads/float_environment.h"
 #include "skald/kernels/args.h"
 
 namespace skald {
@@ -25,11 +23,7 @@ class Rotation {
   // Rotates nothing.
   Rotation() = default;
   // `rotary_dim` is at most kMaxHeadDim.
-  Rotation(const RopeSpec& rope, size_t rotary_dim)
-      : pairs_(rotary_dim / 2), attention_factor_(double{rope.attention_factor}) {
-    const FloatEnvironment contract(Denormals::kKept);
-    for (size_t pair = 0; pair < pairs_; ++pair) frequencies_[pair] = RopeFrequency(rope, pair, rotary_dim);
-  }
+  Rotation(const RopeSpec& rope, size_t rotary_dim);
 
   // Rotation pairs in a head; none where nothing is rotated.
   size_t pairs() const { return pairs_; }
@@ -41,13 +35,7 @@ class Rotation {
   void Turn(double difference, float* cos, float* sin) const { Write(difference, 1.0, cos, sin); }
 
  private:
-  void Write(double position, double factor, float* cos, float* sin) const {
-    for (size_t pair = 0; pair < pairs(); ++pair) {
-      const double angle = position * frequencies_[pair];
-      cos[pair] = static_cast<float>(factor * std::cos(angle));
-      sin[pair] = static_cast<float>(factor * std::sin(angle));
-    }
-  }
+  void Write(double position, double factor, float* cos, float* sin) const;
 
   size_t pairs_ = 0;
   double attention_factor_ = 1.0;
@@ -55,5 +43,9 @@ class Rotation {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/rotation.h"
+#endif
 
 #endif  // SKALD_MODEL_ROTATION_H_

@@ -6,7 +6,6 @@
 #ifndef SKALD_MODEL_STEP_REPLAYS_H_
 #define SKALD_MODEL_STEP_REPLAYS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,35 +30,13 @@ class StepReplays {
  public:
   // `pools[s]` holds the blocks of sequence s; `plan` and the pools must outlive this. The plan's blocks need not be
   // there yet; memory for all that is said of them is.
-  StepReplays(const StepPlan& plan, const std::vector<BlockPool*>& pools) : plan_(plan), pools_(pools) {
-    const std::span<const CacheGroup> groups = layout().layer_groups();
-    replays_.resize(groups.size());
-    for (uint32_t g = 0; g < groups.size(); ++g) {
-      if (!groups[g].is_replayed()) continue;
-      for (const SequencePlan& sequence : plan.sequences) {
-        const size_t outputs = static_cast<size_t>(
-            std::ranges::count_if(sequence.saves, [&](const StateSave& save) { return IsReplay(sequence, save, g); }));
-        if (outputs == 0) continue;
-        StateReplay& replay = replays_[g].emplace_back();
-        replay.outputs.reserve(outputs);
-        replay.inputs.reserve(sequence.groups[layout().InputsOf(g)].blocks.size());
-        most_rows_ = std::max(most_rows_, replay.inputs.capacity());
-      }
-    }
-  }
+  StepReplays(const StepPlan& plan, const std::vector<BlockPool*>& pools);
 
   // The most rows of one replay.
   size_t most_rows() const { return most_rows_; }
 
   // Finds the blocks; once, before the first pass.
-  void Prepare() {
-    for (uint32_t g = 0; g < replays_.size(); ++g) {
-      auto replay = replays_[g].begin();
-      for (size_t s = 0; replay != replays_[g].end(); ++s) {
-        if (FindBlocks(s, g, *replay)) ++replay;
-      }
-    }
-  }
+  void Prepare();
 
   // One for each sequence that has any.
   std::span<const StateReplay> of_group(size_t group) const { return replays_[group]; }
@@ -67,32 +44,10 @@ class StepReplays {
  private:
   const CacheLayout& layout() const { return pools_.front()->layout(); }
 
-  static bool IsReplay(const SequencePlan& sequence, const StateSave& save, uint32_t g) {
-    return save.group == g && save.tokens <= sequence.first_position;
-  }
+  static bool IsReplay(const SequencePlan& sequence, const StateSave& save, uint32_t g);
 
   // False where the sequence replays nothing.
-  bool FindBlocks(size_t s, uint32_t g, StateReplay& replay) const {
-    const SequencePlan& sequence = plan_.sequences[s];
-    const GroupTable& states = sequence.groups[g];
-    const uint32_t group_of_inputs = layout().InputsOf(g);
-    const GroupTable& inputs = sequence.groups[group_of_inputs];
-    for (const StateSave& save : sequence.saves) {
-      if (!IsReplay(sequence, save, g)) continue;
-      replay.outputs.push_back({save.tokens - states.first_token, pools_[s]->ResolveOne(g, save.block)});
-    }
-    if (replay.outputs.empty()) return false;
-    const size_t rows = replay.outputs.back().row_end;
-    for (size_t row = 0; row < rows; ++row) {
-      replay.inputs.push_back({row, pools_[s]->ResolveOne(group_of_inputs, inputs.blocks[row])});
-    }
-    replay.run = {.row_begin = 0,
-                  .row_end = rows,
-                  .input = states.first_token > 0 ? pools_[s]->ResolveOne(g, states.blocks.front()) : nullptr,
-                  .outputs = replay.outputs.data(),
-                  .num_outputs = replay.outputs.size()};
-    return true;
-  }
+  bool FindBlocks(size_t s, uint32_t g, StateReplay& replay) const;
 
   const StepPlan& plan_;
   const std::vector<BlockPool*>& pools_;
@@ -101,5 +56,9 @@ class StepReplays {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/step_replays.h"
+#endif
 
 #endif  // SKALD_MODEL_STEP_REPLAYS_H_

@@ -6,13 +6,11 @@
 #ifndef SKALD_MODEL_WANTED_ROWS_H_
 #define SKALD_MODEL_WANTED_ROWS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan.h"
 #include "skald/layers/run/layer_run.h"
 
@@ -25,34 +23,10 @@ class WantedRows {
   std::vector<uint32_t> hidden_rows;  // rows that want the final hidden state, ascending
 
   // For passes of at most `most` rows.
-  explicit WantedRows(size_t most) : most_(most) {
-    rows.tokens.reserve(most);
-    for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
-      list->reserve(most);
-    }
-  }
+  explicit WantedRows(size_t most);
 
   // `tokens[s]` are those of sequence s.
-  void BeginPass(const Pass& pass, const StepPlan& plan, std::span<const std::span<const int32_t>> tokens) {
-    rows.tokens.clear();
-    for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
-      list->clear();
-    }
-    rows.visible_tokens = 0;
-    for (const PassSlice& slice : pass) {
-      const SequencePlan& sequence = plan.sequences[slice.sequence];
-      for (uint32_t i = slice.begin; i < slice.end; ++i) {
-        const auto row = static_cast<uint32_t>(rows.size());
-        const Want want = sequence.wants[i];
-        if (want == Want::kLogits) logit_rows.push_back(row);
-        if (want == Want::kHidden) hidden_rows.push_back(row);
-        rows.tokens.push_back(tokens[slice.sequence][i]);
-        rows.positions.push_back(sequence.first_position + i);
-        rows.sequences.push_back(slice.sequence);
-        rows.visible_tokens = std::max<size_t>(rows.visible_tokens, rows.positions.back() + 1);
-      }
-    }
-  }
+  void BeginPass(const Pass& pass, const StepPlan& plan, std::span<const std::span<const int32_t>> tokens);
 
   size_t most() const { return most_; }
 
@@ -61,5 +35,9 @@ class WantedRows {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/wanted_rows.h"
+#endif
 
 #endif  // SKALD_MODEL_WANTED_ROWS_H_

@@ -9,10 +9,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -55,20 +54,8 @@ struct WorkspaceOptions {
 
 class Workspace {
  public:
-  Workspace(Workspace&& other) noexcept
-      : activations(std::move(other.activations)),
-        outputs(std::move(other.outputs)),
-        is_valid_(std::exchange(other.is_valid_, false)),
-        own_(std::move(other.own_)),
-        executor_(other.executor_) {}
-  Workspace& operator=(Workspace&& other) noexcept {
-    activations = std::move(other.activations);
-    outputs = std::move(other.outputs);
-    is_valid_ = std::exchange(other.is_valid_, false);
-    own_ = std::move(other.own_);
-    executor_ = other.executor_;
-    return *this;
-  }
+  Workspace(Workspace&& other) noexcept;
+  Workspace& operator=(Workspace&& other) noexcept;
 
   const ExecutorRef& executor() const { return executor_; }
   // False of a workspace that was moved from.
@@ -97,9 +84,7 @@ class WorkspaceUse {
  public:
   explicit WorkspaceUse(Workspace& workspace)
       : workspace_(workspace), is_ours_(!workspace.in_use_.exchange(true, std::memory_order_acquire)) {}
-  ~WorkspaceUse() {
-    if (is_ours_) workspace_.in_use_.store(false, std::memory_order_release);
-  }
+  ~WorkspaceUse();
   WorkspaceUse(const WorkspaceUse&) = delete;
   WorkspaceUse& operator=(const WorkspaceUse&) = delete;
 
@@ -112,17 +97,7 @@ class WorkspaceUse {
 
 // Returns a workspace with a pool of options.threads threads. Errors: kInvalidArgument, naming the member that is
 // wrong; kResourceExhausted.
-inline Result<Workspace> CreateWorkspace(const WorkspaceOptions& options = {}) {
-  return NoThrow("CreateWorkspace", [&]() -> Result<Workspace> {
-    if (options.threads == 0 || options.threads > kMaxThreads) {
-      return Fail(ErrorCode::kInvalidArgument, "WorkspaceOptions::threads is " + std::to_string(options.threads) +
-                                                   ", expected 1 to " + std::to_string(kMaxThreads));
-    }
-    auto pool = std::make_unique<ThreadPool>(options.threads);
-    const ExecutorRef executor(*pool);
-    return Workspace(executor, std::move(pool));
-  });
-}
+Result<Workspace> CreateWorkspace(const WorkspaceOptions& options = {});
 
 // Returns a workspace that computes on the caller's threads. `executor` must outlive it.
 template <Executor E>
@@ -136,5 +111,9 @@ Result<Workspace> CreateWorkspace(E& executor) {
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/model/detail/workspace.h"
+#endif
 
 #endif  // SKALD_MODEL_WORKSPACE_H_

@@ -27,41 +27,21 @@ class MarkedText {
   Author AuthorAt(size_t position) const { return static_cast<Author>(authors_[position]); }
 
   // Whether templates wrote all of the `count` bytes from `begin`, as far as there are so many.
-  bool IsTemplates(size_t begin, size_t count) const {
-    const std::string_view part = std::string_view(authors_).substr(begin, count);
-    return part.find(static_cast<char>(Author::kMessage)) == std::string_view::npos;
-  }
+  bool IsTemplates(size_t begin, size_t count) const;
 
-  void Append(std::string_view text, Author author) {
-    text_ += text;
-    authors_.append(text.size(), static_cast<char>(author));
-  }
+  void Append(std::string_view text, Author author);
 
-  void Append(const MarkedText& other) {
-    text_ += other.text_;
-    authors_ += other.authors_;
-  }
+  void Append(const MarkedText& other);
 
   // Of `other` the `count` bytes from `begin`, which is at most its size, or as many as there are.
-  void Append(const MarkedText& other, size_t begin, size_t count) {
-    text_.append(other.text_, begin, count);
-    authors_.append(other.authors_, begin, count);
-  }
+  void Append(const MarkedText& other, size_t begin, size_t count);
 
   // Room for so many bytes in all; what was reserved or is in use.
-  void Reserve(size_t bytes) {
-    text_.reserve(bytes);
-    authors_.reserve(bytes);
-  }
+  void Reserve(size_t bytes);
   size_t capacity() const { return text_.capacity(); }
 
   // The `count` bytes from `begin`, which is at most size(), or as many as there are.
-  MarkedText Substr(size_t begin, size_t count = std::string::npos) const {
-    MarkedText part;
-    part.text_ = text_.substr(begin, count);
-    part.authors_ = authors_.substr(begin, count);
-    return part;
-  }
+  MarkedText Substr(size_t begin, size_t count = std::string::npos) const;
 
   friend bool operator==(const MarkedText&, const MarkedText&) = default;
 
@@ -70,5 +50,9 @@ class MarkedText {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/detail/marked_text.h"
+#endif
 
 #endif  // SKALD_TEXT_MARKED_TEXT_H_

@@ -13,12 +13,10 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/tokenizer_value.h"
+#include "skald/text/tokenizers/tokenizer_engine.h"
 
 namespace skald {
 
@@ -31,23 +29,11 @@ class StreamDecoder {
 
   // Returns the text that `id` completes. It is empty while a character made of bytes is incomplete, and for control
   // pieces. An id beyond the vocabulary is an error, and changes nothing.
-  Result<std::string> Push(int32_t id) {
-    if (const Result<std::string_view> piece = tokenizer_->IdToPiece(id); !piece) return Failure(piece.error());
-    return NoThrow("decoding an id", [&]() -> Result<std::string> {
-      DecodingState next = state_;
-      std::string text = tokenizer_->engine().DecodeNext(next, id);
-      state_ = std::move(next);
-      return text;
-    });
-  }
+  Result<std::string> Push(int32_t id);
 
   // Returns what is left at the end of the text: above all U+FFFD for a character of which bytes are missing. So short
   // a text needs no memory; where a longer one finds none, it is lost.
-  std::string Flush() noexcept {
-    Result<std::string> text =
-        NoThrow("the end of a text", [&]() -> Result<std::string> { return tokenizer_->engine().DecodeRest(state_); });
-    return text ? *std::move(text) : std::string();
-  }
+  std::string Flush() noexcept;
 
  private:
   const Tokenizer* tokenizer_;
@@ -55,5 +41,9 @@ class StreamDecoder {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/detail/stream_decoder.h"
+#endif
 
 #endif  // SKALD_TEXT_STREAM_DECODER_H_

@@ -8,64 +8,14 @@
 #ifndef SKALD_TEXT_TOKENIZER_H_
 #define SKALD_TEXT_TOKENIZER_H_
 
-#include <filesystem>
-#include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
-
-#include "skald/base/files/small_file.h"
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/text/tokenizer_file.h"
 #include "skald/text/tokenizer_value.h"
-#include "skald/text/tokenizers/engine_files.h"
-#include "skald/text/tokenizers/json/tokenizer_config.h"
-#include "skald/text/tokenizers/pipeline/pipeline_engine.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 
-namespace skald {
+namespace skald {}  // namespace skald
 
-inline Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
-    std::error_code ignored;
-    const bool is_folder = std::filesystem::is_directory(path, ignored);
-    const Result<std::filesystem::path> file = is_folder ? TokenizerFileIn(path) : path;
-    if (!file) return Failure(file.error());
-    const Result<std::string> bytes = ReadSmallFile(*file, kMaxTokenizerFile);
-    if (!bytes) {
-      return Fail(bytes.error().code, bytes.error().message + "; expected a SentencePiece model or a tokenizer.json");
-    }
-    const std::filesystem::path beside = file->parent_path() / "tokenizer_config.json";
-    Result<internal::TokenizerConfig> config = internal::TokenizerConfig();
-    if (std::filesystem::exists(beside, ignored)) {
-      const Result<std::string> text = ReadSmallFile(beside, kMaxTokenizerFile);
-      if (!text) return Failure(text.error());
-      config = internal::ReadTokenizerConfig(*text);
-      if (!config) return Annotate(beside.string(), config);
-    }
-    const Result<internal::EnginePointer> engine = internal::ParseEngine(*bytes, *config);
-    if (!engine) return Annotate(file->string(), engine);
-    return Tokenizer(*engine);
-  });
-}
-
-inline Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
-  return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
-    const Result<internal::EnginePointer> engine = internal::ParseEngine(bytes, {});
-    if (!engine) return Failure(engine.error());
-    return Tokenizer(*engine);
-  });
-}
-
-inline Result<Tokenizer> Tokenizer::From(TokenizerSpec spec) {
-  return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
-    const auto engine = internal::PipelineEngine::Make(std::move(spec));
-    if (!engine) return Failure(engine.error());
-    return Tokenizer(*engine);
-  });
-}
-
-}  // namespace skald
+#ifndef SKALD_COMPILED
+#include "skald/text/detail/tokenizer.h"
+#endif
 
 #endif  // SKALD_TEXT_TOKENIZER_H_

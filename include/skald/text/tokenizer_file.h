@@ -6,9 +6,7 @@
 #define SKALD_TEXT_TOKENIZER_FILE_H_
 
 #include <filesystem>
-#include <system_error>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -16,18 +14,12 @@ namespace skald {
 // Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
 // pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.
 // Error: kNotFound.
-inline Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder) {
-  return NoThrow(folder.native(), [&]() -> Result<std::filesystem::path> {
-    for (const char* const name : {"tokenizer.json", "tokenizer.model", "rwkv_vocab_v20230424.txt"}) {
-      std::error_code ignored;
-      if (std::filesystem::exists(folder / name, ignored)) return folder / name;
-    }
-    return Fail(
-        ErrorCode::kNotFound,
-        folder.string() + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
-  });
-}
+Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/detail/tokenizer_file.h"
+#endif
 
 #endif  // SKALD_TEXT_TOKENIZER_FILE_H_

@@ -14,7 +14,6 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/thread_pool.h"
 
 namespace skald {
 
@@ -65,20 +64,14 @@ struct LoadOptions {
 
 namespace internal {
 
-inline Result<void> CheckLoadOptions(const LoadOptions& options) {
-  if (!IsWeightType(options.dtype)) {
-    return Fail(ErrorCode::kUnsupported,
-                "LoadOptions::dtype: expected any type but kF16, which is of files only, and kI8, of caches only");
-  }
-  if (options.share.rank >= options.share.ranks) {
-    return Fail(ErrorCode::kInvalidArgument, "LoadOptions::share: expected a rank below their number");
-  }
-  if (options.threads >= 1 && options.threads <= kMaxThreads) return {};
-  return Fail(ErrorCode::kInvalidArgument, "LoadOptions::threads: expected 1 to " + std::to_string(kMaxThreads));
-}
+Result<void> CheckLoadOptions(const LoadOptions& options);
 
 }  // namespace internal
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/detail/load_options.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_LOAD_OPTIONS_H_

@@ -7,21 +7,15 @@
 #ifndef SKALD_WEIGHTS_LOAD_PLAN_H_
 #define SKALD_WEIGHTS_LOAD_PLAN_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
-#include "skald/base/message.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
@@ -31,6 +25,7 @@
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/load_options.h"
 #include "skald/weights/packing/pack.h"
+#include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
 #include "skald/weights/tensor_finder.h"
 #include "skald/weights/types/matrix.h"
@@ -45,44 +40,28 @@ class LoadPlan {
   // Matrices of floats are packed as `of_floats`, which must be among the packers' types. Filled in is what `share` has
   // of each parameter.
   LoadPlan(const Checkpoint& checkpoint, const TensorNames& names, DType of_floats,
-           std::span<const WeightPacker> packers, const RankShare& share = {})
-      : finder_(checkpoint, names), of_floats_(of_floats), packers_(packers), share_(share) {}
+           std::span<const WeightPacker> packers, const RankShare& share = {});
 
   // `parameter` must outlive the plan.
-  void Add(const Parameter& parameter) {
-    std::visit([&](const auto& value) { Add(value, parameter.layer); }, parameter.value);
-  }
+  void Add(const Parameter& parameter);
 
   // Lets `our_name` be there, to no purpose.
   void AllowUnused(std::optional<size_t> layer, std::string_view our_name) { finder_.AllowUnused(layer, our_name); }
 
   // Lets `our_name` be absent, or be a copy of the tensor `our_original`.
-  void AllowCopy(std::string_view our_name, std::string_view our_original) {
-    finder_.AllowCopy(our_name, our_original);
-  }
+  void AllowCopy(std::string_view our_name, std::string_view our_original);
 
   // Returns the first complaint of the whole plan. Tensors of the language model that nothing above asked for are one.
-  Result<void> Check() {
-    for (MatrixStep& step : matrices_) ChoosePacker(step);
-    finder_.CheckAllUsed();
-    return finder_.status();
-  }
+  Result<void> Check();
 
   // Returns the types that matrices are packed as, in the order of packed files. Call after Check succeeded.
-  std::vector<DType> Types() const {
-    std::vector<DType> types;
-    for (const MatrixStep& step : matrices_) types.push_back(step.packer->type);
-    return types;
-  }
+  std::vector<DType> Types() const;
 
   // Returns the tensors that nothing asked for. Call after Check succeeded.
   std::vector<const TensorView*> LeftOut() const { return finder_.LeftOut(); }
 
   // Fills every target. Call after Check succeeded.
-  void Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress) {
-    for (const VectorStep& step : vectors_) ReadVector(step, progress);
-    for (const MatrixStep& step : matrices_) ReadMatrix(step, executor, progress);
-  }
+  void Execute(ExecutorRef executor, const std::function<void(const LoadProgress&)>& progress);
 
  private:
   struct MatrixStep {
@@ -100,73 +79,20 @@ class LoadPlan {
     Conversion convert;
   };
 
-  void Add(const MatrixParameter& parameter, std::optional<size_t> layer) {
-    AddRows(parameter, RowsHere(parameter, share_), layer);
-  }
+  void Add(const MatrixParameter& parameter, std::optional<size_t> layer);
 
-  void AddRows(const MatrixParameter& parameter, DealtRows here, std::optional<size_t> layer) {
-    MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype, std::move(here)};
-    const auto places = finder_.PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
-    for (size_t i = 0; i < places.size(); ++i) {
-      step.parts.push_back(finder_.RequireRows(parameter.parts[i], places[i], parameter.cols));
-      step.head_dims.push_back(parameter.parts[i].head_dim);
-    }
-    matrices_.push_back(std::move(step));
-  }
+  void AddRows(const MatrixParameter& parameter, DealtRows here, std::optional<size_t> layer);
 
-  void Add(const BlocksParameter& parameter, std::optional<size_t> layer) {
-    ForEachBlock(parameter, [&](const Part& part, size_t i, Matrix* target) {
-      Part block = part;
-      block.expert = {i, parameter.count};
-      AddRows(MatrixParameter{target, parameter.cols, {std::move(block)}}, {{{0, part.rows}}}, layer);
-    });
-  }
+  void Add(const BlocksParameter& parameter, std::optional<size_t> layer);
 
-  void Add(const VectorParameter& parameter, std::optional<size_t> layer) {
-    const bool is_converted = parameter.may_be_converted && finder_.names().stores_converted;
-    VectorStep step{&parameter, {}, is_converted ? Conversion() : parameter.convert};
-    const auto rows = [](const ArrayPart& part) -> size_t { return part.shape.empty() ? 1 : part.shape.front(); };
-    const auto places = finder_.PlacesOf(parameter.parts, layer, rows);
-    for (size_t i = 0; i < places.size(); ++i) {
-      TensorRows& part = step.parts.emplace_back(finder_.RequireArray(parameter.parts[i], places[i]));
-      if (part.view == nullptr || !part.view->rope_pairs_adjacent) continue;
-      finder_.Complain(ErrorCode::kUnsupported,
-                       Concat({part.view->name,
-                               ": biases of queries and keys cannot be read from a GGUF file of the architecture "
-                               "llama"}));
-    }
-    vectors_.push_back(std::move(step));
-  }
+  void Add(const VectorParameter& parameter, std::optional<size_t> layer);
 
   // Finds how a matrix is packed once its tensors are known.
-  void ChoosePacker(MatrixStep& step) {
-    if (!finder_.status()) return;
-    const DType type = step.dtype ? *step.dtype : PackedType(step.parts, of_floats_);
-    step.packer = FindType(packers_, type);
-    if (step.packer != nullptr) return;
-    finder_.Complain(ErrorCode::kUnsupported,
-                     Concat({step.parts.front().view->name, ": would be packed as ", NameOf(type),
-                             ", which is not among the WeightTypes of the Config"}));
-  }
+  void ChoosePacker(MatrixStep& step);
 
-  void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress) {
-    bytes_done_ += bytes;
-    if (progress) progress({tensor.name, bytes_done_, finder_.bytes_total()});
-  }
+  void Report(const TensorView& tensor, uint64_t bytes, const std::function<void(const LoadProgress&)>& progress);
 
-  void ReadVector(const VectorStep& step, const std::function<void(const LoadProgress&)>& progress) {
-    std::vector<float>& target = *step.parameter->target;
-    target.clear();
-    for (const TensorRows& part : step.parts) {
-      const TensorView& tensor = *part.view;
-      const std::vector<std::byte> gathered = part.gather ? part.gather() : std::vector<std::byte>();
-      const std::byte* const bytes = part.gather ? gathered.data() : tensor.bytes.data();
-      AppendFloats(bytes, *tensor.dtype, tensor.bytes.size() / SizeOf(*tensor.dtype), target);
-      Report(tensor, tensor.bytes.size(), progress);
-    }
-    if (step.convert) step.convert(target);
-    KeepDealt(*step.parameter, share_);
-  }
+  void ReadVector(const VectorStep& step, const std::function<void(const LoadProgress&)>& progress);
 
   // Those of the stacked tensors' rows that are in `ranges`, and the tensor that each source is from.
   struct CutRows {
@@ -175,70 +101,15 @@ class LoadPlan {
     uint64_t left_out = 0;  // bytes
 
     CutRows(std::span<const PackSource> whole, std::span<const TensorRows> parts, std::span<const DealtRange> ranges,
-            size_t cols) {
-      for (const PackSource& source : whole) left_out += uint64_t{source.rows} * RowBytes(source, cols);
-      for (const DealtRange& range : ranges) {
-        size_t first = 0;
-        for (size_t i = 0; i < whole.size(); first += whole[i++].rows) {
-          const size_t begin = std::max(range.begin, first), end = std::min(range.end, first + whole[i].rows);
-          if (begin >= end) continue;
-          PackSource& source = sources.emplace_back(whole[i]);
-          source.bytes += (begin - first) * RowBytes(source, cols);
-          source.rows = end - begin;
-          tensors.push_back(parts[i].view);
-          left_out -= uint64_t{source.rows} * RowBytes(source, cols);
-        }
-      }
-    }
+            size_t cols);
   };
 
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,
-                  const std::function<void(const LoadProgress&)>& progress) {
-    if (step.target == nullptr) return Report(*step.parts[0].view, step.parts[0].view->bytes.size(), progress);
-    std::vector<PackSource> whole;
-    std::vector<std::vector<std::byte>> moved(step.parts.size());  // what cannot be used as it lies
-    for (size_t i = 0; i < step.parts.size(); ++i) {
-      const TensorView& tensor = *step.parts[i].view;
-      moved[i] = MovedRows(step.parts[i], step.head_dims[i]);
-      const std::byte* const bytes = moved[i].empty() ? tensor.bytes.data() : moved[i].data();
-      whole.push_back({bytes, tensor.dtype.value_or(DType::kF32), static_cast<size_t>(tensor.shape[0]), tensor.format});
-    }
-    const CutRows cut(whole, step.parts, step.here.ranges, step.cols);
-    size_t part = 0, row = 0;  // the row of cut.sources[part] that is packed next
-    *step.target = PackMatrix(cut.sources, step.cols, *step.packer, executor, [&](size_t rows) {
-      while (rows != 0) {
-        const size_t here = std::min(rows, cut.sources[part].rows - row);
-        Report(*cut.tensors[part], uint64_t{here} * RowBytes(cut.sources[part], step.cols), progress);
-        rows -= here;
-        row += here;
-        if (row < cut.sources[part].rows) continue;
-        ++part;
-        row = 0;
-      }
-    });
-    if (step.here.division != nullptr) {
-      const CutRows first(whole, step.parts, step.here.first, step.cols);
-      step.here.division->known_by = Xxh64(PackMatrix(first.sources, step.cols, *step.packer, executor).data);
-      step.target->division = step.here.division;
-    }
-    if (cut.left_out > 0) Report(*step.parts.back().view, cut.left_out, progress);
-  }
+                  const std::function<void(const LoadProgress&)>& progress);
 
   // Returns the type that the stacked tensors are packed as: the one that means exactly what the file's quantised types
   // mean, or the type for floats where any tensor holds such.
-  static DType PackedType(std::span<const TensorRows> parts, DType of_floats) {
-    DType packed = of_floats;
-    bool all_fit = true;  // Q6A
-
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const GroupFormat* const format = parts[i].view->format;
-      if (format == nullptr) return of_floats;
-      const DType exact = format->packed;
-      all_fit &= format->FitsQ6A();
-      packed = i == 0 || packed == exact ? exact : all_fit ? DType::kQ6A : DType::kQ8A;
-    }
-    return packed;
-  }
+  static DType PackedType(std::span<const TensorRows> parts, DType of_floats);
 
   TensorFinder finder_;
   const DType of_floats_;
@@ -251,5 +122,9 @@ class LoadPlan {
 
 }  // namespace internal
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/detail/load_plan.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_LOAD_PLAN_H_

@@ -18,10 +18,8 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/message.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
-#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -81,11 +79,7 @@ struct MatrixParameter {
   std::optional<DType> dtype = {};  // packed so, whatever the rest is; small, and every rank has all of it
   Dealing dealing = {};
 
-  size_t rows() const {
-    size_t sum = 0;
-    for (const Part& part : parts) sum += part.rows;
-    return sum;
-  }
+  size_t rows() const;
 };
 
 // The matrices of `parts`, one after the other: each part is a tensor [count, rows, cols], `count` matrices [rows,
@@ -106,15 +100,7 @@ struct VectorParameter {
   bool may_be_converted = false;            // some files store what it is converted to
   std::vector<DealtSection> sections = {};  // of the elements once they are converted; none: every rank has all
 
-  size_t size() const {
-    size_t sum = 0;
-    for (const ArrayPart& part : parts) {
-      size_t product = 1;
-      for (const uint64_t axis : part.shape) product *= static_cast<size_t>(axis);
-      sum += product;
-    }
-    return sum;
-  }
+  size_t size() const;
 };
 
 // What a model takes weights for, where files of some architectures hold others: converters to GGUF have changed them.
@@ -148,73 +134,32 @@ class ParameterList {
   // Layer that the parameters added from now on belong to.
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
-  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {}) {
-    Add(MatrixParameter{&target, cols, std::move(parts), dtype});
-  }
-  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing) {
-    Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(dealing)});
-  }
+  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {});
+  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing);
   // Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. The blocks
   // of each part are dealt to ranks in `units`; 0: every rank has all.
-  void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts, size_t units = 0) {
-    const DealtSection blocks[] = {{count, units}};
-    const DealtRange here = DealEach(blocks, share_).front();
-    targets.resize(parts.size() * here.size());
-    Add(BlocksParameter{&targets, count, cols, std::move(parts), here});
-  }
-  void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {}) {
-    Add(VectorParameter{&target, std::move(parts), random, std::move(convert)});
-  }
-  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {}) {
-    AddArray(target, ArraysOf(parts), random);
-  }
+  void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts, size_t units = 0);
+  void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {});
+  void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
   // One that goes with the outputs of a matrix, each part dealt to ranks by the same units.
   void AddDealtVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
-                      RandomRange random = {}) {
-    AddVector(target, parts, random);
-    std::vector<DealtSection> sections;
-    for (const Part& part : parts) sections.push_back({part.rows, units});
-    DealVector(std::move(sections));
-  }
+                      RandomRange random = {});
   // Says how the vector that was added last is dealt to ranks.
-  void DealVector(std::vector<DealtSection> sections) {
-    std::get<VectorParameter>(parameters_.back().value).sections = std::move(sections);
-  }
-  void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset) {
-    AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
-    if (!unit_offset) return;
-    MayBeConverted([](std::vector<float>& values) {
-      for (float& value : values) value += 1.0f;
-    });
-  }
+  void DealVector(std::vector<DealtSection> sections);
+  void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset);
   // What time steps are multiplied by, given as a logarithm.
-  void AddDecay(std::vector<float>& target, std::string name, size_t size, RandomRange random) {
-    AddVector(target, {{std::move(name), size}}, random);
-    MayBeConverted(internal::DecayFromLogarithm);
-  }
+  void AddDecay(std::vector<float>& target, std::string name, size_t size, RandomRange random);
   void Assume(Assumption assumption) { assumptions_.push_back(assumption); }
   void AllowUnused(std::string name) { unused_.emplace_back(layer_, std::move(name)); }
   void AllowCopy(std::string name, std::string original) { copies_.emplace_back(std::move(name), std::move(original)); }
 
  private:
   template <class Value>
-  void Add(Value value) {
-    Parameter& parameter = parameters_.emplace_back();
-    parameter.layer = layer_;
-    parameter.value = std::move(value);
-  }
+  void Add(Value value);
 
-  void MayBeConverted(Conversion convert) {
-    auto& vector = std::get<VectorParameter>(parameters_.back().value);
-    vector.convert = std::move(convert);
-    vector.may_be_converted = true;
-  }
+  void MayBeConverted(Conversion convert);
 
-  static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts) {
-    std::vector<ArrayPart> arrays;
-    for (const Part& part : parts) arrays.push_back({part.name, {part.rows}, part.expert});
-    return arrays;
-  }
+  static std::vector<ArrayPart> ArraysOf(const std::vector<Part>& parts);
 
   RankShare share_;
   std::optional<size_t> layer_;
@@ -265,14 +210,12 @@ std::optional<DType> FindTypeOutside(std::span<const Entry> table, const Paramet
 }
 
 // Returns the bytes of all that the list refers to, padding included.
-inline size_t MemoryBytes(const ParameterList& list) {
-  size_t bytes = 0;
-  ForEachArray(
-      list, [&](const Matrix& matrix, size_t, size_t) { bytes += matrix.data.size(); },
-      [&](const std::vector<float>& vector, size_t) { bytes += vector.size() * sizeof(float); });
-  return bytes;
-}
+size_t MemoryBytes(const ParameterList& list);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/detail/parameters.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PARAMETERS_H_

@@ -12,15 +12,12 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <variant>
 #include <vector>
 
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/base/numbers/xxh64.h"
 #include "skald/base/threads/executor.h"
-#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/packing/pack_groups.h"
 #include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
@@ -31,13 +28,7 @@ namespace internal {
 
 // SplitMix64 (Steele, Lea and Flood 2014) as a function of a counter, so that an element's value
 // depends on the seed and on where it stands, and not on element type or order of filling.
-inline float UniformAt(uint64_t seed, uint64_t index) {
-  uint64_t z = seed + (index + 1) * 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  z ^= z >> 31;
-  return static_cast<float>(static_cast<int32_t>(z >> 32)) * 0x1p-31f;  // in [-1, 1)
-}
+float UniformAt(uint64_t seed, uint64_t index);
 
 // Fills one panel; `values` is memory for it, [kLanes, matrix.cols], and `numbers` has the rows in the whole matrix.
 template <class T>
@@ -75,63 +66,16 @@ void FillMatrix(uint64_t seed, const ExecutorRef& executor, Matrix& matrix) {
   FillMatrix<T>(seed, numbers, executor, matrix);
 }
 
-// Makes each parameter from a seed of its own, in the order of the list.
-class RandomParameters {
- public:
-  RandomParameters(uint64_t seed, DType dtype, const RankShare& share, const ExecutorRef& executor)
-      : seed_(seed << 32), dtype_(dtype), share_(share), executor_(executor) {}
-
-  void operator()(const MatrixParameter& parameter) {
-    const DealtRows here = RowsHere(parameter, share_);
-    const DType dtype = parameter.dtype.value_or(dtype_);
-    ++seed_;
-    *parameter.target = MakeMatrix(here.ranges, parameter.cols, dtype);
-    if (here.division == nullptr) return;
-    here.division->known_by = Xxh64(MakeMatrix(here.first, parameter.cols, dtype).data);
-    parameter.target->division = here.division;
-  }
-  void operator()(const BlocksParameter& parameter) {
-    ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
-      ++seed_;
-      if (target != nullptr) *target = MakeMatrix({{0, part.rows}}, parameter.cols, dtype_);
-    });
-  }
-  void operator()(const VectorParameter& parameter) {
-    const auto [center, spread] = parameter.random;
-    std::vector<float>& values = *parameter.target;
-    values.resize(parameter.size());
-    ++seed_;
-    for (size_t i = 0; i < values.size(); ++i) values[i] = center + spread * UniformAt(seed_, i);
-    KeepDealt(parameter, share_);
-  }
-
- private:
-  // The rows in `ranges` of the matrix that the seed is of.
-  Matrix MakeMatrix(const std::vector<DealtRange>& ranges, size_t cols, DType dtype) {
-    std::vector<size_t> numbers;
-    for (const DealtRange& range : ranges) {
-      for (size_t row = range.begin; row < range.end; ++row) numbers.push_back(row);
-    }
-    Matrix matrix(numbers.size(), cols, dtype);
-    VisitWeightType(dtype, [&]<class T>() { FillMatrix<T>(seed_, numbers, executor_, matrix); });
-    return matrix;
-  }
-
-  uint64_t seed_;
-  DType dtype_;
-  const RankShare share_;
-  const ExecutorRef& executor_;
-};
-
 }  // namespace internal
 
 // Fills the parameters of `list`, which hold nothing yet, with values that are a function of `seed`; those of other
 // types than F32 are the rounded ones of F32. Rounds as the executor's threads do. Throws std::bad_alloc.
-inline void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype, const ExecutorRef& executor) {
-  internal::RandomParameters random(seed, dtype, list.share(), executor);
-  for (const Parameter& parameter : list.parameters()) std::visit(random, parameter.value);
-}
+void FillWithRandom(const ParameterList& list, uint64_t seed, DType dtype, const ExecutorRef& executor);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/detail/random_weights.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_RANDOM_WEIGHTS_H_

@@ -7,11 +7,9 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -41,36 +39,7 @@ inline constexpr int64_t kStaleSeconds = 600;
 namespace internal {
 
 // Makes a folder's list of names durable. An empty path is the current folder, as in the parent of "file".
-inline Result<void> SyncFolder(const std::filesystem::path& path) {
-  const Descriptor folder = OpenFile(path.empty() ? "." : path.c_str(), O_RDONLY | O_DIRECTORY);
-  if (folder.get() < 0 || Uninterrupted([&] { return ::fsync(folder.get()); }) != 0)
-    return SystemFailure(path.native());
-  return {};
-}
-
-inline Result<bool> IsFolder(const std::filesystem::path& path) {
-  struct stat status;
-  if (::stat(path.empty() ? "." : path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
-  if (errno != ENOENT) return SystemFailure(path.native());
-  return false;
-}
-
-inline Result<void> MakeFolders(const std::filesystem::path& path, mode_t mode, SyncPolicy sync) {
-  auto there = IsFolder(path);
-  if (!there) return Failure(there.error());
-  if (*there) return {};
-  const std::filesystem::path parent = path.parent_path();
-  if (parent != path) {
-    if (auto made = MakeFolders(parent, mode, sync); !made) return made;
-  }
-  if (Uninterrupted([&] { return ::mkdir(path.c_str(), mode); }) != 0) {
-    if (errno != EEXIST) return SystemFailure(path.native());
-    there = IsFolder(path);  // somebody else's just now, or a name with a slash at its end
-    if (!there) return Failure(there.error());
-    return *there ? Result<void>() : SystemFailure(path.native(), ENOTDIR);
-  }
-  return sync == SyncPolicy::kDataAndFolder ? SyncFolder(parent) : Result<void>();
-}
+Result<void> SyncFolder(const std::filesystem::path& path);
 
 // Calls visit(dirent) for whatever is in a folder, nothing where there is none. Errors: kFailedPrecondition. (The
 // standard library's iterators report a signal as an error, and end the program where they find no memory.)
@@ -95,35 +64,18 @@ Result<void> ForEachEntry(const std::filesystem::path& path, Visit visit) {
 
 // The end of a temporary file's name: ".<process>-<seconds>-<nanoseconds>.tmp". Rarely the same twice, even in
 // processes that do not know of each other.
-inline std::string UniqueSuffix() {
-  timespec now;
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return "." + std::to_string(::getpid()) + "-" + std::to_string(now.tv_sec) + "-" + std::to_string(now.tv_nsec) +
-         ".tmp";
-}
+std::string UniqueSuffix();
 
 // Returns `name` without such an end, or nothing where it has none.
-inline std::string_view WithoutUniqueSuffix(std::string_view name) {
-  constexpr std::string_view kEnd = ".tmp";
-  if (!name.ends_with(kEnd)) return {};
-  name.remove_suffix(kEnd.size());
-  for (const char before : {'-', '-', '.'}) {
-    const size_t number = name.find_last_not_of("0123456789");
-    if (number == name.npos || number + 1 == name.size() || name[number] != before) return {};
-    name = name.substr(0, number);
-  }
-  return name;
-}
+std::string_view WithoutUniqueSuffix(std::string_view name);
 
 }  // namespace internal
 
 // Makes the folder at `path`, and those above it that are missing, unless it is there; an existing one keeps its mode.
 // With SyncPolicy::kDataAndFolder the names of all that were made are durable. Errors name the folder:
 // kFailedPrecondition for whatever the system refuses or a file in the way.
-inline Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode = kPrivateFolder,
-                               SyncPolicy sync = SyncPolicy::kDataAndFolder) {
-  return NoThrow(path.native(), [&] { return internal::MakeFolders(path, mode, sync); });
-}
+Result<void> MakeFolder(const std::filesystem::path& path, mode_t mode = kPrivateFolder,
+                        SyncPolicy sync = SyncPolicy::kDataAndFolder);
 
 // Removes temporary files of FileSink (fd_io.h) from `folder` whose writer was killed: those of ours that nobody has
 // written to for kStaleSeconds, and that were to become a file of whose name is_ours(std::string_view) says so. What
@@ -146,5 +98,9 @@ Result<void> RemoveUnfinishedFiles(const std::filesystem::path& folder, IsOurs i
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/files/detail/folders.h"
+#endif
 
 #endif  // SKALD_BASE_FILES_FOLDERS_H_

@@ -11,12 +11,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald::internal {
@@ -30,26 +27,14 @@ auto Uninterrupted(Call call) {
 }
 
 // The error of the last system call, about `what`.
-inline Failure SystemFailure(std::string_view what, int code = errno) {
-  const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  const ErrorCode kind = code == ENOENT ? ErrorCode::kNotFound
-                         : full         ? ErrorCode::kResourceExhausted
-                                        : ErrorCode::kFailedPrecondition;
-  auto failed = NoThrow(what, [&]() -> Result<void> {
-    return Fail(kind, std::string(what).append(": ").append(std::generic_category().message(code)));
-  });
-  return Failure(std::move(failed.error()));
-}
+Failure SystemFailure(std::string_view what, int code = errno);
 
 // A descriptor that is closed with its owner.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
+  Descriptor& operator=(Descriptor&& other) noexcept;
   ~Descriptor() { (void)Close(); }
   int get() const { return fd_; }
   int release() { return std::exchange(fd_, -1); }
@@ -67,25 +52,19 @@ class Descriptor {
 inline constexpr int kOpenToRead = O_RDONLY | O_NONBLOCK | O_NOCTTY;
 
 // Refuses what is no regular file: a folder, a device, a pipe, a socket.
-inline Result<void> CheckRegular(const struct stat& status, std::string_view name) {
-  if (S_ISREG(status.st_mode)) return {};
-  return FailAbout(ErrorCode::kInvalidArgument, name,
-                   S_ISDIR(status.st_mode) ? "this is a folder, expected a file" : "expected a regular file");
-}
+Result<void> CheckRegular(const struct stat& status, std::string_view name);
 
-inline Descriptor OpenFile(const char* path, int flags, mode_t mode = 0) {
-  return Descriptor(Uninterrupted([&] { return ::open(path, flags | O_CLOEXEC, mode); }));
-}
+Descriptor OpenFile(const char* path, int flags, mode_t mode = 0);
 
 // True if nobody but ourselves and root can have written what the open file holds: a regular file that belongs to one
 // of the two, and that its group and others may not write to. Ask before believing a file in a folder where others may
 // put files too. Of the descriptor, not the name: a name may stand for another file a moment later.
-inline bool IsTrustedFile(int fd) {
-  struct stat status;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  return (status.st_uid == ::geteuid() || status.st_uid == 0) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
+bool IsTrustedFile(int fd);
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/base/files/detail/system_call.h"
+#endif
 
 #endif  // SKALD_BASE_FILES_SYSTEM_CALL_H_

@@ -25,11 +25,7 @@
 namespace skald::internal {
 
 // Empties a value without asking for memory.
-inline void Dismantle(nlohmann::json& value) noexcept {
-  if (!value.is_structured()) return;
-  for (nlohmann::json& part : value) Dismantle(part);
-  value.clear();
-}
+void Dismantle(nlohmann::json& value) noexcept;
 
 // Dismantles a value before it goes: declare it right behind the value.
 class JsonGuard {
@@ -160,5 +156,9 @@ std::string ParseJson(std::string_view text, Tree& root, const JsonLimits& limit
 }
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/base/json/detail/json_tree.h"
+#endif
 
 #endif  // SKALD_BASE_JSON_JSON_TREE_H_

@@ -7,15 +7,10 @@
 #define SKALD_BASE_JSON_READ_JSON_H_
 
 #include <cstddef>
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
-
-#include "skald/base/message.h"
 
 namespace skald::internal {
 
@@ -31,86 +26,17 @@ struct JsonLimits {
 // Told of each part of a text while it is read. A function that returns false ends the reading.
 using JsonEvents = nlohmann::json_sax<nlohmann::json>;
 
-// Passes events on as long as the limits hold.
-class LimitedJsonEvents final : public JsonEvents {
- public:
-  using Json = nlohmann::json;
-
-  LimitedJsonEvents(JsonEvents& events, const JsonLimits& limits) : events_(events), limits_(limits) {}
-
-  // Continues a sentence about the text; empty where nothing is wrong with it.
-  const std::string& complaint() const { return complaint_; }
-
-  bool start_object(size_t elements) override { return Open() && events_.start_object(elements); }
-  bool start_array(size_t elements) override { return Open() && events_.start_array(elements); }
-  bool end_object() override { return Close() && events_.end_object(); }
-  bool end_array() override { return Close() && events_.end_array(); }
-  bool key(std::string& name) override {
-    if (++names_.back() > limits_.names) {
-      return Complain({"has an object of more than ", std::to_string(limits_.names), " names"});
-    }
-    return Count() && events_.key(name);
-  }
-  bool null() override { return Count() && events_.null(); }
-  bool boolean(bool value) override { return Count() && events_.boolean(value); }
-  bool number_integer(Json::number_integer_t value) override { return Count() && events_.number_integer(value); }
-  bool number_unsigned(Json::number_unsigned_t value) override { return Count() && events_.number_unsigned(value); }
-  bool number_float(Json::number_float_t value, const std::string& text) override {
-    return Count() && events_.number_float(value, text);
-  }
-  bool string(std::string& value) override { return Count() && events_.string(value); }
-  bool binary(Json::binary_t&) override { return false; }
-  bool parse_error(size_t at, const std::string&, const Json::exception&) override {
-    return Complain({"is not valid JSON from byte ", std::to_string(at), " on"});
-  }
-
- private:
-  bool Complain(std::initializer_list<std::string_view> words) {
-    complaint_ = Concat(words);
-    return false;
-  }
-  bool Count() {
-    if (++values_ <= limits_.values) return true;
-    return Complain({"has more than ", std::to_string(limits_.values), " values"});
-  }
-  bool Open() {
-    if (names_.size() == limits_.depth) {
-      return Complain({"is nested deeper than ", std::to_string(limits_.depth), " levels"});
-    }
-    names_.push_back(0);
-    return Count();
-  }
-  bool Close() {
-    names_.pop_back();
-    return true;
-  }
-
-  JsonEvents& events_;
-  const JsonLimits limits_;
-  size_t values_ = 0;
-  std::vector<size_t> names_;  // so far in the object or array at each depth
-  std::string complaint_;
-};
-
 // Reads `text` to its end, or until `events` returns false, or as far as it is JSON and keeps the limits. Returns
 // whether it was read to the end; if not, `complaint` continues a sentence about the text, and is empty where `events`
 // ended it.
 // It is json::sax_parse without the readers of five binary formats that come along there, 90 KB of code in every
 // program, and needs two names of nlohmann's that are not public.
-inline bool ReadJson(std::string_view text, JsonEvents& events, std::string& complaint, const JsonLimits& limits = {}) {
-  complaint.clear();
-  if (text.size() > limits.bytes) {
-    complaint = Concat({"is larger than ", std::to_string(limits.bytes), " bytes"});
-    return false;
-  }
-  LimitedJsonEvents limited(events, limits);
-  auto adapter = nlohmann::detail::input_adapter(text.begin(), text.end());
-  using Parser = nlohmann::detail::parser<nlohmann::json, decltype(adapter)>;
-  const bool is_whole = Parser(std::move(adapter)).sax_parse(&limited);  // NOLINT: it takes no other
-  if (!is_whole) complaint = limited.complaint();
-  return is_whole;
-}
+bool ReadJson(std::string_view text, JsonEvents& events, std::string& complaint, const JsonLimits& limits = {});
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/base/json/detail/read_json.h"
+#endif
 
 #endif  // SKALD_BASE_JSON_READ_JSON_H_

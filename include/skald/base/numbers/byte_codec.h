@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -64,10 +63,7 @@ class ByteReader {
   }
 
   // A list of characters, where it lies.
-  std::string_view GetText() {
-    const size_t size = GetCount(1);
-    return Take(size) ? std::string_view(reinterpret_cast<const char*>(taken_), size) : std::string_view();
-  }
+  std::string_view GetText();
 
   // The elements of a list whose length was read and looked at before.
   template <class T>
@@ -81,21 +77,10 @@ class ByteReader {
   }
 
   // A number of things that follow, each of which takes at least `min_bytes`; more than could be there is a failure.
-  size_t GetCount(size_t min_bytes) {
-    const auto count = Get<uint64_t>();
-    if (count <= rest_.size() / min_bytes) return static_cast<size_t>(count);
-    ok_ = false;
-    return 0;
-  }
+  size_t GetCount(size_t min_bytes);
 
  private:
-  bool Take(size_t bytes) {
-    ok_ = ok_ && bytes <= rest_.size();
-    if (!ok_) return false;
-    taken_ = rest_.data();
-    rest_ = rest_.subspan(bytes);
-    return true;
-  }
+  bool Take(size_t bytes);
 
   std::span<const std::byte> rest_;
   const std::byte* taken_ = nullptr;
@@ -103,5 +88,9 @@ class ByteReader {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/numbers/detail/byte_codec.h"
+#endif
 
 #endif  // SKALD_BASE_NUMBERS_BYTE_CODEC_H_

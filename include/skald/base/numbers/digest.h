@@ -15,16 +15,12 @@ namespace skald {
 using Sha256Digest = std::array<std::byte, 32>;
 
 // Returns the first of its hexadecimal digits, which tell digests apart for people.
-inline std::string ShortHex(const Sha256Digest& digest) {
-  constexpr size_t kShownBytes = 8;
-  std::string hex;
-  for (size_t i = 0; i < kShownBytes; ++i) {
-    for (const unsigned shift : {4u, 0u})
-      hex += "0123456789abcdef"[std::to_integer<unsigned>(digest[i]) >> shift & 15u];
-  }
-  return hex + "...";
-}
+std::string ShortHex(const Sha256Digest& digest);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/numbers/detail/digest.h"
+#endif
 
 #endif  // SKALD_BASE_NUMBERS_DIGEST_H_

@@ -6,8 +6,10 @@
 #ifndef SKALD_BASE_NUMBERS_GROUP_LAYOUT_H_
 #define SKALD_BASE_NUMBERS_GROUP_LAYOUT_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <type_traits>
 
 #include "skald/base/aligned_buffer.h"
@@ -88,27 +90,12 @@ struct QuantizedRows {
   }
 
   // `memory` holds Bytes(rows, padded_k).
-  static QuantizedRows In(std::byte* memory, size_t rows, size_t padded_k) {
-    const size_t height = Height(rows), padded_rows = RoundUp(rows, height);
-    std::byte* const scales = memory + padded_rows * padded_k;
-    std::byte* const sums = scales + padded_rows * Blocks(padded_k) * sizeof(float);
-    return {height, padded_k, reinterpret_cast<int8_t*>(memory), reinterpret_cast<float*>(scales),
-            reinterpret_cast<int16_t*>(sums)};
-  }
+  static QuantizedRows In(std::byte* memory, size_t rows, size_t padded_k);
 
   // Where term k of a row is found; k is a multiple of what the array counts.
-  int8_t* CodesAt(size_t row, size_t k) const {
-    const size_t first = row / height * height;
-    return codes + first * padded_k + k / kActivationGroup * height * kActivationGroup +
-           row % height * kActivationGroup + k % kActivationGroup;
-  }
-  float* ScaleAt(size_t row, size_t k) const {
-    return scales + row / height * height * Blocks(padded_k) + k / kActivationBlock * height + row % height;
-  }
-  int16_t* SumAt(size_t row, size_t k) const {
-    return sums + row / height * height * (padded_k / kActivationSum) + k / kActivationGroup * height * 2 +
-           row % height * 2 + k % kActivationGroup / kActivationSum;
-  }
+  int8_t* CodesAt(size_t row, size_t k) const;
+  float* ScaleAt(size_t row, size_t k) const;
+  int16_t* SumAt(size_t row, size_t k) const;
 };
 
 // What a matrix of T is multiplied by: T in the order of PreparedIndex, or quantised rows. T may be const where they
@@ -133,5 +120,9 @@ Prepared<T> PreparedIn(std::byte* memory, size_t rows, size_t padded_k) {
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/numbers/detail/group_layout.h"
+#endif
 
 #endif  // SKALD_BASE_NUMBERS_GROUP_LAYOUT_H_

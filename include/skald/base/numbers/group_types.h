@@ -11,10 +11,11 @@
 #ifndef SKALD_BASE_NUMBERS_GROUP_TYPES_H_
 #define SKALD_BASE_NUMBERS_GROUP_TYPES_H_
 
-#include <bit>
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <type_traits>
 
@@ -197,9 +198,7 @@ concept ListsValues = requires {
 // Returns a scale, as a type stores it, as a number.
 inline float ScaleOf(uint16_t half) { return FromHalf(half); }
 inline float ScaleOf(float scale) { return scale; }
-inline float ScaleOf(uint8_t exponent) {  // 2^(exponent - 128)
-  return std::bit_cast<float>((uint32_t{exponent} - (exponent > 0 ? 1u : 0u)) << 23);
-}
+float ScaleOf(uint8_t exponent);
 
 // Returns the code of term i of one output.
 template <size_t kTerms, size_t kBits>
@@ -283,5 +282,9 @@ float WeightAt(const T& pack, size_t lane, size_t k) {
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/numbers/detail/group_types.h"
+#endif
 
 #endif  // SKALD_BASE_NUMBERS_GROUP_TYPES_H_

@@ -75,30 +75,15 @@ inline constexpr DType kDTypeOf = sizeof(T) == 4   ? DType::kF32
                                                    : DType::kI8;
 
 // Returns `value` rounded to bfloat16, to nearest, ties to even (arithmetic contract, R1). NaN stays NaN.
-inline bf16 RoundToBF16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const bool is_nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
-  const uint32_t rounded = is_nan ? (bits | 0x00400000u) : bits + 0x7FFFu + ((bits >> 16) & 1u);
-  return std::bit_cast<bf16>(static_cast<uint16_t>(rounded >> 16));
-}
+bf16 RoundToBF16(float value);
 
-inline float ToFloat(bf16 value) {
-  return std::bit_cast<float>(static_cast<uint32_t>(std::bit_cast<uint16_t>(value)) << 16);
-}
+float ToFloat(bf16 value);
 inline float ToFloat(float value) { return value; }
 inline float ToFloat(int8_t code) { return code; }
 
 // Returns the value of IEEE binary16 `bits`, exactly. Without branches, so that loops over it vectorise, and without
 // arithmetic on subnormal numbers, which a caller may have told the CPU to flush to zero.
-inline float FromHalf(uint16_t bits) {
-  constexpr uint32_t kRebias = (127u - 15u) << 23;      // between the exponents of the two formats
-  constexpr uint32_t kSmallest = kRebias + (1u << 23);  // 2^-14, the smallest normal half
-  const uint32_t magnitude = (bits & 0x7FFFu) << 13;
-  const uint32_t rebiased = magnitude + kRebias + (magnitude >= 0x0F800000u ? kRebias : 0u);  // keeps infinity, NaN
-  const float subnormal = std::bit_cast<float>(magnitude + kSmallest) - std::bit_cast<float>(kSmallest);
-  const uint32_t value = magnitude < (1u << 23) ? std::bit_cast<uint32_t>(subnormal) : rebiased;
-  return std::bit_cast<float>(value | (bits & 0x8000u) << 16);
-}
+float FromHalf(uint16_t bits);
 
 // Returns the bits of `value` rounded to IEEE binary16, to nearest, ties to even; beyond its range infinity.
 inline uint16_t ToHalf(float value) { return std::bit_cast<uint16_t>(hwy::F16FromF32(value)); }
@@ -113,5 +98,9 @@ inline T FromFloat(float value) {
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/numbers/detail/numeric.h"
+#endif
 
 #endif  // SKALD_BASE_NUMBERS_NUMERIC_H_

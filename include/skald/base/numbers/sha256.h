@@ -11,9 +11,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <utility>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 
@@ -25,26 +23,12 @@ class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new()) {}
 
-  Sha256& Update(std::span<const std::byte> bytes) {
-    Begin();
-    good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
-    return *this;
-  }
+  Sha256& Update(std::span<const std::byte> bytes);
   Sha256& Update(std::string_view text) { return Update(std::as_bytes(std::span(text))); }
 
   // Returns the digest of all bytes so far and starts anew. Error: kResourceExhausted where libcrypto could not go on
   // at this or an earlier call, for want of memory or because its configuration forbids SHA-256.
-  Result<Sha256Digest> Finish() {
-    Begin();
-    Sha256Digest digest;
-    unsigned size = 0;
-    good_ = good_ && EVP_DigestFinal_ex(context_.get(), reinterpret_cast<unsigned char*>(digest.data()), &size) == 1;
-    begun_ = false;
-    if (!good_ || size != digest.size()) {
-      return internal::FailAbout(ErrorCode::kResourceExhausted, "libcrypto", "it could not compute a SHA-256 digest");
-    }
-    return digest;
-  }
+  Result<Sha256Digest> Finish();
 
  private:
   struct Free {
@@ -52,16 +36,16 @@ class Sha256 {
   };
 
   // Only the first time names the algorithm: looking it up takes longer than hashing a few bytes.
-  void Begin() {
-    if (std::exchange(begun_, true)) return;
-    const EVP_MD* const algorithm = std::exchange(named_, true) ? nullptr : EVP_sha256();
-    good_ = context_ != nullptr && EVP_DigestInit_ex(context_.get(), algorithm, nullptr) == 1;
-  }
+  void Begin();
 
   std::unique_ptr<EVP_MD_CTX, Free> context_;
   bool named_ = false, begun_ = false, good_ = false;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/numbers/detail/sha256.h"
+#endif
 
 #endif  // SKALD_BASE_NUMBERS_SHA256_H_

@@ -50,9 +50,7 @@ class CommunicatorRef {
         wait_([](void* object) { return static_cast<C*>(object)->Wait(); }) {}
 
   RankShare share() const { return share_; }
-  Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins) const {
-    return all_gather_(object_, all, begins);
-  }
+  Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins) const;
   Result<void> Broadcast(std::vector<std::byte>& bytes) const { return broadcast_(object_, bytes); }
   Result<void> Wait() const { return wait_(object_); }
 
@@ -65,5 +63,9 @@ class CommunicatorRef {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/ranks/detail/communicator.h"
+#endif
 
 #endif  // SKALD_BASE_RANKS_COMMUNICATOR_H_

@@ -21,9 +21,7 @@ enum class Denormals { kAsZero, kKept };
 
 class FloatEnvironment {
  public:
-  explicit FloatEnvironment(Denormals denormals = Denormals::kAsZero) : saved_(Read()) {
-    Write(denormals == Denormals::kKept ? kPlain : kContract);
-  }
+  explicit FloatEnvironment(Denormals denormals = Denormals::kAsZero);
   ~FloatEnvironment() { Write(saved_); }
   FloatEnvironment(const FloatEnvironment&) = delete;
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;
@@ -34,16 +32,8 @@ class FloatEnvironment {
   // nearest: the C library rounds decimals by it.
   static constexpr uint64_t kContract = 0x037F00009FC0;
   static constexpr uint64_t kPlain = 0x037F00001F80;  // the same, but denormals are numbers
-  static uint64_t Read() {
-    uint16_t x87;
-    asm volatile("fnstcw %0" : "=m"(x87));
-    return uint64_t{x87} << 32 | _mm_getcsr();
-  }
-  static void Write(uint64_t value) {
-    const auto x87 = static_cast<uint16_t>(value >> 32);
-    asm volatile("fldcw %0" ::"m"(x87) : "memory");
-    _mm_setcsr(static_cast<unsigned>(value));
-  }
+  static uint64_t Read();
+  static void Write(uint64_t value);
 #elif HWY_ARCH_ARM_A64
   // FPCR: FZ, and zero for all else. Above it FPSR: no flags raised.
   static constexpr uint64_t kContract = uint64_t{1} << 24;
@@ -67,5 +57,9 @@ class FloatEnvironment {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/threads/detail/float_environment.h"
+#endif
 
 #endif  // SKALD_BASE_THREADS_FLOAT_ENVIRONMENT_H_

@@ -10,12 +10,13 @@
 #ifndef SKALD_BASE_THREADS_THREAD_POOL_H_
 #define SKALD_BASE_THREADS_THREAD_POOL_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
 #include <vector>
+
+#include "skald/base/threads/executor.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
@@ -24,8 +25,8 @@
 #include "hwy/base.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/base/threads/detail/pause.h"
 #include "skald/base/threads/executor.h"
-#include "skald/base/threads/pause.h"
 
 namespace skald {
 
@@ -36,34 +37,15 @@ class ThreadPool {
  public:
   // `num_workers` threads work in all, the calling one included; 0 counts as 1. Where the system refuses to start
   // another thread, those that it did start do the work.
-  explicit ThreadPool(size_t num_workers) noexcept {
-    for (size_t i = 1; i < num_workers; ++i) {
-      if (!StartThread()) break;
-    }
-  }
+  explicit ThreadPool(size_t num_workers) noexcept;
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  ~ThreadPool() {
-    if (ThisProcess() != process_) return;
-    stop_.store(true);
-    Wake();
-    for (std::thread& thread : threads_.list) thread.join();
-    threads_.list.~vector();
-  }
+  ~ThreadPool();
 
   size_t num_workers() const { return threads_.list.size() + 1; }
 
-  void Run(size_t num_tasks, TaskRef task) {
-    if (num_tasks <= 1 || threads_.list.empty()) {
-      for (size_t i = 0; i < num_tasks; ++i) task(i);
-      return;
-    }
-    Publish(static_cast<uint32_t>(num_tasks), task);
-    while (RunOneTask()) {
-    }
-    SpinThenWait(done_, [num_tasks](uint32_t done) { return done == num_tasks; });
-  }
+  void Run(size_t num_tasks, TaskRef task);
 
  private:
   // Tasks are claimed by counting up the low half of `state_`; the high half numbers the runs. A worker that comes
@@ -84,77 +66,23 @@ class ThreadPool {
   };
 
   // False where the system has no more threads, or no memory for one.
-  bool StartThread() {
-    return NoThrow("a thread",
-                   [this]() -> Result<void> {
-                     threads_.list.emplace_back([this] { Work(); });
-                     return {};
-                   })
-        .has_value();
-  }
+  bool StartThread();
 
   // Tells a process from its children.
-  static int64_t ThisProcess() {
-#if defined(__unix__) || defined(__APPLE__)
-    return ::getpid();
-#else
-    return 0;
-#endif
-  }
+  static int64_t ThisProcess();
 
   // `task` must live until all its tasks are done.
-  void Publish(uint32_t num_tasks, const TaskRef& task) {
-    const uint64_t run = (state_.load() / kRun + 1) * kRun;
-    state_.store(run | kClosed);
-    task_.store(&task);
-    num_tasks_.store(num_tasks);
-    done_.store(0);
-    state_.store(run);
-    Wake();
-  }
+  void Publish(uint32_t num_tasks, const TaskRef& task);
 
-  void Wake() {
-    wake_.fetch_add(1);
-    wake_.notify_all();
-  }
+  void Wake();
 
   // Returns false when there is no task left to claim.
-  bool RunOneTask() {
-    uint64_t state = state_.load();
-    for (;;) {
-      const auto next = static_cast<uint32_t>(state);
-      const uint32_t num_tasks = num_tasks_.load();
-      const TaskRef* const task = task_.load();
-      if (next == kClosed || next >= num_tasks) return false;
-      if (!state_.compare_exchange_weak(state, state + 1)) continue;
-      (*task)(next);
-      if (done_.fetch_add(1) + 1 == num_tasks) done_.notify_all();
-      return true;
-    }
-  }
+  bool RunOneTask();
 
-  void Work() {
-    uint32_t seen = 0;
-    while (!stop_.load()) {
-      while (RunOneTask()) {
-      }
-      SpinThenWait(wake_, [seen](uint32_t wake) { return wake != seen; });
-      seen = wake_.load();
-    }
-  }
+  void Work();
 
   template <class Condition>
-  static void SpinThenWait(std::atomic<uint32_t>& value, Condition is_met) {
-    for (int i = 0; i < kSpins; ++i) {
-      if (is_met(value.load())) return;
-      Pause();
-    }
-    for (int i = 0; i < kYields; ++i) {
-      if (is_met(value.load())) return;
-      std::this_thread::yield();
-    }
-    for (uint32_t now = value.load(); !is_met(now); now = value.load()) value.wait(now);
-  }
+  static void SpinThenWait(std::atomic<uint32_t>& value, Condition is_met);
 
   std::atomic<uint64_t> state_{kClosed};
   std::atomic<const TaskRef*> task_{nullptr};
@@ -167,5 +95,9 @@ class ThreadPool {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/threads/detail/thread_pool.h"
+#endif
 
 #endif  // SKALD_BASE_THREADS_THREAD_POOL_H_

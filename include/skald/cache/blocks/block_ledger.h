@@ -7,13 +7,12 @@
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_
 #define SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "hwy/base.h"
 #include "skald/cache/blocks/block_table.h"
 
 namespace skald {
@@ -21,9 +20,7 @@ namespace skald {
 class BlockLedger {
  public:
   // `block_bytes[g]` is the size of a block of group g.
-  BlockLedger(std::vector<uint64_t> block_bytes, uint64_t limit_bytes) : limit_bytes_(limit_bytes) {
-    for (const uint64_t bytes : block_bytes) groups_.push_back({bytes, {}, {}});
-  }
+  BlockLedger(std::vector<uint64_t> block_bytes, uint64_t limit_bytes);
 
   uint64_t limit_bytes() const { return limit_bytes_; }
   uint64_t used_bytes() const { return used_bytes_; }
@@ -33,39 +30,15 @@ class BlockLedger {
 
   // Takes a block with one reference, or nothing when that would pass the limit. Throws std::bad_alloc, and nothing has
   // changed then.
-  std::optional<BlockId> Allocate(size_t group) {
-    Group& g = groups_[group];
-    if (g.block_bytes > available_bytes()) return std::nullopt;
-    if (g.free.empty()) AddBlock(g);
-    const BlockId id = g.free.back();
-    g.free.pop_back();
-    g.references[id] = 1;
-    used_bytes_ += g.block_bytes;
-    return id;
-  }
+  std::optional<BlockId> Allocate(size_t group);
 
-  void AddReference(size_t group, BlockId id) {
-    HWY_DASSERT(groups_[group].references[id] > 0);
-    ++groups_[group].references[id];
-  }
+  void AddReference(size_t group, BlockId id);
 
   // Gives back one reference; the last one frees the block.
-  void DropReference(size_t group, BlockId id) noexcept {
-    Group& g = groups_[group];
-    HWY_DASSERT(g.references[id] > 0);
-    if (--g.references[id] > 0) return;
-    g.free.push_back(id);
-    used_bytes_ -= g.block_bytes;
-  }
+  void DropReference(size_t group, BlockId id) noexcept;
 
   // Undoes DropReference. What was done to the group since must have been undone before, latest first.
-  void RestoreReference(size_t group, BlockId id) noexcept {
-    Group& g = groups_[group];
-    if (g.references[id]++ > 0) return;
-    HWY_DASSERT(g.free.back() == id);
-    g.free.pop_back();
-    used_bytes_ += g.block_bytes;
-  }
+  void RestoreReference(size_t group, BlockId id) noexcept;
 
   uint32_t references(size_t group, BlockId id) const { return groups_[group].references[id]; }
 
@@ -79,15 +52,7 @@ class BlockLedger {
     std::vector<BlockId> free;         // has room for all of them
   };
 
-  static void AddBlock(Group& g) {
-    if (g.references.size() == std::min(g.references.capacity(), g.free.capacity())) {
-      const size_t room = std::max<size_t>(16, 2 * g.references.size());
-      g.free.reserve(room);
-      g.references.reserve(room);
-    }
-    g.free.push_back(static_cast<BlockId>(g.references.size()));
-    g.references.push_back(0);
-  }
+  static void AddBlock(Group& g);
 
   std::vector<Group> groups_;
   uint64_t limit_bytes_;
@@ -95,5 +60,9 @@ class BlockLedger {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/blocks/detail/block_ledger.h"
+#endif
 
 #endif  // SKALD_CACHE_BLOCKS_BLOCK_LEDGER_H_

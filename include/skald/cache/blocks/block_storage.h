@@ -25,44 +25,32 @@ class BlockStorage {
   // Bytes that the system has lent us, for blocks in use and for free ones kept for reuse.
   uint64_t resident_bytes() const { return resident_bytes_; }
 
-  bool IsResident(size_t group, BlockId id) const {
-    const auto& pages = groups_[group];
-    return id / kPageBlocks < pages.size() && pages[id / kPageBlocks] && !At(group, id).empty();
-  }
+  bool IsResident(size_t group, BlockId id) const;
 
   // Gives a block memory, of unspecified content, if it has none. Throws std::bad_alloc.
-  void MakeResident(size_t group, BlockId id, size_t block_bytes) {
-    auto& pages = groups_[group];
-    if (id / kPageBlocks >= pages.size()) pages.resize(id / kPageBlocks + 1);
-    if (!pages[id / kPageBlocks]) pages[id / kPageBlocks] = std::make_unique<Page>();
-    AlignedBuffer<std::byte>& block = At(group, id);
-    if (!block.empty()) return;
-    block = AlignedBuffer<std::byte>(block_bytes, Unfilled{});
-    resident_bytes_ += block_bytes;
-  }
+  void MakeResident(size_t group, BlockId id, size_t block_bytes);
 
   // The bytes of a resident block.
   std::byte* Bytes(size_t group, BlockId id) { return At(group, id).data(); }
 
   // Returns a block's memory to the system. Its content is gone.
-  void Evict(size_t group, BlockId id) {
-    resident_bytes_ -= At(group, id).size();
-    At(group, id) = {};
-  }
+  void Evict(size_t group, BlockId id);
 
  private:
   // Blocks side by side in number, so that one of a large number needs no list of all smaller ones.
   static constexpr size_t kPageBlocks = 256;
   using Page = std::array<AlignedBuffer<std::byte>, kPageBlocks>;
 
-  AlignedBuffer<std::byte>& At(size_t group, BlockId id) const {
-    return (*groups_[group][id / kPageBlocks])[id % kPageBlocks];
-  }
+  AlignedBuffer<std::byte>& At(size_t group, BlockId id) const;
 
   std::vector<std::vector<std::unique_ptr<Page>>> groups_;  // [group][id / kPageBlocks]
   uint64_t resident_bytes_ = 0;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/blocks/detail/block_storage.h"
+#endif
 
 #endif  // SKALD_CACHE_BLOCKS_BLOCK_STORAGE_H_

@@ -7,9 +7,7 @@
 #ifndef SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_
 #define SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace skald {
@@ -37,10 +35,7 @@ struct GroupTable {
 };
 
 // Whether a replayed group of a sequence of `tokens` tokens lists the present state.
-inline bool HasPresentState(const GroupTable& states, uint32_t tokens) {
-  const size_t bases = states.first_token > 0 ? 1 : 0;
-  return states.first_token == tokens || states.blocks.size() > bases;
-}
+bool HasPresentState(const GroupTable& states, uint32_t tokens);
 
 // A run of tokens that stays together: `length` tokens stored at positions [source, source + length).
 struct Segment {
@@ -74,44 +69,18 @@ struct BlockTable {
 };
 
 // Returns tokens [begin, end) of `order`.
-inline Segments Slice(const Segments& order, uint32_t begin, uint32_t end) {
-  Segments slice;
-  uint32_t at = 0;
-  for (const Segment& run : order) {
-    const uint32_t from = std::max(begin, at), to = std::min(end, at + run.length);
-    if (from < to) slice.push_back({run.source + (from - at), to - from});
-    at += run.length;
-  }
-  return slice;
-}
+Segments Slice(const Segments& order, uint32_t begin, uint32_t end);
 
 // Returns `a` followed by `b`, with runs that continue each other joined.
-inline Segments Concatenate(Segments a, const Segments& b) {
-  for (const Segment& run : b) {
-    if (!a.empty() && a.back().source + a.back().length == run.source) {
-      a.back().length += run.length;
-    } else {
-      a.push_back(run);
-    }
-  }
-  return a;
-}
+Segments Concatenate(Segments a, const Segments& b);
 
 // Returns the earliest position from which on every token is stored at `first_stored` or later.
-inline uint32_t FirstRetained(const BlockTable& table, uint32_t first_stored) {
-  const Segment whole{0, table.tokens};
-  const std::span<const Segment> order = table.edits.empty() ? std::span(&whole, 1) : std::span(table.edits);
-  uint32_t at = table.tokens;
-  for (auto run = order.rbegin(); run != order.rend(); ++run) {
-    if (run->source < first_stored) {
-      const uint32_t end = run->source + run->length;
-      return end <= first_stored ? at : at - (end - first_stored);
-    }
-    at -= run->length;
-  }
-  return 0;
-}
+uint32_t FirstRetained(const BlockTable& table, uint32_t first_stored);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/blocks/detail/block_table.h"
+#endif
 
 #endif  // SKALD_CACHE_BLOCKS_BLOCK_TABLE_H_

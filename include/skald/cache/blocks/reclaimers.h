@@ -9,14 +9,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
-#include <utility>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -33,16 +29,8 @@ class Reclaimers {
    public:
     Registration() = default;
     Registration(Registration&&) noexcept = default;
-    Registration& operator=(Registration&& other) noexcept {
-      std::swap(list_, other.list_);
-      std::swap(place_, other.place_);
-      return *this;
-    }
-    ~Registration() {
-      if (list_ == nullptr) return;
-      const std::unique_lock lock(list_->mutex_);
-      list_->reclaimers_.erase(place_);
-    }
+    Registration& operator=(Registration&& other) noexcept;
+    ~Registration();
 
    private:
     friend class Reclaimers;
@@ -52,27 +40,10 @@ class Reclaimers {
   };
 
   // Error: kResourceExhausted where there is no memory for it.
-  static Result<Registration> Add(const std::shared_ptr<Reclaimers>& list, Reclaimer reclaimer) {
-    return NoThrow("adding a reclaimer", [&]() -> Result<Registration> {
-      std::list<Reclaimer> added;
-      added.push_back(std::move(reclaimer));
-      const std::unique_lock lock(list->mutex_);
-      list->reclaimers_.splice(list->reclaimers_.end(), added);
-      Registration registration;
-      registration.list_ = list;
-      registration.place_ = std::prev(list->reclaimers_.end());
-      return registration;
-    });
-  }
+  static Result<Registration> Add(const std::shared_ptr<Reclaimers>& list, Reclaimer reclaimer);
 
   // Returns what the first that could give anything gave.
-  uint64_t Reclaim(uint64_t missing_bytes) {
-    const std::shared_lock lock(mutex_);
-    for (const Reclaimer& reclaim : reclaimers_) {
-      if (const uint64_t freed = reclaim(missing_bytes); freed > 0) return freed;
-    }
-    return 0;
-  }
+  uint64_t Reclaim(uint64_t missing_bytes);
 
  private:
   std::shared_mutex mutex_;
@@ -80,5 +51,9 @@ class Reclaimers {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/blocks/detail/reclaimers.h"
+#endif
 
 #endif  // SKALD_CACHE_BLOCKS_RECLAIMERS_H_

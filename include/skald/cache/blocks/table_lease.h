@@ -7,11 +7,10 @@
 #ifndef SKALD_CACHE_BLOCKS_TABLE_LEASE_H_
 #define SKALD_CACHE_BLOCKS_TABLE_LEASE_H_
 
+#include <cstddef>
 #include <memory>
 #include <utility>
-#include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
@@ -21,65 +20,32 @@ namespace skald {
 class TableLease {
  public:
   // An empty sequence. Throws std::bad_alloc as a vector does.
-  explicit TableLease(std::shared_ptr<BlockPool> pool) : pool_(std::move(pool)) {
-    if (pool_ != nullptr) table_.groups.resize(pool_->layout().groups().size());
-  }
+  explicit TableLease(std::shared_ptr<BlockPool> pool);
 
   // Takes over `table`, whose references the caller owned.
   TableLease(std::shared_ptr<BlockPool> pool, BlockTable table) : pool_(std::move(pool)), table_(std::move(table)) {}
 
-  TableLease(TableLease&& other) noexcept : pool_(std::move(other.pool_)), table_(std::move(other.table_)) {
-    other.table_.tokens = 0;
-  }
+  TableLease(TableLease&& other) noexcept;
   // What this held goes back at once, so that what is moved from holds nothing.
-  TableLease& operator=(TableLease&& other) noexcept {
-    const TableLease former(std::move(*this));
-    pool_ = std::move(other.pool_);
-    table_ = std::move(other.table_);
-    other.table_.tokens = 0;
-    return *this;
-  }
-  ~TableLease() {
-    if (pool_) pool_->DropReferences(table_);
-  }
+  TableLease& operator=(TableLease&& other) noexcept;
+  ~TableLease();
 
   const BlockTable& table() const { return table_; }
   const std::shared_ptr<BlockPool>& pool() const { return pool_; }
 
   // Gives the blocks back; what is left is an empty sequence.
-  void Clear() noexcept {
-    if (pool_ != nullptr) pool_->DropReferences(table_);
-    for (GroupTable& group : table_.groups) {
-      group.first_token = 0;
-      group.blocks.clear();
-    }
-    table_.tokens = 0;
-    table_.edits.clear();
-  }
+  void Clear() noexcept;
 
   TableLease Share() const { return Share(table_); }
 
   // Takes a block of the pool and appends it to `group`. Errors: those of BlockPool::Allocate.
-  Result<BlockId> Take(size_t group, BlockContent content = BlockContent::kCleared) {
-    return NoThrow("the block pool", [&]() -> Result<BlockId> {
-      std::vector<BlockId>& blocks = table_.groups[group].blocks;
-      blocks.push_back(0);  // so that the block cannot be lost
-      auto id = pool_->Allocate(group, content);
-      id ? void(blocks.back() = *id) : blocks.pop_back();
-      return id;
-    });
-  }
+  Result<BlockId> Take(size_t group, BlockContent content = BlockContent::kCleared);
 
   // Makes room for `count` blocks more of `group`.
-  void Reserve(size_t group, size_t count) {
-    table_.groups[group].blocks.reserve(table_.groups[group].blocks.size() + count);
-  }
+  void Reserve(size_t group, size_t count);
 
   // A lease on `part`, whose blocks must all be blocks of this lease.
-  TableLease Share(BlockTable part) const {
-    pool_->AddReferences(part);
-    return TableLease(pool_, std::move(part));
-  }
+  TableLease Share(BlockTable part) const;
 
  private:
   friend class BlockExchange;
@@ -89,5 +55,9 @@ class TableLease {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/blocks/detail/table_lease.h"
+#endif
 
 #endif  // SKALD_CACHE_BLOCKS_TABLE_LEASE_H_

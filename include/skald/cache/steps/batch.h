@@ -11,8 +11,6 @@
 #include <span>
 #include <vector>
 
-#include "skald/base/no_throw.h"
-#include "skald/base/result.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/steps/step_plan.h"
 
@@ -27,49 +25,25 @@ struct StepRequest {
 class Batch {
  public:
   // Appends `tokens` to the conversation in `cache`; `last` is wanted of the last of them.
-  Batch& Add(KVCache& cache, std::span<const int32_t> tokens, Want last = Want::kLogits) {
-    return Append([&] {
-      Begin(cache, tokens);
-      wants_.insert(wants_.end(), tokens.size(), Want::kNothing);
-      if (!tokens.empty()) wants_.back() = last;
-    });
-  }
+  Batch& Add(KVCache& cache, std::span<const int32_t> tokens, Want last = Want::kLogits);
 
   // The same, with a wish for each token: `wants` must be as long as `tokens`
   // (the step is refused otherwise).
-  Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants) {
-    return Append([&] {
-      Begin(cache, tokens);
-      wants_.insert(wants_.end(), wants.begin(), wants.end());
-    });
-  }
+  Batch& Add(KVCache& cache, std::span<const int32_t> tokens, std::span<const Want> wants);
 
   std::span<const StepRequest> requests() const { return requests_; }
   // All wishes, and those of one request, one for each of its tokens.
   std::span<const Want> wants() const { return wants_; }
-  std::span<const Want> wants(size_t request) const {
-    const size_t end = request + 1 < first_wants_.size() ? first_wants_[request + 1] : wants_.size();
-    return wants().subspan(first_wants_[request], end - first_wants_[request]);
-  }
+  std::span<const Want> wants(size_t request) const;
 
   // False where there was no memory for something that was added; such a batch is refused.
   bool is_complete() const { return is_complete_; }
 
  private:
   template <class Function>
-  Batch& Append(Function function) {
-    const auto added = NoThrow("Batch::Add", [&]() -> Result<void> {
-      function();
-      return {};
-    });
-    is_complete_ = is_complete_ && added.has_value();
-    return *this;
-  }
+  Batch& Append(Function function);
 
-  void Begin(KVCache& cache, std::span<const int32_t> tokens) {
-    requests_.push_back({&cache, tokens});
-    first_wants_.push_back(wants_.size());
-  }
+  void Begin(KVCache& cache, std::span<const int32_t> tokens);
 
   std::vector<StepRequest> requests_;
   std::vector<size_t> first_wants_;  // [requests], where the wishes of each begin
@@ -78,5 +52,9 @@ class Batch {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/steps/detail/batch.h"
+#endif
 
 #endif  // SKALD_CACHE_STEPS_BATCH_H_

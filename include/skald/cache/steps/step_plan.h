@@ -8,7 +8,6 @@
 #ifndef SKALD_CACHE_STEPS_STEP_PLAN_H_
 #define SKALD_CACHE_STEPS_STEP_PLAN_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -93,35 +92,15 @@ struct StepPlan {
 };
 
 // Returns the number of tokens in the largest pass.
-inline size_t LargestPass(const StepPlan& plan) {
-  size_t most = 0;
-  for (const Pass& pass : plan.passes) {
-    size_t tokens = 0;
-    for (const PassSlice& slice : pass) tokens += slice.end - slice.begin;
-    most = std::max(most, tokens);
-  }
-  return most;
-}
+size_t LargestPass(const StepPlan& plan);
 
 // Returns passes of at most `pass_tokens` tokens over sequences of these lengths, in order.
-inline std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequences, uint32_t pass_tokens) {
-  std::vector<Pass> passes;
-  uint32_t room = 0;
-  for (uint32_t s = 0; s < sequences.size(); ++s) {
-    for (uint32_t begin = 0; begin < sequences[s].num_tokens;) {
-      if (room == 0) {
-        passes.emplace_back();
-        room = pass_tokens;
-      }
-      const uint32_t end = begin + std::min(room, sequences[s].num_tokens - begin);
-      passes.back().push_back({s, begin, end});
-      room -= end - begin;
-      begin = end;
-    }
-  }
-  return passes;
-}
+std::vector<Pass> SplitIntoPasses(const std::vector<SequencePlan>& sequences, uint32_t pass_tokens);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/cache/steps/detail/step_plan.h"
+#endif
 
 #endif  // SKALD_CACHE_STEPS_STEP_PLAN_H_

@@ -6,11 +6,13 @@
 #define SKALD_CONFIGS_FORM_CONFIG_TEXT_H_
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +22,7 @@
 
 #include "skald/base/fixed_text.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/reflection.h"
@@ -33,28 +36,13 @@
 namespace skald {
 namespace internal {
 
-inline bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool IsWordCharacter(char c);
 
 // Returns a name for a struct, as in "Gemma_2_2b_it" for "gemma-2-2b-it".
-inline std::string StructName(std::string_view name) {
-  const bool is_letter = !name.empty() && IsWordCharacter(name[0]) && name[0] > '9';
-  std::string made = is_letter ? "" : "Model_";
-  for (const char c : name) {
-    if (IsWordCharacter(c)) made += c;
-    if (!IsWordCharacter(c) && !made.ends_with('_')) made += '_';  // two in a row are the compiler's
-  }
-  if (made[0] >= 'a') made[0] = static_cast<char>(made[0] - 'a' + 'A');
-  return made;
-}
+std::string StructName(std::string_view name);
 
 // Each returns an expression of C++ that has this value.
-inline std::string Literal(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' || c == '\\' || c < ' ' || c > '~' ? '_' : c;
-  return quoted + '"';
-}
+std::string Literal(std::string_view text);
 inline std::string Literal(const FixedText& text) { return Literal(std::string_view(text)); }
 inline std::string Literal(const std::vector<float>& values);
 inline std::string Literal(bool value) { return value ? "true" : "false"; }
@@ -83,26 +71,16 @@ requires std::is_enum_v<E> std::string Literal(E value) {
 // Joins expressions with commas.
 class List {
  public:
-  void Add(std::string_view name, const std::string& value) {
-    text_ += text_.empty() ? "" : ", ";
-    if (!name.empty()) text_.append(".").append(name).append(" = ");
-    text_ += value;
-  }
+  void Add(std::string_view name, const std::string& value);
   // Leaves out what is so by default.
-  void AddUnless(const std::string& standard, std::string_view name, const std::string& value) {
-    if (value != standard) Add(name, value);
-  }
+  void AddUnless(const std::string& standard, std::string_view name, const std::string& value);
   std::string InBraces() const { return "{" + text_ + "}"; }
 
  private:
   std::string text_;
 };
 
-inline std::string Literal(const std::vector<float>& values) {
-  List list;
-  for (const float value : values) list.Add("", Literal(value));
-  return list.InBraces();
-}
+std::string Literal(const std::vector<float>& values);
 
 template <class Layers, class Norms>
 class Expressions;
@@ -149,32 +127,10 @@ class Expressions<LayerTypes<L...>, NormTypes<N...>> {
 };
 
 // The shortest pattern that the layers repeat, to be told as RepeatLayers<count>({...}).
-inline std::string LayersText(const std::vector<LayerKind>& layers) {
-  size_t period = 1;
-  const auto repeats = [&] {
-    for (size_t i = period; i < layers.size(); ++i) {
-      if (layers[i] != layers[i - period]) return false;
-    }
-    return true;
-  };
-  while (!repeats()) ++period;
-  List pattern;
-  for (size_t i = 0; i < period; ++i) pattern.Add("", Literal(layers[i]));
-  return "skald::RepeatLayers<" + std::to_string(layers.size()) + ">(" + pattern.InBraces() + ")";
-}
+std::string LayersText(const std::vector<LayerKind>& layers);
 
 // Breaks a line at its commas.
-inline std::string Wrapped(const std::string& line, size_t indent) {
-  constexpr size_t kColumns = 110;
-  std::string wrapped, rest = std::string(indent, ' ') + line;
-  while (rest.size() > kColumns) {
-    const size_t comma = rest.rfind(", ", kColumns);
-    if (comma == std::string::npos || comma <= indent + 4) break;
-    wrapped += rest.substr(0, comma + 1) + "\n";
-    rest = std::string(indent + 4, ' ') + rest.substr(comma + 2);
-  }
-  return wrapped + rest + "\n";
-}
+std::string Wrapped(const std::string& line, size_t indent);
 
 // The lines of a struct.
 class Members {
@@ -189,9 +145,7 @@ class Members {
   void AddUnless(const T& standard, std::string_view name, const T& value) {
     if (value != standard) Add(name, value);
   }
-  void AddExpression(std::string_view type, std::string_view name, const std::string& value) {
-    AddLine("static constexpr " + std::string(type) + " " + std::string(name) + " = " + value + ";");
-  }
+  void AddExpression(std::string_view type, std::string_view name, const std::string& value);
   void AddLine(const std::string& line, size_t indent = 2) { text_ += Wrapped(line, indent); }
 
   const std::string& text() const { return text_; }
@@ -230,32 +184,7 @@ inline void AddAttention(const ShortForm& a, auto& expressions, Members& members
 }
 
 // Sizes of recurrent layers. Kinds that have a member in common agree on it, or there would be no short form.
-inline void AddRecurrence(const ShortForm& a, Members& members) {
-  const auto has = [&](LayerKind kind) { return std::ranges::count(a.layers, kind) != 0; };
-  const bool rg_lru = has(LayerKind::kRgLru), mamba = has(LayerKind::kMamba), mamba2 = has(LayerKind::kMamba2);
-  if (rg_lru) {
-    members.Add("kLruWidth", a.rg_lru.width);
-    members.Add("kLruBlocks", a.rg_lru.blocks);
-  }
-  if (mamba) {
-    members.Add("kInnerDim", a.mamba.inner_dim);
-    members.Add("kTimeStepRank", a.mamba.time_step_rank);
-  }
-  if (mamba2) {
-    members.Add("kSsmHeads", a.mamba2.heads);
-    members.Add("kSsmHeadDim", a.mamba2.head_dim);
-    members.Add("kSsmGroups", a.mamba2.groups);
-    const float limits[] = {a.mamba2.time_step_min, a.mamba2.time_step_max};
-    if (limits[0] != Mamba2().time_step_min || limits[1] != Mamba2().time_step_max) {
-      members.AddExpression("std::array<float, 2>", "kTimeStepLimit",
-                            "{" + Literal(limits[0]) + ", " + Literal(limits[1]) + "}");
-    }
-  }
-  if (mamba || mamba2) members.Add("kStateDim", mamba ? a.mamba.state_dim : a.mamba2.state_dim);
-  if (rg_lru || mamba || mamba2) {
-    members.Add("kConvWidth", rg_lru ? a.rg_lru.conv_width : mamba ? a.mamba.conv_width : a.mamba2.conv_width);
-  }
-}
+void AddRecurrence(const ShortForm& a, Members& members);
 
 inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members) {
   members.Add("kModelDim", a.model_dim);
@@ -289,20 +218,7 @@ inline void AddShortForm(const ShortForm& a, auto& expressions, Members& members
 
 // Whether the short form that the text says is `a`: kinds of recurrent layers share members, and only one RoPE may have
 // factors.
-inline bool SharedMembersAgree(const ShortForm& a) {
-  if (a.sliding_rope && !a.sliding_rope->factors.empty()) return false;
-  std::vector<int> conv_widths, state_dims;
-  for (const LayerKind kind : a.layers) {
-    if (kind == LayerKind::kRgLru) conv_widths.push_back(a.rg_lru.conv_width);
-    if (kind == LayerKind::kMamba) conv_widths.push_back(a.mamba.conv_width), state_dims.push_back(a.mamba.state_dim);
-    if (kind == LayerKind::kMamba2)
-      conv_widths.push_back(a.mamba2.conv_width), state_dims.push_back(a.mamba2.state_dim);
-  }
-  const auto agree = [](const std::vector<int>& sizes) {
-    return std::ranges::all_of(sizes, [&](int size) { return size == sizes[0]; });
-  };
-  return agree(conv_widths) && agree(state_dims);
-}
+bool SharedMembersAgree(const ShortForm& a);
 
 // Those of the types that the model has.
 template <Layer... L>
@@ -387,5 +303,9 @@ Result<std::string> ConfigText(const DescribedModel& model, std::string_view nam
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/configs/form/detail/config_text.h"
+#endif
 
 #endif  // SKALD_CONFIGS_FORM_CONFIG_TEXT_H_

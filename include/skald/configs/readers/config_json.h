@@ -8,94 +8,22 @@
 #ifndef SKALD_CONFIGS_READERS_CONFIG_JSON_H_
 #define SKALD_CONFIGS_READERS_CONFIG_JSON_H_
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <iterator>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 
-#include "skald/base/json/json_fields.h"
-#include "skald/base/json/json_tree.h"
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/float_environment.h"
-#include "skald/configs/families/dense/gemma3.h"
-#include "skald/configs/families/recurrent/granite4.h"
 #include "skald/configs/form/short_form.h"
-#include "skald/configs/readers/config_json_recurrent.h"
-#include "skald/configs/readers/config_json_transformer.h"
-#include "skald/configs/readers/families/granite4.h"
-#include "skald/configs/readers/family_readers.h"
-#include "skald/configs/readers/passed/config_json_fields.h"
-#include "skald/configs/readers/passed/unread_fields.h"
-#include "skald/configs/readers/python_json.h"
 
 namespace skald {
 namespace internal {
 
 // Multimodal models, whose language model is an object inside. The vision part is not read.
 inline constexpr std::string_view kTextConfig = "text_config.";
-inline constexpr std::string_view kMultimodalTypes[] = {"gemma3", "gemma4", "qwen3_5", "qwen3_5_moe"};
-
-// Refuses weights that are quantised in one of the ways that transformers knows: the tensors have the names of others,
-// or their names and another meaning. Those of MXFP4 have names of their own (tensor_names.h).
-inline void RefuseQuantised(const JsonFields& fields) {
-  constexpr const char* kMethod = "quant_method";
-  for (const char* const name : {"quantization_config", "compression_config"}) {
-    const nlohmann::json* const found = fields.Find(name);
-    if (found == nullptr) continue;
-    const auto inside = found->is_object() ? fields.Object(name) : std::nullopt;
-    const nlohmann::json* const method = inside ? inside->Find(kMethod) : nullptr;
-    if (method != nullptr && *method == nlohmann::json("mxfp4")) continue;
-    const char* const supported = "F32, F16, BF16 and the types of GGUF files";
-    method != nullptr ? inside->Unsupported(kMethod, *method, supported) : fields.Unsupported(name, *found, supported);
-  }
-}
 
 // A model as its family's reader describes it: families whose layers are of the lineages that the short form of a
 // Config knows by their facts, others whole.
 using TextModel = std::variant<ShortForm, DescribedModel>;
-
-inline std::string_view ModelTypeOf(const TextModel& model) {
-  return std::visit([](const auto& one) { return one.model_type; }, model);
-}
-
-using TextReader = std::function<TextModel(const JsonFields&)>;
-
-// Returns what reads models of this family, or nothing for one that Skald does not know. `supported` names all families
-// then.
-inline TextReader ReaderOf(std::string_view model_type, std::string& supported) {
-  const auto is = [&](std::string_view type) {
-    supported.append(supported.empty() ? "" : ", ").append(type);
-    return model_type == type;
-  };
-  for (const FamilyRules& family : TransformerFamilies()) {
-    if (!is(family.implied.model_type)) continue;
-    return [family](const JsonFields& fields) -> TextModel { return ReadTransformer(fields, family); };
-  }
-  for (const RecurrentFamily& family : kRecurrentFamilies) {
-    if (is(family.model_type)) return family.read;
-  }
-  if (is(Granite4Family::kModelType)) return ReadGranite4;
-  for (const FamilyReader& family : kFamilyReaders) {
-    if (family.read_json != nullptr && is(family.model_type)) return family.read_json;
-  }
-  return {};
-}
-
-// Reads a model whose family `fields` names.
-inline TextModel ReadTextModel(const JsonFields& fields) {
-  const std::string model_type = fields.String("model_type");
-  std::string supported;
-  if (const TextReader read = ReaderOf(model_type, supported)) return read(fields);
-  fields.Unsupported("model_type", model_type, supported);
-  return {};
-}
 
 }  // namespace internal
 
@@ -104,62 +32,11 @@ inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
 
 namespace internal {
 
-// Parses a config.json into `root`, which its caller guards.
-inline Result<void> ParseConfigObject(std::string_view text, nlohmann::json& root) {
-  if (text.size() > kMaxConfigJson) {
-    return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) + " bytes, expected at most " +
-                                            std::to_string(kMaxConfigJson));
-  }
-  if (const std::string complaint = ParsePythonJson(text, root); !complaint.empty()) {
-    return Fail(ErrorCode::kDataLoss, "config.json " + complaint);
-  }
-  if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
-  return {};
-}
-
-inline bool IsMultimodal(std::string_view model_type) {
-  return std::ranges::find(kMultimodalTypes, model_type) != std::end(kMultimodalTypes);
-}
-
-inline Result<TextModel> ReadConfigJson(std::string_view text) {
-  nlohmann::json root, defaults = nlohmann::json::object();
-  const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
-  if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
-  std::optional<Error> error;
-  FieldsRead read;
-  const JsonFields whole(&root, nullptr, "", &error, &read);
-  const std::string model_type = whole.String("model_type");
-  if (model_type.starts_with("gemma3")) AddGemma3TextDefaults(defaults);
-  std::optional<JsonFields> fields(std::in_place, &root, &defaults, "", &error, &read);
-  if (IsMultimodal(model_type)) {
-    constexpr const char* kTied = "tie_word_embeddings";  // stands outside, or inside, or in both places
-    if (whole.Contains(kTied)) defaults[kTied] = root[kTied];
-    fields = whole.Object("text_config", &defaults);
-    if (!fields) whole.Missing("text_config");
-    const nlohmann::json* const tied = fields ? fields->Find(kTied) : nullptr;
-    if (tied != nullptr) whole.Expect(kTied, *tied);
-  }
-  RefuseQuantised(whole);
-  if (fields) RefuseQuantised(*fields);
-  TextModel model;
-  if (!error) model = ReadTextModel(*fields);
-  const UnreadFields unread(kPassedConfigJson, ModelTypeOf(model), read, kTextConfig);
-  if (!error) unread.Refuse(root, "", &error);
-  if (error) return Fail(error->code, "config.json: " + error->message);
-  return model;
-}
+Result<TextModel> ReadConfigJson(std::string_view text);
 
 // Returns whether the text of a config.json names a family that Skald has a reader for. Errors: kOutOfRange and
 // kDataLoss of ParseConfigJson.
-inline Result<bool> NamesKnownFamily(std::string_view text) {
-  nlohmann::json root;
-  const JsonGuard guard(root);
-  if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
-  const auto found = root.find("model_type");
-  const auto* const type = found == root.end() ? nullptr : found->get_ptr<const std::string*>();
-  std::string supported;
-  return type != nullptr && (IsMultimodal(*type) || ReaderOf(*type, supported) != nullptr);
-}
+Result<bool> NamesKnownFamily(std::string_view text);
 
 }  // namespace internal
 
@@ -167,17 +44,12 @@ inline Result<bool> NamesKnownFamily(std::string_view text) {
 // kMaxConfigJson, kDataLoss when it is not a JSON object or a value cannot be right, kNotFound when a field is missing
 // that must be there, and kUnsupported when a model_type, RoPE type or other feature is none that Skald runs. The
 // sentence names the field.
-inline Result<DescribedModel> ParseConfigJson(std::string_view text) {
-  return NoThrow("config.json", [&]() -> Result<DescribedModel> {
-    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
-    Result<internal::TextModel> read = internal::ReadConfigJson(text);
-    if (!read) return Failure(read.error());
-    const auto* const form = std::get_if<ShortForm>(&*read);
-    if (form != nullptr) return DescribedModel{form->model_type, Expand(*form)};
-    return std::get<DescribedModel>(std::move(*read));
-  });
-}
+Result<DescribedModel> ParseConfigJson(std::string_view text);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/configs/readers/detail/config_json.h"
+#endif
 
 #endif  // SKALD_CONFIGS_READERS_CONFIG_JSON_H_

@@ -5,48 +5,24 @@
 #ifndef SKALD_CONFIGS_READERS_PYTHON_JSON_H_
 #define SKALD_CONFIGS_READERS_PYTHON_JSON_H_
 
-#include <array>
-#include <cstddef>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
-#include "skald/base/json/json_tree.h"
+#include <nlohmann/json.hpp>
 
 namespace skald::internal {
 
 // Returns `text` with the words Infinity, -Infinity and NaN that stand outside of strings made strings.
-inline std::string QuoteBareNumbers(std::string_view text) {
-  constexpr std::array<std::string_view, 3> kWords = {"-Infinity", "Infinity", "NaN"};
-  std::string quoted;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size();) {
-    size_t length = 1;  // to be copied as it is
-    if (in_string && text[i] == '\\' && i + 1 < text.size()) {
-      length = 2;
-    } else if (text[i] == '"') {
-      in_string = !in_string;
-    } else if (!in_string) {
-      for (const std::string_view word : kWords) {
-        if (!text.substr(i).starts_with(word)) continue;
-        quoted.append(1, '"').append(word).append(1, '"');
-        i += word.size();
-        length = 0;
-        break;
-      }
-    }
-    quoted.append(text, i, length);
-    i += length;
-  }
-  return quoted;
-}
+std::string QuoteBareNumbers(std::string_view text);
 
 // Parses the text into `root`, which its caller guards, with the words above as strings of the same letters, which is
 // no number to whoever asks for one. Returns as ParseJson does.
-inline std::string ParsePythonJson(std::string_view text, nlohmann::json& root) {
-  return ParseJson(QuoteBareNumbers(text), root);
-}
+std::string ParsePythonJson(std::string_view text, nlohmann::json& root);
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/configs/readers/detail/python_json.h"
+#endif
 
 #endif  // SKALD_CONFIGS_READERS_PYTHON_JSON_H_

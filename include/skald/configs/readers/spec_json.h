@@ -7,11 +7,9 @@
 #define SKALD_CONFIGS_READERS_SPEC_JSON_H_
 
 #include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -20,6 +18,9 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "skald/base/fixed_text.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/activation.h"
@@ -30,6 +31,7 @@
 #include "skald/configs/readers/python_json.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/norms/rms_norm.h"
+#include "skald/layers/spec/component.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/layers/standard_layers.h"
@@ -79,9 +81,7 @@ class SpecReader {
     if (object.is_object() && object.contains(name)) Read(object, name, value);
   }
 
-  void Complain(std::string_view name) {
-    if (complaint_.empty()) complaint_ = name;
-  }
+  void Complain(std::string_view name);
 
   template <class T>
   void ReadValue(const nlohmann::json& json, std::string_view name, T& value) {
@@ -119,36 +119,14 @@ class SpecReader {
     value.reset();
     if (!json.is_null()) ReadValue(json, name, value.emplace());
   }
-  void ReadValue(const nlohmann::json& json, std::string_view name, std::vector<float>& value) {
-    value.clear();
-    if (!json.is_array()) return Complain(name);
-    for (const nlohmann::json& one : json) ReadValue(one, name, value.emplace_back());
-  }
-  void ReadValue(const nlohmann::json& json, std::string_view name, NormSpec& value) {
-    ReadNorm(StandardNorms(), json, name, value);
-  }
-  void ReadValue(const nlohmann::json& json, std::string_view name, std::optional<NormSpec>& value) {
-    value.reset();
-    if (!json.is_null()) ReadValue(json, name, value.emplace(RmsNorm()));
-  }
+  void ReadValue(const nlohmann::json& json, std::string_view name, std::vector<float>& value);
+  void ReadValue(const nlohmann::json& json, std::string_view name, NormSpec& value);
+  void ReadValue(const nlohmann::json& json, std::string_view name, std::optional<NormSpec>& value);
 
  private:
   // RMSNorm goes without "type", as it does in fingerprints.
   template <Norm... N>
-  void ReadNorm(NormTypes<N...>, const nlohmann::json& json, std::string_view name, NormSpec& norm) {
-    const auto type = json.is_object() ? json.find("type") : json.end();
-    const bool is_named = json.is_object() && type != json.end();
-    bool found = false;
-    const auto read = [&]<class One>() {
-      if (is_named ? *type != nlohmann::json(One::kName) : !std::is_same_v<One, RmsNorm>) return;
-      One one;
-      ReadValue(json, name, one);
-      norm = one;
-      found = true;
-    };
-    (read.template operator()<N>(), ...);
-    if (!found) Complain(name);
-  }
+  void ReadNorm(NormTypes<N...>, const nlohmann::json& json, std::string_view name, NormSpec& norm);
 
   std::string complaint_;
 };
@@ -276,5 +254,9 @@ Result<ModelSpec> SpecFromJson(std::string_view text) {
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/configs/readers/detail/spec_json.h"
+#endif
 
 #endif  // SKALD_CONFIGS_READERS_SPEC_JSON_H_

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "skald/base/ranks/communicator.h"
+#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -29,15 +30,9 @@ class MeasuredRanks {
   explicit MeasuredRanks(const CommunicatorRef& ranks) : ranks_(ranks) {}
 
   RankShare share() const { return ranks_.share(); }
-  Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins) {
-    const size_t rank = share().rank;
-    return Count(begins[rank + 1] - begins[rank], [&] { return ranks_.AllGather(all, begins); });
-  }
+  Result<void> AllGather(std::span<std::byte> all, std::span<const size_t> begins);
   // Waiting for rank 0 to have something to do is no part of the account.
-  Result<void> Broadcast(std::vector<std::byte>& bytes) {
-    if (share().rank != 0) return ranks_.Broadcast(bytes);
-    return Count(bytes.size(), [&] { return ranks_.Broadcast(bytes); });
-  }
+  Result<void> Broadcast(std::vector<std::byte>& bytes);
   Result<void> Wait() { return ranks_.Wait(); }
 
   const RankTraffic& traffic() const { return traffic_; }
@@ -45,19 +40,16 @@ class MeasuredRanks {
 
  private:
   template <class Exchange>
-  Result<void> Count(size_t bytes, Exchange exchange) {
-    const auto begin = std::chrono::steady_clock::now();
-    auto done = exchange();
-    traffic_.waited += std::chrono::steady_clock::now() - begin;
-    traffic_.bytes += bytes;
-    ++traffic_.exchanges;
-    return done;
-  }
+  Result<void> Count(size_t bytes, Exchange exchange);
 
   const CommunicatorRef ranks_;
   RankTraffic traffic_;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/distributed/communicators/detail/measured_ranks.h"
+#endif
 
 #endif  // SKALD_DISTRIBUTED_COMMUNICATORS_MEASURED_RANKS_H_

@@ -7,7 +7,6 @@
 #ifndef SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_
 #define SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -29,38 +28,14 @@ class StopStrings {
   std::optional<size_t> stopped_by() const { return stopped_by_; }
 
   // Returns the text that is certain now: up to the first of the strings, or up to what may be the beginning of one.
-  std::string Push(std::string_view piece) {
-    if (has_stopped()) return {};
-    held_ += piece;
-    size_t end = held_.size();
-    for (size_t i = 0; i < strings_->size(); ++i) {
-      const size_t found = held_.find((*strings_)[i]);
-      if (found == std::string::npos || (has_stopped() && found >= end)) continue;
-      end = found;
-      stopped_by_ = i;
-    }
-    if (!has_stopped()) end -= LongestBeginning();
-    std::string text = held_.substr(0, end);
-    held_.erase(0, end);
-    return text;
-  }
+  std::string Push(std::string_view piece);
 
   // Returns what was held back, at the end of a text that no string stopped.
   std::string Flush() { return has_stopped() ? std::string() : std::exchange(held_, {}); }
 
  private:
   // Bytes at the end of what is held that begin some string.
-  size_t LongestBeginning() const {
-    size_t longest = 0;
-    for (const std::string& string : *strings_) {
-      for (size_t length = std::min(string.size() - 1, held_.size()); length > longest; --length) {
-        if (std::string_view(held_).substr(held_.size() - length) == std::string_view(string).substr(0, length)) {
-          longest = length;
-        }
-      }
-    }
-    return longest;
-  }
+  size_t LongestBeginning() const;
 
   std::shared_ptr<const std::vector<std::string>> strings_;
   std::string held_;
@@ -68,5 +43,9 @@ class StopStrings {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/answers/detail/stop_strings.h"
+#endif
 
 #endif  // SKALD_ENGINE_ANSWERS_STOP_STRINGS_H_

@@ -6,8 +6,6 @@
 #ifndef SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_
 #define SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -30,9 +28,7 @@ namespace skald {
 // Seconds since some moment; never goes back.
 using Clock = std::function<double()>;
 
-inline double SteadySeconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double SteadySeconds();
 
 struct EngineOptions {
   uint32_t max_running = 64;   // conversations with a cache at a time; the samples of a request may exceed it
@@ -65,11 +61,7 @@ struct EngineOptions {
   double store_seconds = 2.0;
 
   // The prompt cache for requests of an adapter, or null.
-  PromptCache* PromptsOf(const Sha256Digest& adapter) const {
-    const auto is_its = [&](const PromptCache* one) { return one->adapter() == adapter; };
-    const auto found = std::ranges::find_if(prompts, is_its);
-    return found == prompts.end() ? nullptr : *found;
-  }
+  PromptCache* PromptsOf(const Sha256Digest& adapter) const;
 };
 
 struct EngineStats {
@@ -89,5 +81,9 @@ struct StepReport {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/form/detail/engine_options.h"
+#endif
 
 #endif  // SKALD_ENGINE_FORM_ENGINE_OPTIONS_H_

@@ -37,9 +37,7 @@ class ModelRef {
         }) {}
 
   // Safe for concurrent calls with a workspace each.
-  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const {
-    return forward_(model_, batch, workspace, options);
-  }
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
 
   int32_t vocab_size() const { return vocab_size_; }
 
@@ -50,5 +48,9 @@ class ModelRef {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/form/detail/model_ref.h"
+#endif
 
 #endif  // SKALD_ENGINE_FORM_MODEL_REF_H_

@@ -73,10 +73,7 @@ struct Request {
 };
 
 // The salt under which a request's state is kept and found; nothing where it names none.
-inline std::optional<std::string> SaltOf(const Request& request) {
-  if (request.salt || request.tenant.empty()) return request.salt;
-  return request.tenant;
-}
+std::optional<std::string> SaltOf(const Request& request);
 
 enum class FinishReason : uint8_t {
   kEndToken,    // one of Request::end_tokens was drawn
@@ -120,5 +117,9 @@ struct Event {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/form/detail/request.h"
+#endif
 
 #endif  // SKALD_ENGINE_FORM_REQUEST_H_

@@ -9,7 +9,6 @@
 #ifndef SKALD_ENGINE_PLAN_COST_MODEL_H_
 #define SKALD_ENGINE_PLAN_COST_MODEL_H_
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -23,9 +22,7 @@ struct StepWork {
   uint64_t attended = 0;
 
   // `count` rows that follow on `cached` tokens.
-  StepWork With(uint64_t cached, uint64_t count) const {
-    return {rows + count, attended + count * cached + count * (count + 1) / 2};
-  }
+  StepWork With(uint64_t cached, uint64_t count) const;
 
   friend bool operator==(const StepWork&, const StepWork&) = default;
 };
@@ -40,31 +37,13 @@ class CostModel {
   // False before the first observation; Seconds is 0 then.
   bool is_known() const { return typical_ > 0.0; }
 
-  double Seconds(const StepWork& work) const {
-    const Features features = FeaturesOf(work);
-    double seconds = 0.0;
-    for (size_t i = 0; i < kTerms; ++i) seconds += seconds_[i] * features[i];
-    return seconds;
-  }
+  double Seconds(const StepWork& work) const;
 
   // What hardly a step exceeds: two standard deviations more, by how far steps were off so far.
   double SecondsAtMost(const StepWork& work) const { return Seconds(work) * (1.0 + 2.0 * std::sqrt(spread_)); }
 
   // `seconds` of 0 say nothing: the clock is too coarse.
-  void Observe(const StepWork& work, double seconds) {
-    if (!(seconds > 0.0)) return;
-    if (is_known()) {
-      const double predicted = Seconds(work);
-      const double off = std::clamp(predicted > 0.0 ? seconds / predicted - 1.0 : 1.0, -1.0, 1.0);
-      spread_ += (Square(off) - spread_) * kSpreadLearning;
-    } else {
-      for (size_t i = 0; i < kTerms; ++i) variance_[i][i] = Square(kLargestDoubt * seconds);
-      typical_ = seconds;
-    }
-    typical_ += (seconds - typical_) * kLearning;
-    Correct(FeaturesOf(work), seconds);
-    for (size_t i = 0; i < kTerms; ++i) Drift(i);
-  }
+  void Observe(const StepWork& work, double seconds);
 
  private:
   static constexpr size_t kTerms = 3;
@@ -75,56 +54,18 @@ class CostModel {
   static constexpr double kRowUnit = 256.0, kAttendedUnit = 256.0 * 1024.0;
   using Features = std::array<double, kTerms>;
 
-  static Features FeaturesOf(const StepWork& work) {
-    return {1.0, static_cast<double>(work.rows) / kRowUnit, static_cast<double>(work.attended) / kAttendedUnit};
-  }
+  static Features FeaturesOf(const StepWork& work);
 
   static double Square(double x) { return x * x; }
 
-  void Correct(const Features& features, double seconds) {
-    Features doubt{};
-    double variance = Square(kNoise * seconds), predicted = 0.0;
-    for (size_t i = 0; i < kTerms; ++i) {
-      for (size_t j = 0; j < kTerms; ++j) doubt[i] += variance_[i][j] * features[j];
-      variance += features[i] * doubt[i];
-      predicted += seconds_[i] * features[i];
-    }
-    for (size_t i = 0; i < kTerms; ++i) {
-      seconds_[i] += doubt[i] / variance * (seconds - predicted);
-      for (size_t j = 0; j < kTerms; ++j) variance_[i][j] -= doubt[i] * doubt[j] / variance;
-    }
-    KeepPositive();
-  }
+  void Correct(const Features& features, double seconds);
 
   // No term is negative: where one would be, it is 0, and the others are what is likeliest then. Cutting it off alone
   // would leave in them what was to balance it, and predictions would drift away.
-  void KeepPositive() {
-    auto variance = variance_;
-    for (size_t pass = 0; pass < kTerms; ++pass) {
-      const auto lowest = static_cast<size_t>(std::ranges::min_element(seconds_) - seconds_.begin());
-      const double excess = seconds_[lowest];
-      if (excess >= 0.0) return;
-      const Features shared = variance[lowest];
-      for (size_t i = 0; i < kTerms && shared[lowest] > 0.0; ++i) {
-        seconds_[i] -= shared[i] / shared[lowest] * excess;
-        for (size_t j = 0; j < kTerms; ++j) variance[i][j] -= shared[i] * shared[j] / shared[lowest];
-      }
-      seconds_[lowest] = 0.0;
-    }
-    for (double& term : seconds_) term = std::max(term, 0.0);
-  }
+  void KeepPositive();
 
   // Grows the doubt about a term, within bounds. Scaling a row and its column keeps variances what they must be.
-  void Drift(size_t i) {
-    variance_[i][i] += Square(kDrift * typical_);
-    const double most = Square(kLargestDoubt * typical_);
-    if (variance_[i][i] <= most) return;
-    const double scale = std::sqrt(most / variance_[i][i]);
-    for (size_t j = 0; j < kTerms; ++j) {
-      variance_[i][j] *= scale;
-      variance_[j][i] *= scale;
-    }
-  }
+  void Drift(size_t i);
 
   Features seconds_{};  // of each term's unit
   std::array<Features, kTerms> variance_{};
@@ -133,5 +74,9 @@ class CostModel {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/plan/detail/cost_model.h"
+#endif
 
 #endif  // SKALD_ENGINE_PLAN_COST_MODEL_H_

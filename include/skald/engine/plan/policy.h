@@ -7,7 +7,6 @@
 #ifndef SKALD_ENGINE_PLAN_POLICY_H_
 #define SKALD_ENGINE_PLAN_POLICY_H_
 
-#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -56,25 +55,14 @@ struct Standing {
 // The turn that is a sequence's own. One that runs is ahead by a turn, and by the turns that its cache took: it gives
 // way only where its tenant is ahead by more than that costs, so that places do not go back and forth, and what is
 // computed again is never more than what another lags behind.
-inline double FairLevel(const Standing& standing, double turn_tokens) {
-  const double level = std::floor(standing.served / turn_tokens) + static_cast<double>(standing.before);
-  return standing.held ? level - 1.0 - *standing.held / turn_tokens : level;
-}
+double FairLevel(const Standing& standing, double turn_tokens);
 
-inline Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options) {
-  switch (options.policy) {
-    case Policy::kFirstCome:
-      break;
-    case Policy::kPriority:
-      return {0.0, standing.arrival - options.seconds_per_priority * standing.priority, /*displaces=*/true};
-    case Policy::kFairShare:
-      return {FairLevel(standing, options.turn_tokens), standing.arrival, /*displaces=*/true};
-    case Policy::kShortestFirst:
-      return {0.0, standing.arrival + options.seconds_per_token * static_cast<double>(standing.tokens)};
-  }
-  return {0.0, standing.arrival};
-}
+Urgency UrgencyOf(const Standing& standing, const PolicyOptions& options);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/plan/detail/policy.h"
+#endif
 
 #endif  // SKALD_ENGINE_PLAN_POLICY_H_

@@ -6,13 +6,10 @@
 #ifndef SKALD_ENGINE_PLAN_TENANTS_H_
 #define SKALD_ENGINE_PLAN_TENANTS_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -25,48 +22,16 @@ class Tenants {
   Tenants& operator=(const Tenants&) = delete;
 
   // So many more sequences of `name` are there. Error: kResourceExhausted; then they are not.
-  Result<void> Enter(const std::string& name, uint64_t count = 1) {
-    return NoThrow("Tenants", [&]() -> Result<void> {
-      const auto found = tenants_.find(name);
-      Tenant& tenant = found != tenants_.end() ? found->second : Insert(name);
-      if (tenant.sequences == 0 && !present_.empty()) tenant.served = std::max(tenant.served, present_.begin()->first);
-      tenant.sequences += count;
-      Place(tenant);
-      return {};
-    });
-  }
+  Result<void> Enter(const std::string& name, uint64_t count = 1);
 
-  void Leave(const std::string& name) noexcept {
-    const auto found = tenants_.find(name);
-    if (found == tenants_.end() || --found->second.sequences > 0) return;
-    Place(found->second);
-    // Who is not there and was served no more than those who are would begin where they are: that need not be
-    // remembered.
-    while (!absent_.empty() && (present_.empty() || absent_.begin()->first <= present_.begin()->first)) {
-      tenants_.erase(tenants_.find(*absent_.begin()->second->name));
-      absent_.erase(absent_.begin());
-    }
-  }
+  void Leave(const std::string& name) noexcept;
 
-  void Serve(const std::string& name, double tokens) noexcept {
-    const auto found = tenants_.find(name);
-    if (found == tenants_.end()) return;
-    found->second.served += tokens;
-    Place(found->second);
-  }
+  void Serve(const std::string& name, double tokens) noexcept;
 
-  double served(const std::string& name) const {
-    const auto found = tenants_.find(name);
-    return found == tenants_.end() ? 0.0 : found->second.served;
-  }
+  double served(const std::string& name) const;
 
   // Numbers a tenant's sequences 0, 1, 2, ..., one with each call, in each `round` anew.
-  uint64_t NextTurn(const std::string& name, uint64_t round) noexcept {
-    const auto found = tenants_.find(name);
-    if (found == tenants_.end()) return 0;
-    if (std::exchange(found->second.round, round) != round) found->second.turns = 0;
-    return found->second.turns++;
-  }
+  uint64_t NextTurn(const std::string& name, uint64_t round) noexcept;
 
  private:
   struct Tenant;
@@ -80,30 +45,19 @@ class Tenants {
     bool is_present = false;  // its place is in present_
   };
 
-  Tenant& Insert(const std::string& name) {
-    ByService place;
-    const auto node = place.emplace(0.0, nullptr);
-    const auto inserted = tenants_.try_emplace(name).first;
-    Tenant& tenant = inserted->second;
-    tenant.name = &inserted->first;
-    tenant.place = node;
-    node->second = &tenant;
-    absent_.merge(place);
-    return tenant;
-  }
+  Tenant& Insert(const std::string& name);
 
   // Puts it where its service and its presence say.
-  void Place(Tenant& tenant) noexcept {
-    auto node = (tenant.is_present ? present_ : absent_).extract(tenant.place);
-    node.key() = tenant.served;
-    tenant.is_present = tenant.sequences > 0;
-    tenant.place = (tenant.is_present ? present_ : absent_).insert(std::move(node));
-  }
+  void Place(Tenant& tenant) noexcept;
 
   std::map<std::string, Tenant> tenants_;
   ByService present_, absent_;  // those with sequences, and without
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/plan/detail/tenants.h"
+#endif
 
 #endif  // SKALD_ENGINE_PLAN_TENANTS_H_

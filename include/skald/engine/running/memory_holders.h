@@ -6,11 +6,10 @@
 #ifndef SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
 #define SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_
 
-#include <cstddef>
 #include <cstdint>
 
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/spare_bytes.h"
+#include "skald/cache/kv_cache.h"
 #include "skald/engine/running/prompt_ends.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/sequence_list.h"
@@ -18,14 +17,7 @@
 namespace skald::internal {
 
 // Bytes of the pool that YieldSpare could free, all in all.
-inline uint64_t SpareBytesOf(const BlockPool& pool, const SequenceList& sequences, PromptEnds& prompt_ends) {
-  SpareBytes spare(pool);
-  prompt_ends.CountIn(spare);
-  for (const Sequence& sequence : sequences) {
-    if (sequence.is_running()) spare.AddResumePoints(*sequence.cache);
-  }
-  return spare.Count();
-}
+uint64_t SpareBytesOf(const BlockPool& pool, const SequenceList& sequences, PromptEnds& prompt_ends);
 
 // Returns the least urgent sequence that `holds`, or null.
 template <class Holds, class IsMoreUrgent>
@@ -50,5 +42,9 @@ bool YieldSpare(SequenceList& sequences, PromptEnds& prompt_ends, IsMoreUrgent i
 }
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/running/detail/memory_holders.h"
+#endif
 
 #endif  // SKALD_ENGINE_RUNNING_MEMORY_HOLDERS_H_

@@ -6,7 +6,6 @@
 #ifndef SKALD_ENGINE_RUNNING_SEQUENCE_H_
 #define SKALD_ENGINE_RUNNING_SEQUENCE_H_
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "skald/engine/running/swap_ticket.h"
 #include "skald/engine/speculation/draft_length.h"
 #include "skald/store/prompts/prompt_fetch.h"
+#include "skald/text/filters/token_filter.h"
 
 namespace skald {
 
@@ -63,24 +63,10 @@ struct Sequence {
   Event event = {};  // what is not reported yet
 
   // Waits until `other` has computed `tokens` tokens. Neither moves in memory from then on.
-  void Follow(Sequence& other, uint32_t tokens) {
-    const auto place = std::ranges::lower_bound(other.step_ends, tokens);
-    if (place == other.step_ends.end() || *place != tokens) other.step_ends.insert(place, tokens);
-    Unfollow();
-    leader = &other;
-    share_at = tokens;
-    next_follower = other.first_follower;
-    if (next_follower != nullptr) next_follower->previous_follower = this;
-    other.first_follower = this;
-  }
+  void Follow(Sequence& other, uint32_t tokens);
 
   // Waits for nobody.
-  void Unfollow() noexcept {
-    if (leader == nullptr) return;
-    (previous_follower != nullptr ? previous_follower->next_follower : leader->first_follower) = next_follower;
-    if (next_follower != nullptr) next_follower->previous_follower = previous_follower;
-    leader = next_follower = previous_follower = nullptr;
-  }
+  void Unfollow() noexcept;
 
   // Calls visit(follower) for all that wait for this one; it may have them wait no longer.
   template <class Visit>
@@ -92,33 +78,26 @@ struct Sequence {
   }
 
   // Those who wait for this one wait no longer; its request's other samples do, unless `with_samples`.
-  void ReleaseFollowers(bool with_samples) noexcept {
-    ForEachFollower([&](Sequence& follower) {
-      if (with_samples || follower.request != request) follower.Unfollow();
-    });
-  }
+  void ReleaseFollowers(bool with_samples) noexcept;
 
   bool is_running() const { return cache.has_value(); }
   // Sits out steps, because somebody beside the engine is not done with what it needs.
-  bool is_waiting() const {
-    return (fetch && !fetch->is_done()) || (swap_ticket != nullptr && swap_ticket->is_reading());
-  }
+  bool is_waiting() const;
   bool is_finished() const { return event.finish.has_value(); }
-  bool has_news() const {
-    return !event.tokens.empty() || !event.text.empty() || !event.prompt_tokens.empty() || event.finish;
-  }
+  bool has_news() const;
   // Tokens that another holds anyway, and that it will share.
   uint32_t shared() const { return prompt_end && prompt_end->cache ? prompt_end->cache->size() : 0; }
   // Pending tokens until a step must end; 0 if none must before they end.
-  uint32_t step_end() const {
-    const auto end = std::ranges::upper_bound(step_ends, computed());
-    return end == step_ends.end() ? 0 : *end - computed();
-  }
+  uint32_t step_end() const;
   // Tokens that need not be computed again.
   uint32_t computed() const { return cache ? cache->size() : swapped ? swapped->tokens : shared(); }
-  uint32_t pending() const { return answer.size() - std::min(answer.size(), computed()); }
+  uint32_t pending() const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/running/detail/sequence.h"
+#endif
 
 #endif  // SKALD_ENGINE_RUNNING_SEQUENCE_H_

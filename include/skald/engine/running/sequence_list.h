@@ -7,7 +7,6 @@
 #define SKALD_ENGINE_RUNNING_SEQUENCE_LIST_H_
 
 #include <cstddef>
-#include <iterator>
 #include <list>
 #include <unordered_map>
 
@@ -29,10 +28,7 @@ class SequenceList {
   bool Contains(RequestId id) const { return first_of_.contains(id); }
 
   // The first sample of a request that is there; end() if there is none.
-  Iterator FirstOf(RequestId id) {
-    const auto found = first_of_.find(id);
-    return found == first_of_.end() ? end() : found->second;
-  }
+  Iterator FirstOf(RequestId id);
 
   // Calls visit(sequence) for the samples of a request. O(samples).
   template <class Visit>
@@ -42,24 +38,9 @@ class SequenceList {
 
   // Puts the samples of one request at the end; none of that request is there. Throws std::bad_alloc; nothing has
   // changed then.
-  void Append(std::list<Sequence>& samples) {
-    if (samples.empty()) return;
-    first_of_.emplace(samples.front().request_id, samples.begin());
-    sequences_.splice(sequences_.end(), samples);
-  }
+  void Append(std::list<Sequence>& samples);
 
-  void Erase(Iterator at) noexcept {
-    const auto first = first_of_.find(at->request_id);
-    if (first->second == at) {
-      const auto next = std::next(at);
-      if (next != end() && next->request_id == at->request_id) {
-        first->second = next;
-      } else {
-        first_of_.erase(first);
-      }
-    }
-    sequences_.erase(at);
-  }
+  void Erase(Iterator at) noexcept;
 
  private:
   std::list<Sequence> sequences_;
@@ -67,5 +48,9 @@ class SequenceList {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/running/detail/sequence_list.h"
+#endif
 
 #endif  // SKALD_ENGINE_RUNNING_SEQUENCE_LIST_H_

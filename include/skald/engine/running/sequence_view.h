@@ -5,7 +5,6 @@
 #ifndef SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
 #define SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_
 
-#include <algorithm>
 #include <cstdint>
 
 #include "skald/engine/plan/policy.h"
@@ -16,41 +15,17 @@
 
 namespace skald::internal {
 
-// Logits are much larger than what else is computed of a row: where a prompt's are read, a step has so many at most.
-inline constexpr uint32_t kReadRows = 64;
-
 // One that waits for anything but memory (its caller, another sequence, its filter, a store) may not run: it has no
 // part in who makes room for whom.
-inline SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy) {
-  Standing standing = sequence.standing;
-  standing.served = tenants.served(sequence.request->tenant);
-  if (sequence.is_running()) standing.held = sequence.cache->size();
-  SequenceView view = {UrgencyOf(standing, policy)};
-  const bool draws = !sequence.is_running() || sequence.pending() <= 1;
-  view.may_run =
-      !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr && !(draws && sequence.awaits_filter);
-  view.is_running = sequence.is_running();
-  view.cached = sequence.computed();
-  view.shared = sequence.is_running() ? 0 : sequence.shared();
-  view.pending = std::max(1u, sequence.pending());
-  view.drafts = static_cast<uint32_t>(sequence.drafts.size());
-  view.step_end = sequence.step_end();
-  if (sequence.reading.wants_logits()) {
-    view.step_end = std::min(kReadRows, view.step_end > 0 ? view.step_end : kReadRows);
-  }
-  return view;
-}
+SequenceView ViewOf(const Sequence& sequence, const Tenants& tenants, const PolicyOptions& policy);
 
 // Has the sequences of each tenant stand in line, those that run first. `round` is another in each call.
-inline void GiveTurns(SequenceList& sequences, Tenants& tenants, uint64_t round) noexcept {
-  for (const bool runs : {true, false}) {
-    for (Sequence& sequence : sequences) {
-      if (sequence.is_finished() || sequence.is_running() != runs) continue;
-      sequence.standing.before = tenants.NextTurn(sequence.request->tenant, round);
-    }
-  }
-}
+void GiveTurns(SequenceList& sequences, Tenants& tenants, uint64_t round) noexcept;
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/running/detail/sequence_view.h"
+#endif
 
 #endif  // SKALD_ENGINE_RUNNING_SEQUENCE_VIEW_H_

@@ -6,7 +6,6 @@
 #ifndef SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
 #define SKALD_ENGINE_RUNNING_SWAP_SPACE_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -17,14 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/snapshots/identity.h"
-#include "skald/store/snapshots/snapshot.h"
 
 namespace skald {
 
@@ -42,51 +40,20 @@ class SwapSpace {
   SwapSpace(ChunkStoreRef store, Identity identity) : store_(store), identity_(std::move(identity)) {}
 
   // Errors: those of SaveSnapshot. What was written until then is dropped.
-  Result<SwappedCache> Write(const KVCache& cache, const std::string& tenant) {
-    return NoThrow("SwapSpace", [&]() -> Result<SwappedCache> {
-      Recorder recorder{this, {}};
-      auto key = SaveSnapshot(cache, IdentityOf(cache.adapter(), tenant), {}, ChunkStoreRef(recorder));
-      SwappedCache swapped{{}, cache.size(), std::move(recorder.ours)};
-      if (!key) {
-        Drop(swapped);
-        return Failure(key.error());
-      }
-      swapped.manifest = *key;
-      return swapped;
-    });
-  }
+  Result<SwappedCache> Write(const KVCache& cache, const std::string& tenant);
 
   // Returns the conversation; it stays written down until Drop. Errors: those of LoadSnapshot.
   Result<KVCache> Read(const SwappedCache& swapped, const std::shared_ptr<BlockPool>& pool, const Sha256Digest& adapter,
-                       const std::string& tenant) {
-    auto snapshot = LoadSnapshot(store_, swapped.manifest, IdentityOf(adapter, tenant), pool);
-    if (!snapshot) return Failure(snapshot.error());
-    return std::move(snapshot->cache);
-  }
+                       const std::string& tenant);
 
   // Answers for what another one wrote into the store. Error: kResourceExhausted; then it does not.
-  Result<void> Adopt(std::span<const ChunkKey> chunks) {
-    size_t adopted = 0;
-    auto done = NoThrow("SwapSpace", [&]() -> Result<void> {
-      const std::lock_guard lock(mutex_);
-      for (; adopted < chunks.size(); ++adopted) ++holders_[chunks[adopted]];
-      return {};
-    });
-    if (!done) Disown(chunks.first(adopted));
-    return done;
-  }
+  Result<void> Adopt(std::span<const ChunkKey> chunks);
 
   // Leaves it to another one.
-  void Disown(std::span<const ChunkKey> chunks) noexcept {
-    for (const ChunkKey& key : chunks) (void)Release(key);
-  }
+  void Disown(std::span<const ChunkKey> chunks) noexcept;
 
   // Chunks that no other conversation here has go. A store that fails to forget them keeps them.
-  void Drop(const SwappedCache& swapped) noexcept {
-    for (const ChunkKey& key : swapped.chunks) {
-      if (Release(key)) (void)store_.Drop(key);
-    }
-  }
+  void Drop(const SwappedCache& swapped) noexcept;
 
  private:
   // The store, as a snapshot is written to it; notes which chunks were not there without us.
@@ -94,46 +61,21 @@ class SwapSpace {
     SwapSpace* space;
     std::vector<ChunkKey> ours;
 
-    Result<bool> Has(const ChunkKey& key) {
-      if (space->IsHeld(key)) Keep(key);
-      return space->store_.Has(key);
-    }
+    Result<bool> Has(const ChunkKey& key);
     Result<ChunkBytes> Get(const ChunkKey& key) { return space->store_.Get(key); }
-    Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
-      Keep(key);
-      return space->store_.Put(key, value);
-    }
+    Result<void> Put(const ChunkKey& key, std::span<const std::byte> value);
     Result<void> Drop(const ChunkKey& key) { return space->store_.Drop(key); }
     Result<std::vector<ChunkKey>> List() { return space->store_.List(); }
 
-    void Keep(const ChunkKey& key) {
-      if (std::ranges::find(ours, key) != ours.end()) return;
-      ours.push_back(key);
-      const std::lock_guard lock(space->mutex_);
-      ++space->holders_[key];
-    }
+    void Keep(const ChunkKey& key);
   };
 
-  bool IsHeld(const ChunkKey& key) const {
-    const std::lock_guard lock(mutex_);
-    return holders_.contains(key);
-  }
+  bool IsHeld(const ChunkKey& key) const;
 
   // True where no conversation here has it any more.
-  bool Release(const ChunkKey& key) noexcept {
-    const std::lock_guard lock(mutex_);
-    const auto held = holders_.find(key);
-    if (held == holders_.end() || --held->second > 0) return false;
-    holders_.erase(held);
-    return true;
-  }
+  bool Release(const ChunkKey& key) noexcept;
 
-  Identity IdentityOf(const Sha256Digest& adapter, const std::string& tenant) const {
-    Identity identity = identity_;
-    identity.adapter = adapter;
-    if (!tenant.empty()) identity.salt = tenant;
-    return identity;
-  }
+  Identity IdentityOf(const Sha256Digest& adapter, const std::string& tenant) const;
 
   ChunkStoreRef store_;
   Identity identity_;
@@ -142,5 +84,9 @@ class SwapSpace {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/running/detail/swap_space.h"
+#endif
 
 #endif  // SKALD_ENGINE_RUNNING_SWAP_SPACE_H_

@@ -26,12 +26,13 @@ struct SwapTicket {
   std::optional<SwappedCache> written = {};
   bool was_read = false;  // and is staged, if it could be
 
-  bool is_reading() {
-    const std::lock_guard lock(mutex);
-    return stage == Stage::kReading;
-  }
+  bool is_reading();
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/running/detail/swap_ticket.h"
+#endif
 
 #endif  // SKALD_ENGINE_RUNNING_SWAP_TICKET_H_

@@ -7,7 +7,6 @@
 #ifndef SKALD_ENGINE_SPECULATION_DRAFT_LENGTH_H_
 #define SKALD_ENGINE_SPECULATION_DRAFT_LENGTH_H_
 
-#include <algorithm>
 #include <cstdint>
 
 #include "skald/engine/plan/cost_model.h"
@@ -18,33 +17,10 @@ class DraftLength {
  public:
   // Returns how many guesses to check, at most `most`, in a step that does `work` besides this text's own row, which
   // stands behind `cached` tokens.
-  uint32_t Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost) {
-    ++steps_;
-    if (!cost.is_known()) return std::min(most, kUnknownCost);
-    uint32_t best = 0;
-    double best_rate = 0.0, plain_rate = 0.0, expected = 1.0, chance = 1.0;
-    for (uint32_t drafts = 0; drafts <= most && chance >= kLeastChance; ++drafts) {
-      // What the whole step brings for its time: the others' rows too, which wait for these.
-      const double tokens = static_cast<double>(work.rows) + expected;
-      const double rate = tokens / std::max(1e-9, cost.Seconds(work.With(cached, 1 + drafts)));
-      if (drafts == 0) plain_rate = rate;
-      if (rate > std::max(best_rate, plain_rate * kLeastGain)) {
-        best_rate = rate;
-        best = drafts;
-      }
-      chance *= accepted_;
-      expected += chance;
-    }
-    if (best == 0 && steps_ % kTryEvery == 0) return std::min(most, 1u);
-    return best;
-  }
+  uint32_t Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost);
 
   // So many guesses were checked, and so many of them right.
-  void Observe(uint32_t drafted, uint32_t right) {
-    if (drafted == 0) return;
-    const uint32_t judged = std::min(drafted, right + 1);  // what follows a wrong guess says nothing
-    for (uint32_t i = 0; i < judged; ++i) accepted_ += (static_cast<double>(i < right) - accepted_) * kLearning;
-  }
+  void Observe(uint32_t drafted, uint32_t right);
 
  private:
   static constexpr uint32_t kUnknownCost = 4, kTryEvery = 16;
@@ -55,5 +31,9 @@ class DraftLength {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/speculation/detail/draft_length.h"
+#endif
 
 #endif  // SKALD_ENGINE_SPECULATION_DRAFT_LENGTH_H_

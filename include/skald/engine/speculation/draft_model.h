@@ -7,7 +7,6 @@
 #ifndef SKALD_ENGINE_SPECULATION_DRAFT_MODEL_H_
 #define SKALD_ENGINE_SPECULATION_DRAFT_MODEL_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -16,12 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/create.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/steps/batch.h"
 #include "skald/engine/form/drafter.h"
 #include "skald/engine/form/model_ref.h"
 #include "skald/model/workspace.h"
@@ -38,22 +34,7 @@ class DraftModel : public Drafter {
 
   // One pass over what is new of all texts, then one for each further guess. A text for which the pool has no room, or
   // that is too long for it, gets no guesses.
-  Result<void> Draft(std::span<DraftTask> tasks) override {
-    return NoThrow("DraftModel", [&]() -> Result<void> {
-      std::vector<Text> texts;
-      for (DraftTask& task : tasks) {
-        KVCache* const cache = CacheFor(task);
-        if (cache == nullptr) continue;
-        const std::span<const int32_t> unread = task.tokens.subspan(cache->size());
-        texts.push_back({&task, cache, {unread.begin(), unread.end()}});
-      }
-      while (!texts.empty()) {
-        if (auto guessed = GuessOne(texts); !guessed) return guessed;
-        std::erase_if(texts, [](const Text& text) { return text.task->drafts.size() >= text.task->most; });
-      }
-      return {};
-    });
-  }
+  Result<void> Draft(std::span<DraftTask> tasks) override;
 
   void Forget(uint64_t sequence) override { caches_.erase(sequence); }
 
@@ -65,62 +46,16 @@ class DraftModel : public Drafter {
   };
 
   // Returns a cache that holds a beginning of the text and no other tokens; null where there is no room.
-  KVCache* CacheFor(const DraftTask& task) {
-    if (task.tokens.size() + task.most > pool_->runtime().max_tokens) return nullptr;
-    auto found = caches_.find(task.sequence);
-    if (found == caches_.end()) {
-      auto cache = CreateKVCache(pool_);
-      if (!cache) return nullptr;
-      found = caches_.emplace(task.sequence, std::move(*cache)).first;
-    }
-    KVCache& cache = found->second;
-    // The last token has to be computed, for what follows it.
-    const auto [in_cache, in_text] = std::ranges::mismatch(cache.tokens(), task.tokens.first(task.tokens.size() - 1));
-    const auto common = static_cast<uint32_t>(in_cache - cache.tokens().begin());
-    if (common < cache.size() && !cache.Truncate(cache.NearestResumePoint(common))) cache.Clear();
-    return &cache;
-  }
+  KVCache* CacheFor(const DraftTask& task);
 
   // Computes what is next of each text, and draws a guess for each. Where there is no room, texts go from the list and
   // from the pool.
-  Result<void> GuessOne(std::vector<Text>& texts) {
-    while (!texts.empty()) {
-      Batch batch;
-      for (Text& text : texts) batch.Add(*text.cache, text.next);
-      auto outputs = model_.Forward(batch, workspace_, {});
-      if (!outputs) {
-        const auto sequence = outputs.error().facts.sequence;
-        if (!sequence || *sequence >= texts.size()) return Failure(outputs.error());
-        if (!MakeRoom(texts)) Drop(texts, *sequence);
-        continue;
-      }
-      for (size_t i = 0; i < texts.size(); ++i) {
-        DraftTask& task = *texts[i].task;
-        auto drawn = Sample((*outputs)[i], *task.sampler, {}, task.tokens.size() + task.drafts.size(), scratch_);
-        if (!drawn) return Failure(drawn.error());
-        task.drafts.push_back(drawn->id);
-        texts[i].next = {drawn->id};
-      }
-      return {};
-    }
-    return {};
-  }
+  Result<void> GuessOne(std::vector<Text>& texts);
 
-  void Drop(std::vector<Text>& texts, size_t at) {
-    caches_.erase(texts[at].task->sequence);
-    texts.erase(texts.begin() + static_cast<std::ptrdiff_t>(at));
-  }
+  void Drop(std::vector<Text>& texts, size_t at);
 
   // Forgets a text that is not in this batch. False where there is none.
-  bool MakeRoom(std::span<const Text> texts) {
-    for (auto it = caches_.begin(); it != caches_.end(); ++it) {
-      const auto is_it = [&](const Text& text) { return text.cache == &it->second; };
-      if (it->second.size() == 0 || std::ranges::any_of(texts, is_it)) continue;
-      it->second.Clear();
-      return true;
-    }
-    return false;
-  }
+  bool MakeRoom(std::span<const Text> texts);
 
   ModelRef model_;
   std::shared_ptr<BlockPool> pool_;
@@ -130,5 +65,9 @@ class DraftModel : public Drafter {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/speculation/detail/draft_model.h"
+#endif
 
 #endif  // SKALD_ENGINE_SPECULATION_DRAFT_MODEL_H_

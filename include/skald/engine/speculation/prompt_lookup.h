@@ -7,12 +7,9 @@
 #ifndef SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
 #define SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/engine/form/drafter.h"
 
@@ -26,34 +23,20 @@ class PromptLookup : public Drafter {
  public:
   explicit PromptLookup(const PromptLookupOptions& options = {}) : options_(options) {}
 
-  Result<void> Draft(std::span<DraftTask> tasks) override {
-    return NoThrow("PromptLookup", [&]() -> Result<void> {
-      for (DraftTask& task : tasks) {
-        const std::span<const int32_t> following = Following(task.tokens, options_);
-        const size_t count = std::min<size_t>(task.most, following.size());
-        task.drafts.assign(following.begin(), following.begin() + static_cast<std::ptrdiff_t>(count));
-      }
-      return {};
-    });
-  }
+  Result<void> Draft(std::span<DraftTask> tasks) override;
 
   // Returns what stands behind the latest earlier place where `tokens` have the same last tokens; empty where there is
   // none. O(tokens) for each length tried.
-  static std::span<const int32_t> Following(std::span<const int32_t> tokens, const PromptLookupOptions& options) {
-    for (size_t length = options.longest; length >= std::max(1u, options.shortest); --length) {
-      if (tokens.size() <= length) continue;
-      const std::span<const int32_t> tail = tokens.last(length);
-      const std::span<const int32_t> before = tokens.first(tokens.size() - 1);
-      const auto found = std::ranges::find_end(before, tail);
-      if (!found.empty()) return tokens.subspan(static_cast<size_t>(found.end() - before.begin()));
-    }
-    return {};
-  }
+  static std::span<const int32_t> Following(std::span<const int32_t> tokens, const PromptLookupOptions& options);
 
  private:
   const PromptLookupOptions options_;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/speculation/detail/prompt_lookup.h"
+#endif
 
 #endif  // SKALD_ENGINE_SPECULATION_PROMPT_LOOKUP_H_

@@ -11,11 +11,9 @@
 #define SKALD_LAYERS_KINDS_LATENT_ATTENTION_H_
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "skald/base/numbers/rope.h"
@@ -24,7 +22,9 @@
 #include "skald/kernels/args.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -95,28 +95,7 @@ struct LatentAttention {
     Matrix output;                    // [model_dim, heads * value_dim]
   };
 
-  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const size_t inputs = query_rank > 0 ? query_rank : model_dim, nope = nope_dim, rotated = rope_dim;
-    const size_t latent = latent_dim, of_head = nope + static_cast<size_t>(value_dim);
-    if (query_rank > 0) {
-      list.AddMatrix(weights.query_in, model_dim, {{"self_attn.q_a_proj.weight", inputs}});
-      norm.ListParameters(weights.query_norm, "self_attn.q_a_layernorm", inputs, list);
-    }
-    list.AddMatrix(weights.query_nope, inputs, QueryParts(0, nope, 0), ByHeads(nope));
-    list.AddMatrix(weights.query_rope, inputs, QueryParts(nope, rotated, rotated), ByHeads(rotated));
-    constexpr const char* kKey = "self_attn.kv_a_proj.weight";
-    list.AddMatrix(weights.key, model_dim,
-                   {{.name = kKey, .rows = rotated, .head_dim = rotated, .interleaved = {latent, latent + rotated}},
-                    {.name = kKey, .rows = latent, .interleaved = {0, latent + rotated}}});
-    norm.ListParameters(weights.latent_norm, "self_attn.kv_a_layernorm", latent, list);
-    list.AddBlocks(weights.key_heads, head_count(), nope,
-                   {{.name = "self_attn.k_b_proj.weight", .rows = latent, .interleaved = {0, of_head}}}, head_count());
-    list.AddBlocks(weights.value_heads, head_count(), latent,
-                   {{.name = "self_attn.v_b_proj.weight", .rows = of_head - nope, .interleaved = {nope, of_head}}},
-                   head_count());
-    list.AddMatrix(weights.output, values_dim(), {{"self_attn.o_proj.weight", model_dim}},
-                   {.input_units = head_count()});
-  }
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   // Heads. The latents, which all of them read, are every rank's.
   constexpr LatentAttention OfRank(const RankShare& share) const {
@@ -127,27 +106,9 @@ struct LatentAttention {
 
   // What queries are made of; their parts without and with positions; queries as latents are compared with them; keys;
   // the latents and the values of all heads.
-  std::array<size_t, 7> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    const size_t h = head_count(), nope = nope_dim, rotated = rope_dim, latent = latent_dim, rank = query_rank;
-    return {rows * rank,      rows * h * nope,   rows * h * rotated, rows * h * key_dim(),
-            rows * key_dim(), rows * h * latent, rows * values_dim()};
-  }
+  std::array<size_t, 7> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), h = head_count();
-    const Rows queries = {run.scratch[3], h * key_dim()}, keys = {run.scratch[4], key_dim()};
-    const Rows mixed = {run.scratch[5], h * static_cast<size_t>(latent_dim)}, values = {run.scratch[6], values_dim()};
-    MakeQueries(weights, run, queries);
-    run.ops.MatMul(weights.key, run.input, rows, {}, keys);
-    const Rows latents = {keys.data + rope_dim, keys.stride};
-    norm.Run(weights.latent_norm, {run.ops, rows, static_cast<size_t>(latent_dim), latents, latents});
-    Rotate(run, queries, h);
-    Rotate(run, keys, 1);
-    Store(run, keys);
-    Attend(run, queries, mixed);
-    run.ops.BlockMatMul(weights.value_heads, mixed, mixed.stride, rows, {}, values, static_cast<size_t>(value_dim));
-    run.ops.MatMul(weights.output, values, rows, {}, run.output);
-  }
+  void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
   constexpr size_t head_count() const { return static_cast<size_t>(heads); }
@@ -158,84 +119,22 @@ struct LatentAttention {
   Dealing ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
 
   // The rows of all heads that begin at `begin` in their head. Files have those that RoPE turns behind the others.
-  std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const {
-    std::vector<Part> parts;
-    const auto of_head = static_cast<size_t>(nope_dim + rope_dim);
-    for (size_t i = 0; i < head_count(); ++i) {
-      parts.push_back({.name = "self_attn.q_b_proj.weight",
-                       .rows = count,
-                       .head_dim = turned,
-                       .interleaved = {i * of_head + begin, head_count() * of_head}});
-    }
-    return parts;
-  }
+  std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const;
 
   // Writes the queries of all heads, as keys are: first what is to be turned, then what latents are compared with.
-  void MakeQueries(const Weights& weights, const LayerRun& run, Rows queries) const {
-    const size_t rows = run.rows.size(), h = head_count(), rank = query_rank, rotated = rope_dim;
-    const Rows nope = {run.scratch[1], h * static_cast<size_t>(nope_dim)}, rope_part = {run.scratch[2], h * rotated};
-    Rows from = run.input;
-    if (query_rank > 0) {
-      from = {run.scratch[0], rank};
-      run.ops.MatMul(weights.query_in, run.input, rows, {}, from);
-      norm.Run(weights.query_norm, {run.ops, rows, rank, from, from});
-    }
-    run.ops.MatMul(weights.query_nope, from, rows, {}, nope);
-    run.ops.MatMul(weights.query_rope, from, rows, {}, rope_part);
-    run.ops.Copy({rope_part.data, rotated}, rows * h, rotated, {queries.data, key_dim()});
-    run.ops.BlockMatMul(weights.key_heads, nope, nope.stride, rows, {}, {queries.data + rotated, queries.stride},
-                        key_dim());
-  }
+  void MakeQueries(const Weights& weights, const LayerRun& run, Rows queries) const;
 
-  void Rotate(const LayerRun& run, Rows rows, size_t count) const {
-    run.ops.Rope({.rows = rows.data,
-                  .row_stride = rows.stride,
-                  .cos = run.cache.cos,
-                  .sin = run.cache.sin,
-                  .heads = count,
-                  .head_dim = key_dim(),
-                  .rotary_dim = static_cast<size_t>(rope_dim),
-                  .row_begin = 0,
-                  .row_end = 0},
-                 run.rows.size());
-  }
+  void Rotate(const LayerRun& run, Rows rows, size_t count) const;
 
-  void Store(const LayerRun& run, Rows keys) const {
-    run.ops.StoreKV(run.cache.kv_type,
-                    {.keys = keys.data,
-                     .values = nullptr,
-                     .stride = keys.stride,
-                     .positions = run.rows.positions.data(),
-                     .sequences = run.rows.sequences.data(),
-                     .tables = run.cache.tables,
-                     .geometry = run.cache.geometry,
-                     .row_begin = 0,
-                     .row_end = 0},
-                    run.rows.size());
-  }
+  void Store(const LayerRun& run, Rows keys) const;
 
-  void Attend(const LayerRun& run, Rows queries, Rows mixed) const {
-    const double scale = double{mscale} * double{mscale} / std::sqrt(static_cast<double>(rope_dim + nope_dim));
-    run.ops.Attention(run.cache.kv_type,
-                      {.queries = queries.data,
-                       .query_stride = queries.stride,
-                       .output = mixed.data,
-                       .output_stride = mixed.stride,
-                       .positions = run.rows.positions.data(),
-                       .sequences = run.rows.sequences.data(),
-                       .tables = run.cache.tables,
-                       .geometry = run.cache.geometry,
-                       .rows = run.rows.size(),
-                       .heads = head_count(),
-                       .window = 0,
-                       .scale = static_cast<float>(scale),
-                       .softcap = 0.0f,
-                       .unit_begin = 0,
-                       .unit_end = 0},
-                      run.rows.visible_tokens);
-  }
+  void Attend(const LayerRun& run, Rows queries, Rows mixed) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/detail/latent_attention.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_LATENT_ATTENTION_H_

@@ -7,18 +7,18 @@
 #ifndef SKALD_LAYERS_KINDS_NORMED_FEED_FORWARD_H_
 #define SKALD_LAYERS_KINDS_NORMED_FEED_FORWARD_H_
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
+#include "skald/base/ranks/rank_share.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
 #include "skald/layers/kinds/mixture_of_experts.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -53,22 +53,7 @@ struct NormedFeedForward {
     std::vector<float> expert_factors;                                              // [experts]
   };
 
-  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const RmsNorm all = norm();
-    all.ListParameters(weights.before_dense, "pre_feedforward_layernorm", model_dim, list);
-    dense.ListParameters(weights.dense, model_dim, list);
-    all.ListParameters(weights.behind_dense, "post_feedforward_layernorm_1", model_dim, list);
-    all.ListParameters(weights.before_experts, "pre_feedforward_layernorm_2", model_dim, list);
-    experts.ListParameters(weights.experts, model_dim, list);
-    all.ListParameters(weights.behind_experts, "post_feedforward_layernorm_2", model_dim, list);
-    const float root = 1.0f / std::sqrt(static_cast<float>(model_dim));
-    list.AddArray(weights.router_scale, {{"mlp.gate.scale", {model_dim}}}, {.center = 1.0f},
-                  [root](std::vector<float>& scale) {
-                    for (float& one : scale) one *= root;
-                  });
-    list.AddVector(weights.expert_factors, {{"mlp.gate.per_expert_scale", static_cast<size_t>(experts.experts)}},
-                   {.center = 1.0f});
-  }
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   constexpr NormedFeedForward OfRank(const RankShare& share) const {
     return {.dense = dense.OfRank(share), .experts = experts.OfRank(share), .epsilon = epsilon};
@@ -78,41 +63,20 @@ struct NormedFeedForward {
   static constexpr size_t kPieces = std::tuple_size_v<decltype(MixtureOfExperts().ScratchFloats(0, 0))>;
 
   // What the layers need, and behind it the rows that they read, those that the router reads and what experts give.
-  std::array<size_t, kPieces + 3> ScratchFloats(size_t rows, size_t model_dim) const {
-    std::array<size_t, kPieces + 3> sizes = {};
-    std::ranges::copy(experts.ScratchFloats(rows, model_dim), sizes.begin());
-    const auto of_dense = dense.ScratchFloats(rows, model_dim);
-    for (size_t i = 0; i < of_dense.size(); ++i) sizes[i] = std::max(sizes[i], of_dense[i]);
-    std::fill_n(sizes.begin() + kPieces, 3, rows * model_dim);
-    return sizes;
-  }
+  std::array<size_t, kPieces + 3> ScratchFloats(size_t rows, size_t model_dim) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), dim = run.model_dim;
-    const Rows normed = {run.scratch[kPieces], dim}, routed = {run.scratch[kPieces + 1], dim},
-               mixed = {run.scratch[kPieces + 2], dim};
-    const auto normalize = [&](Rows from, const std::vector<float>& weight, Rows to) {
-      run.ops.Norm(from, rows, dim, weight, epsilon, to);
-    };
-    normalize(run.input, weights.before_dense, normed);
-    dense.Run(weights.dense, With(run, normed, run.output));
-    normalize(run.output, weights.behind_dense, run.output);
-    normalize(run.input, weights.router_scale, routed);
-    normalize(run.input, weights.before_experts, normed);
-    experts.RunRouted(weights.experts, With(run, normed, mixed), routed, weights.expert_factors);
-    normalize(mixed, weights.behind_experts, mixed);
-    run.ops.Add(run.output.data, mixed.data, rows * dim);
-  }
+  void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
   constexpr RmsNorm norm() const { return {.epsilon = epsilon}; }
 
-  static LayerRun With(LayerRun run, Rows input, Rows output) {
-    run.input = input, run.output = output;
-    return run;
-  }
+  static LayerRun With(LayerRun run, Rows input, Rows output);
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/detail/normed_feed_forward.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_NORMED_FEED_FORWARD_H_

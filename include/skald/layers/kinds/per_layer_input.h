@@ -9,11 +9,11 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 #include "skald/base/numbers/activation.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -43,27 +43,18 @@ struct PerLayerInput {
     Matrix projection;  // [model_dim, width]
   };
 
-  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const auto size = static_cast<size_t>(width);
-    list.AddMatrix(weights.gate, model_dim, {{"per_layer_input_gate.weight", size}});
-    list.AddMatrix(weights.projection, size, {{"per_layer_projection.weight", model_dim}});
-  }
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   // What the gate lets through.
-  std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    return {rows * static_cast<size_t>(width)};
-  }
+  std::array<size_t, 1> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.rows.size(), size = static_cast<size_t>(width);
-    const Rows gated = {run.scratch[0], size};
-    run.ops.MatMul(weights.gate, run.input, rows, {}, gated);
-    run.ops.Activate(activation, gated.data, rows * size);
-    run.ops.Multiply(gated, run.per_layer, rows, size);
-    run.ops.MatMul(weights.projection, gated, rows, {}, run.output);
-  }
+  void Run(const Weights& weights, const LayerRun& run) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/detail/per_layer_input.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_PER_LAYER_INPUT_H_

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/message.h"
 #include "skald/layers/spec/norm.h"
 #include "skald/weights/parameters.h"
 
@@ -41,16 +40,15 @@ struct LayerNorm {
     std::vector<float> weight, bias;  // [size]; empty when there is none
   };
 
-  void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const {
-    if (weight) list.AddNorm(weights.weight, name, size, /*unit_offset=*/false);
-    if (bias) list.AddVector(weights.bias, {{Concat({name, ".bias"}), size}});
-  }
+  void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const;
 
-  void Run(const Weights& weights, const NormRun& run) const {
-    run.ops.LayerNorm(run.input, run.rows, run.size, weights.weight, weights.bias, epsilon, run.output);
-  }
+  void Run(const Weights& weights, const NormRun& run) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/norms/detail/layer_norm.h"
+#endif
 
 #endif  // SKALD_LAYERS_NORMS_LAYER_NORM_H_

@@ -40,15 +40,15 @@ struct RmsNorm {
   // form.
   using Weights = std::vector<float>;
 
-  void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const {
-    if (weight) list.AddNorm(weights, name, size, unit_offset);
-  }
+  void ListParameters(Weights& weights, std::string_view name, size_t size, ParameterList& list) const;
 
-  void Run(const Weights& weights, const NormRun& run) const {
-    run.ops.Norm(run.input, run.rows, run.size, weights, epsilon, run.output);
-  }
+  void Run(const Weights& weights, const NormRun& run) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/norms/detail/rms_norm.h"
+#endif
 
 #endif  // SKALD_LAYERS_NORMS_RMS_NORM_H_

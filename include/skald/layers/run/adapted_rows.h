@@ -6,17 +6,15 @@
 #ifndef SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
 #define SKALD_LAYERS_RUN_ADAPTED_ROWS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "hwy/base.h"
+#include "skald/base/aligned_buffer.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/kernels/kernels.h"
 #include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
 #include "skald/weights/adapters/adapter.h"
@@ -30,16 +28,10 @@ class MatrixNumbers {
   MatrixNumbers() = default;
 
   // `matrices`, in the order of their parameters, must stay where they are.
-  explicit MatrixNumbers(std::span<const Matrix* const> matrices) {
-    for (size_t i = 0; i < matrices.size(); ++i) numbers_.emplace_back(matrices[i], i);
-    std::ranges::sort(numbers_, std::less<>(), &Entry::first);
-  }
+  explicit MatrixNumbers(std::span<const Matrix* const> matrices);
 
   // Returns a number that no matrix has for one that is not among them.
-  size_t Of(const Matrix& matrix) const {
-    const auto found = std::ranges::lower_bound(numbers_, &matrix, std::less<>(), &Entry::first);
-    return found != numbers_.end() && found->first == &matrix ? found->second : numbers_.size();
-  }
+  size_t Of(const Matrix& matrix) const;
 
  private:
   using Entry = std::pair<const Matrix*, size_t>;
@@ -51,10 +43,7 @@ class AdaptedRows {
   // `of_sequences[s]` is the adapter of sequence s, or null; passes have at most `most_rows` rows. All that is referred
   // to must outlive this object. Throws std::bad_alloc, as Reserve does.
   AdaptedRows(const MatrixNumbers& numbers, std::span<const Adapter* const> of_sequences, size_t most_rows,
-              AdapterScratch& scratch)
-      : numbers_(numbers), most_rows_(most_rows), scratch_(scratch) {
-    for (const Adapter* const adapter : of_sequences) groups_of_sequences_.push_back(GroupOf(adapter));
-  }
+              AdapterScratch& scratch);
   AdaptedRows(const AdaptedRows&) = delete;
   AdaptedRows& operator=(const AdaptedRows&) = delete;
 
@@ -73,22 +62,10 @@ class AdaptedRows {
   }
 
   // `sequences` are those that the rows of the next pass belong to, [rows].
-  void BeginPass(std::span<const uint32_t> sequences) {
-    pass_rows_ = sequences.size();
-    for (Group& group : groups_) group.rows.clear();
-    for (size_t row = 0; row < sequences.size(); ++row) {
-      const size_t group = groups_of_sequences_[sequences[row]];
-      if (group != kNone) groups_[group].rows.push_back(static_cast<uint32_t>(row));
-    }
-  }
+  void BeginPass(std::span<const uint32_t> sequences);
 
   // Whether some of the pass's rows have an adapter that changes `weights`.
-  bool Change(const Matrix& weights) const {
-    const size_t matrix = numbers_.Of(weights);
-    return std::ranges::any_of(groups_, [matrix](const Group& group) {
-      return !group.rows.empty() && group.adapter->Find(matrix) != nullptr;
-    });
-  }
+  bool Change(const Matrix& weights) const;
 
   // output += b * (a * input) for the rows whose adapter changes `weights`, a matrix that all `rows` rows of the pass
   // are multiplied by: those outputs that are here. (What a layer multiplies a choice of rows by has no adapter: see
@@ -122,28 +99,11 @@ class AdaptedRows {
     std::vector<uint32_t> rows;  // of the pass, ascending
   };
 
-  size_t GroupOf(const Adapter* adapter) {
-    if (adapter == nullptr) return kNone;
-    const auto found = std::ranges::find(groups_, adapter, &Group::adapter);
-    if (found != groups_.end()) return static_cast<size_t>(found - groups_.begin());
-    groups_.push_back({adapter, {}});
-    groups_.back().rows.reserve(most_rows_);
-    return groups_.size() - 1;
-  }
+  size_t GroupOf(const Adapter* adapter);
 
   // The rows of a group, one behind the other.
   template <class Operations>
-  Rows Gather(Operations& ops, const Group& group, Rows input, size_t cols) const {
-    const std::vector<uint32_t>& rows = group.rows;
-    if (rows.back() - rows.front() + 1 == rows.size()) return {input.data + rows.front() * input.stride, input.stride};
-    const Rows gathered = {scratch_.gathered.data(), cols};
-    ParallelFor(ops.executor(), rows.size(), cols, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        std::copy_n(input.data + rows[i] * input.stride, cols, gathered.data + i * cols);
-      }
-    });
-    return gathered;
-  }
+  Rows Gather(Operations& ops, const Group& group, Rows input, size_t cols) const;
 
   const MatrixNumbers& numbers_;
   const size_t most_rows_;
@@ -154,5 +114,9 @@ class AdaptedRows {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/run/detail/adapted_rows.h"
+#endif
 
 #endif  // SKALD_LAYERS_RUN_ADAPTED_ROWS_H_

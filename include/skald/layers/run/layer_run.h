@@ -15,6 +15,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
 
 namespace skald {
@@ -75,43 +76,13 @@ void ForEachRow(const LayerState& state, std::span<float> memory, Step step) {
 // Keeps the last `count` rows of `input`, of `cols` floats each, wherever the runs keep state: `offset` bytes into each
 // block, the oldest first. Rows from before a run are taken over from its state, those before the first token are
 // zeros.
-inline void KeepLastRows(std::span<const RecurrentRun> runs, size_t offset, Rows input, size_t count, size_t cols) {
-  const auto keep = [&](const RecurrentRun& run, const StateOutput& saved) {
-    const size_t rows = saved.row_end - run.row_begin;
-    float* const target = reinterpret_cast<float*>(saved.block + offset);
-    // Ascending, so that a block may be its own source: each row is read before it is overwritten.
-    for (size_t i = 0; i < count; ++i) {
-      const size_t age = count - i;  // 1: the last row
-      if (age <= rows) {
-        std::memcpy(target + i * cols, input.data + (saved.row_end - age) * input.stride, cols * sizeof(float));
-      } else if (run.input == nullptr) {
-        std::memset(target + i * cols, 0, cols * sizeof(float));
-      } else {
-        const float* const source = reinterpret_cast<const float*>(run.input + offset);
-        std::memmove(target + i * cols, source + (i + rows) * cols, cols * sizeof(float));
-      }
-    }
-  };
-  for (const RecurrentRun& run : runs) {
-    for (const StateOutput& saved : std::span(run.outputs, run.num_outputs)) keep(run, saved);
-  }
-}
+void KeepLastRows(std::span<const RecurrentRun> runs, size_t offset, Rows input, size_t count, size_t cols);
 
 // Keeps `cols` floats of the rows whose inputs are to be kept, as those from number `first` on of the layer's inputs.
-inline void KeepInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0) {
-  for (const InputRow& input : state.inputs) {
-    std::byte* const target = input.block + state.input_offset + first * sizeof(float);
-    std::memcpy(target, rows.data + input.row * rows.stride, cols * sizeof(float));
-  }
-}
+void KeepInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0);
 
 // Fills in the rows to be replayed with what KeepInputs kept.
-inline void TakeInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0) {
-  for (const InputRow& input : state.inputs) {
-    const std::byte* const source = input.block + state.input_offset + first * sizeof(float);
-    std::memcpy(rows.data + input.row * rows.stride, source, cols * sizeof(float));
-  }
-}
+void TakeInputs(const LayerState& state, Rows rows, size_t cols, size_t first = 0);
 
 struct LayerRun {
   Operations& ops;
@@ -127,5 +98,9 @@ struct LayerRun {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/run/detail/layer_run.h"
+#endif
 
 #endif  // SKALD_LAYERS_RUN_LAYER_RUN_H_

@@ -13,7 +13,6 @@
 #include <span>
 #include <vector>
 
-#include "hwy/base.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
@@ -22,34 +21,24 @@
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/kernels/kernels.h"
 #include "skald/layers/run/adapted_rows.h"
 #include "skald/layers/run/rank_gathers.h"
-#include "skald/layers/run/rows.h"  // IWYU pragma: export
+#include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/run/weight_kernels.h"
+#include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
 
 // Returns the floats for partial sums that a multiplication by `weights` needs.
-inline size_t PartialSumsSize(const Matrix& weights, size_t rows) {
-  return IsGrouped(weights.dtype) ? 0 : PartialSumsSize(rows, weights.rows, weights.padded_cols);
-}
+size_t PartialSumsSize(const Matrix& weights, size_t rows);
 
 // Grows `scratch` to what Operations::MatMul by `weights` needs for up to `rows` rows.
-inline void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch) {
-  Reserve(scratch.prepared, PreparedBytes(weights.dtype, rows, weights.padded_cols));
-  Reserve(scratch.partial_sums, PartialSumsSize(weights, rows));
-  ReserveGathers(weights, rows, scratch.gathers);
-}
+void ReserveMatMul(const Matrix& weights, size_t rows, MatMulScratch& scratch);
 
 // The same for BlockMatMul, of `cols` columns.
-inline void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, size_t rows, MatMulScratch& scratch) {
-  const Matrix& one = blocks.front();
-  Reserve(scratch.prepared, cols / one.cols * PreparedBytes(one.dtype, rows, one.padded_cols));
-  Reserve(scratch.partial_sums, blocks.size() * PartialSumsSize(one, rows));
-}
+void ReserveBlockMatMul(const std::vector<Matrix>& blocks, size_t cols, size_t rows, MatMulScratch& scratch);
 
 // Rows [row_begin, row_end) and the matrix that multiplies them, with its bias or an empty one.
 struct RowsOfMatrix {
@@ -70,12 +59,7 @@ class Multiplications {
   // `scratch` must have been reserved for every multiplication, and `kernels` have a set for the type of every matrix.
   // `adapted` are the rows that have adapters, or null where none has; `ranks` may be null where no matrix is divided.
   Multiplications(const ExecutorRef& executor, MatMulScratch& scratch, std::span<const WeightKernels> kernels,
-                  const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr)
-      : executor_(executor),
-        adapted_(adapted),
-        scratch_(scratch),
-        kernels_(kernels),
-        gathers_(ranks, scratch.gathers, executor) {}
+                  const AdaptedRows* adapted = nullptr, const CommunicatorRef* ranks = nullptr);
 
   const ExecutorRef& executor() const { return executor_; }
 
@@ -86,18 +70,10 @@ class Multiplications {
   // an adapter get what it adds; their output must not be their input. Of a matrix that is divided among ranks, the
   // input has the columns and the output the rows that are here, unless they are gathered (Division); the bias is as
   // long as the output.
-  void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    const bool is_adapted = adapted_ != nullptr && adapted_->Change(weights);  // by floats
-    if (weights.gathers_inputs() && RankGathers::TravelPrepared(weights) && !is_adapted) {
-      return MultiplyAll(weights, GatherPrepared(weights, input, rows), {}, rows, bias, output);
-    }
-    MatMulWhole(weights, WholeRows(weights, input, rows), rows, bias, output);
-  }
+  void MatMul(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output);
 
   // The same where the input has all columns.
-  void MatMulWhole(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output) {
-    MultiplyAll(weights, PrepareRows(weights, input, rows), input, rows, bias, output);
-  }
+  void MatMulWhole(const Matrix& weights, Rows input, size_t rows, const std::vector<float>& bias, Rows output);
 
   // Calls change(rows) with all columns of rows of which this rank has some, and keeps these as they are then: ranks
   // have one for each `of` inputs of `weights`.
@@ -122,42 +98,7 @@ class Multiplications {
   // kMostTogether of them at most, and more than one only where none needs partial sums. `memory` holds
   // EachFloats(number of rows, cols).
   void MatMulEach(std::span<const RowsOfMatrix> parts, Rows input, Rows output, std::optional<Activation> gate,
-                  float* memory) {
-    const Matrix& shape = *parts.front().weights;
-    const size_t all_rows = parts.back().row_end;
-    const bool gathers = shape.gathers_inputs(), gathers_prepared = gathers && RankGathers::TravelPrepared(shape);
-    if (gathers_prepared) {
-      ExchangePrepared(shape, input, all_rows);
-    } else if (gathers) {
-      input = gathers_.Inputs(shape, input, all_rows);
-    }
-    const Rows here = shape.gathers_outputs() ? Rows{gathers_.OwnOutputs(shape, all_rows), shape.rows} : output;
-    std::byte* prepared[kMostTogether];
-    size_t rows[kMostTogether];
-    auto* free = reinterpret_cast<std::byte*>(memory);
-    for (size_t i = 0; i < parts.size(); ++i) {
-      prepared[i] = free, rows[i] = parts[i].rows();
-      free += PreparedBytes(parts[i].weights->dtype, rows[i], parts[i].weights->padded_cols);
-    }
-    ParallelFor(executor_, parts.size(), all_rows * shape.cols / parts.size(), [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        if (gathers_prepared) {
-          PlacePrepared(shape, parts[i].row_begin, 0, rows[i], rows[i], prepared[i]);
-          continue;
-        }
-        KernelsFor(*parts[i].weights)
-            .prepare({.input = input.data + parts[i].row_begin * input.stride,
-                      .input_stride = input.stride,
-                      .output = prepared[i],
-                      .rows = rows[i],
-                      .cols = shape.cols,
-                      .row_begin = 0,
-                      .row_end = rows[i]});
-      }
-    });
-    if (shape.rows > 0) MultiplyEach(parts, {prepared, parts.size()}, {rows, parts.size()}, gate, here);
-    if (shape.gathers_outputs()) gathers_.Outputs(shape, all_rows, output);
-  }
+                  float* memory);
 
   // Returns the memory, in floats, that MatMulEach needs for matrices of any type.
   static constexpr size_t EachFloats(size_t rows, size_t cols) {
@@ -168,76 +109,20 @@ class Multiplications {
   // i % (cols / k) of the input's `cols` columns, and its outputs begin at output[:, i * step]. The bias is [blocks *
   // n].
   void BlockMatMul(const std::vector<Matrix>& blocks, Rows input, size_t cols, size_t rows,
-                   const std::vector<float>& bias, Rows output, size_t step) {
-    const size_t n = blocks.front().rows, k = blocks.front().cols, padded_k = blocks.front().padded_cols;
-    const size_t parts = cols / k, panels = blocks.front().NumPanels();
-    const WeightKernels& kernels = KernelsFor(blocks.front());
-    const size_t part_bytes = PreparedBytes(kernels.type, rows, padded_k);
-    const size_t partial_size = PartialSumsSize(blocks.front(), rows);
-    const auto prepared = [&](size_t part) { return scratch_.prepared.data() + part * part_bytes; };
-    ParallelFor(executor_, parts, rows * k, [&](size_t begin, size_t end) {
-      for (size_t part = begin; part < end; ++part) {
-        kernels.prepare({.input = input.data + part * k,
-                         .input_stride = input.stride,
-                         .output = prepared(part),
-                         .rows = rows,
-                         .cols = k,
-                         .row_begin = 0,
-                         .row_end = rows});
-      }
-    });
-    ParallelFor(executor_, blocks.size(), rows * n * padded_k, [&](size_t begin, size_t end) {
-      for (size_t block = begin; block < end; ++block) {
-        kernels.mat_mul({.input = prepared(block % parts),
-                         .weights = blocks[block].bytes(),
-                         .bias = bias.empty() ? nullptr : bias.data() + block * n,
-                         .output = output.data + block * step,
-                         .output_stride = output.stride,
-                         .rows = rows,
-                         .n = n,
-                         .padded_k = padded_k,
-                         .row_begin = 0,
-                         .row_end = rows,
-                         .panel_begin = 0,
-                         .panel_end = panels,
-                         .partial_sums = scratch_.partial_sums.data() + block * partial_size});
-      }
-    });
-  }
+                   const std::vector<float>& bias, Rows output, size_t step);
 
   // output[r, :] = scale * embedding[tokens[r], :].
-  void Embed(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output) {
-    if (embedding.division != nullptr) {
-      return gathers_.Embeddings(embedding, tokens, output, [&](std::span<const int32_t> own, float* to) {
-        EmbedHere(embedding, own, scale, {to, embedding.cols});
-      });
-    }
-    EmbedHere(embedding, tokens, scale, output);
-  }
+  void Embed(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output);
 
  protected:
   // Returns the rows that MatMul by `weights` multiplies, all columns of them, to be changed before: `input` itself, or
   // what was gathered, until the next call.
-  Rows WholeRows(const Matrix& weights, Rows input, size_t rows) {
-    return weights.gathers_inputs() ? gathers_.Inputs(weights, input, rows) : input;
-  }
+  Rows WholeRows(const Matrix& weights, Rows input, size_t rows);
 
   static const float* PointerTo(const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); }
 
   // Returns the rows as `weights` are multiplied by, until the next call.
-  const std::byte* PrepareRows(const Matrix& weights, Rows input, size_t rows) {
-    const WeightKernels& kernels = KernelsFor(weights);
-    ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
-      kernels.prepare({.input = input.data,
-                       .input_stride = input.stride,
-                       .output = scratch_.prepared.data(),
-                       .rows = rows,
-                       .cols = weights.cols,
-                       .row_begin = begin,
-                       .row_end = end});
-    });
-    return scratch_.prepared.data();
-  }
+  const std::byte* PrepareRows(const Matrix& weights, Rows input, size_t rows);
 
   // Where the outputs of a multiplication go; with a gate, perhaps prepared for the next one.
   struct Outputs {
@@ -247,130 +132,39 @@ class Multiplications {
   };
 
   void MultiplyPrepared(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias,
-                        const Outputs& to) {
-    if (weights.rows == 0) return;  // all of them are with other ranks
-    const auto multiply = [&](size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-      MultiplyTile(weights, prepared, rows, bias, to, row_begin, row_end, panel_begin, panel_end);
-    };
-    const size_t panels = weights.NumPanels() / (to.gate ? 2 : 1);
-    ParallelForTiles(executor_, rows, kMatMulGroup, panels, weights.padded_cols * weights.rows / panels, multiply);
-  }
+                        const Outputs& to);
 
   const ExecutorRef& executor_;
   const AdaptedRows* const adapted_;
 
  private:
-  const WeightKernels& KernelsFor(const Matrix& weights) const {
-    const WeightKernels* const kernels = FindType(kernels_, weights.dtype);
-    HWY_DASSERT(kernels != nullptr);
-    return *kernels;
-  }
+  const WeightKernels& KernelsFor(const Matrix& weights) const;
 
   // What MatMulEach does once the rows of each part are prepared.
   void MultiplyEach(std::span<const RowsOfMatrix> parts, std::span<std::byte* const> prepared,
-                    std::span<const size_t> rows, std::optional<Activation> gate, Rows output) {
-    const Matrix& shape = *parts.front().weights;
-    const size_t panels = shape.NumPanels() / (gate ? 2 : 1);
-    ParallelForEach(executor_, rows, panels, shape.padded_cols * shape.rows / panels,
-                    [&](size_t i, size_t panel_begin, size_t panel_end) {
-                      const Outputs to = {{output.data + parts[i].row_begin * output.stride, output.stride}, gate};
-                      for (size_t row = 0; row < rows[i]; row += kMatMulGroup) {
-                        MultiplyTile(*parts[i].weights, prepared[i], rows[i], BiasHere(parts[i]), to, row,
-                                     std::min(rows[i], row + kMatMulGroup), panel_begin, panel_end);
-                      }
-                    });
-  }
+                    std::span<const size_t> rows, std::optional<Activation> gate, Rows output);
 
-  const float* BiasHere(const RowsOfMatrix& part) const {
-    if (part.bias->empty()) return nullptr;
-    return part.bias->data() + (part.weights->gathers_outputs() ? gathers_.FirstOutput(*part.weights) : 0);
-  }
+  const float* BiasHere(const RowsOfMatrix& part) const;
 
   void MultiplyTile(const Matrix& weights, const std::byte* prepared, size_t rows, const float* bias, const Outputs& to,
-                    size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end) {
-    KernelsFor(weights).mat_mul({.input = prepared,
-                                 .weights = weights.bytes(),
-                                 .bias = bias,
-                                 .output = to.output.data,
-                                 .output_stride = to.output.stride,
-                                 .rows = rows,
-                                 .n = weights.rows,
-                                 .padded_k = weights.padded_cols,
-                                 .row_begin = row_begin,
-                                 .row_end = row_end,
-                                 .panel_begin = panel_begin,
-                                 .panel_end = panel_end,
-                                 .partial_sums = scratch_.partial_sums.data(),
-                                 .gate = to.gate,
-                                 .prepared_output = to.prepared});
-  }
+                    size_t row_begin, size_t row_end, size_t panel_begin, size_t panel_end);
 
   // MatMul of rows that are `prepared`. Adapters multiply them as they were: `input`, or nothing where none does.
   void MultiplyAll(const Matrix& weights, const std::byte* prepared, Rows input, size_t rows,
-                   const std::vector<float>& bias, Rows output) {
-    const bool gathers = weights.gathers_outputs();
-    const Rows here = gathers ? Rows{gathers_.OwnOutputs(weights, rows), weights.rows} : output;
-    const size_t first = gathers ? gathers_.FirstOutput(weights) : 0;
-    MultiplyPrepared(weights, prepared, rows, bias.empty() ? nullptr : bias.data() + first, {.output = here});
-    if (adapted_ != nullptr) adapted_->AddTo(*this, weights, input, rows, here);
-    if (gathers) gathers_.Outputs(weights, rows, output);
-  }
+                   const std::vector<float>& bias, Rows output);
 
   // Exchanges rows of which this rank has some columns as `weights` are multiplied by them.
-  void ExchangePrepared(const Matrix& weights, Rows input, size_t rows) {
-    const WeightKernels& kernels = KernelsFor(weights);
-    gathers_.PreparedInputs(weights, rows, [&](size_t row, size_t cols, std::byte* to) {
-      kernels.prepare({.input = input.data + row * input.stride,
-                       .input_stride = input.stride,
-                       .output = to,
-                       .rows = 1,
-                       .cols = cols,
-                       .row_begin = 0,
-                       .row_end = 1});
-    });
-  }
+  void ExchangePrepared(const Matrix& weights, Rows input, size_t rows);
 
   // Puts rows [row_begin, row_end) of `rows` together, the first of which is row `first` of what was exchanged.
   void PlacePrepared(const Matrix& weights, size_t first, size_t row_begin, size_t row_end, size_t rows,
-                     std::byte* prepared) {
-    for (size_t row = row_begin; row < row_end; ++row) {
-      gathers_.PlacePreparedInput(weights, first + row, prepared, rows, row);
-    }
-    if (row_end != rows) return;
-    // What follows the last row is prepared with none.
-    KernelsFor(weights).prepare({.input = nullptr,
-                                 .input_stride = 0,
-                                 .output = prepared,
-                                 .rows = rows,
-                                 .cols = weights.cols,
-                                 .row_begin = rows,
-                                 .row_end = rows});
-  }
+                     std::byte* prepared);
 
   // Returns all columns of rows as `weights` are multiplied by, until the next call.
-  const std::byte* GatherPrepared(const Matrix& weights, Rows input, size_t rows) {
-    ExchangePrepared(weights, input, rows);
-    ParallelFor(executor_, rows, weights.cols, [&](size_t begin, size_t end) {
-      PlacePrepared(weights, 0, begin, end, rows, scratch_.prepared.data());
-    });
-    return scratch_.prepared.data();
-  }
+  const std::byte* GatherPrepared(const Matrix& weights, Rows input, size_t rows);
 
   // output[r, :] = scale * row tokens[r] of what is here.
-  void EmbedHere(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output) {
-    const WeightKernels& kernels = KernelsFor(embedding);
-    ParallelFor(executor_, tokens.size(), embedding.cols, [&](size_t begin, size_t end) {
-      kernels.embed({.table = embedding.bytes(),
-                     .tokens = tokens.data(),
-                     .output = output.data,
-                     .output_stride = output.stride,
-                     .cols = embedding.cols,
-                     .padded_k = embedding.padded_cols,
-                     .scale = scale,
-                     .row_begin = begin,
-                     .row_end = end});
-    });
-  }
+  void EmbedHere(const Matrix& embedding, std::span<const int32_t> tokens, float scale, Rows output);
 
   MatMulScratch& scratch_;
   const std::span<const WeightKernels> kernels_;
@@ -378,5 +172,9 @@ class Multiplications {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/run/detail/multiplications.h"
+#endif
 
 #endif  // SKALD_LAYERS_RUN_MULTIPLICATIONS_H_

@@ -7,21 +7,18 @@
 #ifndef SKALD_LAYERS_RUN_OPERATIONS_H_
 #define SKALD_LAYERS_RUN_OPERATIONS_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "hwy/base.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/base/threads/executor.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/kernels/kernels.h"
-#include "skald/layers/run/multiplications.h"  // IWYU pragma: export
+#include "skald/kernels/args.h"
+#include "skald/layers/run/multiplications.h"
+#include "skald/layers/run/rows.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -56,116 +53,40 @@ class Operations : public Multiplications {
   }
 
   // RMSNorm of each row of `size` elements; no weight where it is empty. `output` may be `input`.
-  void Norm(Rows input, size_t rows, size_t size, std::span<const float> weight, float epsilon, Rows output) {
-    ParallelFor(executor_, rows, size, [&](size_t begin, size_t end) {
-      Kernels<>::Norm({.input = input.data,
-                       .input_stride = input.stride,
-                       .weight = weight.empty() ? nullptr : weight.data(),
-                       .output = output.data,
-                       .output_stride = output.stride,
-                       .cols = size,
-                       .epsilon = epsilon,
-                       .row_begin = begin,
-                       .row_end = end});
-    });
-  }
+  void Norm(Rows input, size_t rows, size_t size, std::span<const float> weight, float epsilon, Rows output);
 
   // RMSNorm of each of `parts` equal parts of each row of `size` elements, in place.
-  void NormParts(Rows values, size_t rows, size_t size, size_t parts, std::span<const float> weight, float epsilon) {
-    const size_t part = size / parts;
-    for (size_t i = 0; i < parts; ++i) {
-      const Rows columns = {values.data + i * part, values.stride};
-      Norm(columns, rows, part, weight.empty() ? weight : weight.subspan(i * part, part), epsilon, columns);
-    }
-  }
+  void NormParts(Rows values, size_t rows, size_t size, size_t parts, std::span<const float> weight, float epsilon);
 
   // MatMul of the RMSNorm of each of `parts` of each row, all of it where ranks have parts of the rows. What `input`
   // has then is of no use.
   void NormMatMul(const Matrix& weights, std::span<const float> norm, size_t parts, float epsilon, Rows input,
-                  size_t rows, const std::vector<float>& bias, Rows output) {
-    const Rows whole = WholeRows(weights, input, rows);
-    NormParts(whole, rows, weights.cols, parts, norm, epsilon);
-    MatMulWhole(weights, whole, rows, bias, output);
-  }
+                  size_t rows, const std::vector<float>& bias, Rows output);
 
   // LayerNorm of each row of `size` elements; no weight and no bias where those are empty. `output` may be `input`.
   void LayerNorm(Rows input, size_t rows, size_t size, const std::vector<float>& weight, const std::vector<float>& bias,
-                 float epsilon, Rows output) {
-    ParallelFor(executor_, rows, size, [&](size_t begin, size_t end) {
-      Kernels<>::LayerNorm({.input = input.data,
-                            .input_stride = input.stride,
-                            .weight = weight.empty() ? nullptr : weight.data(),
-                            .bias = bias.empty() ? nullptr : bias.data(),
-                            .output = output.data,
-                            .output_stride = output.stride,
-                            .cols = size,
-                            .epsilon = epsilon,
-                            .row_begin = begin,
-                            .row_end = end});
-    });
-  }
+                 float epsilon, Rows output);
 
   // output = input, [rows, cols] each.
-  void Copy(Rows input, size_t rows, size_t cols, Rows output) {
-    ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
-      for (size_t r = begin; r < end; ++r) {
-        std::copy_n(input.data + r * input.stride, cols, output.data + r * output.stride);
-      }
-    });
-  }
+  void Copy(Rows input, size_t rows, size_t cols, Rows output);
 
   // values *= factor.
-  void Scale(float* values, size_t size, float factor) {
-    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] *= factor;
-    });
-  }
+  void Scale(float* values, size_t size, float factor);
 
   // The same for [rows, cols].
-  void Scale(Rows values, size_t rows, size_t cols, float factor) {
-    ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        float* const one = values.data + row * values.stride;
-        for (size_t i = 0; i < cols; ++i) one[i] *= factor;
-      }
-    });
-  }
+  void Scale(Rows values, size_t rows, size_t cols, float factor);
 
   // accumulator += addend.
-  void Add(float* accumulator, const float* addend, size_t size) {
-    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
-      Kernels<>::Add({.accumulator = accumulator, .addend = addend, .begin = begin, .end = end});
-    });
-  }
+  void Add(float* accumulator, const float* addend, size_t size);
 
   // values *= function(factors), [rows, cols] each.
-  void Multiply(Rows values, Rows factors, size_t rows, size_t cols, FactorFunction function = FactorFunction::kNone) {
-    ParallelFor(executor_, rows, cols, [&](size_t begin, size_t end) {
-      Kernels<>::Multiply({.values = values.data,
-                           .value_stride = values.stride,
-                           .factors = factors.data,
-                           .factor_stride = factors.stride,
-                           .function = function,
-                           .cols = cols,
-                           .row_begin = begin,
-                           .row_end = end});
-    });
-  }
+  void Multiply(Rows values, Rows factors, size_t rows, size_t cols, FactorFunction function = FactorFunction::kNone);
 
   // values = function(values).
-  void Apply(FactorFunction function, float* values, size_t size) {
-    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
-      Kernels<>::Apply({.function = function, .values = values, .begin = begin, .end = end});
-    });
-  }
+  void Apply(FactorFunction function, float* values, size_t size);
 
   // output[rows, cols] = Gate(gate) * up, of [rows, 2 * cols] gate_up.
-  void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output) {
-    ParallelFor(executor_, rows, 2 * cols, [&](size_t begin, size_t end) {
-      Kernels<>::Gate(
-          {.gate = gate, .gate_up = gate_up, .output = output, .cols = cols, .row_begin = begin, .row_end = end});
-    });
-  }
+  void Gate(Activation gate, const float* gate_up, size_t rows, size_t cols, float* output);
   template <OwnActivation Function>
   void Gate(const Function& gate, const float* gate_up, size_t rows, size_t cols, float* output) {
     ParallelFor(executor_, rows, kOwnActivationWork * cols, [&](size_t begin, size_t end) {
@@ -177,11 +98,7 @@ class Operations : public Multiplications {
   }
 
   // values = activation(values).
-  void Activate(Activation activation, float* values, size_t size) {
-    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
-      Kernels<>::Activate({.activation = activation, .values = values, .begin = begin, .end = end});
-    });
-  }
+  void Activate(Activation activation, float* values, size_t size);
   template <OwnActivation Function>
   void Activate(const Function& activation, float* values, size_t size) {
     ParallelFor(executor_, size, kOwnActivationWork, [&](size_t begin, size_t end) {
@@ -190,105 +107,47 @@ class Operations : public Multiplications {
   }
 
   // values = cap * tanh(values / cap).
-  void Softcap(float* values, size_t size, float cap) {
-    ParallelFor(executor_, size, 1, [&](size_t begin, size_t end) {
-      Kernels<>::Softcap({.values = values, .cap = cap, .begin = begin, .end = end});
-    });
-  }
+  void Softcap(float* values, size_t size, float cap);
 
   // For operations whose arguments the caller fills in: `args` but its range, which is [row_begin, row_end).
-  void Rope(const RopeArgs& args, size_t rows) {
-    ForRows(args, rows, args.heads * args.head_dim, [](const RopeArgs& part) { Kernels<>::Rope(part); });
-  }
+  void Rope(const RopeArgs& args, size_t rows);
 
-  void StoreKV(DType type, const StoreKVArgs& args, size_t rows) {
-    const size_t work = 2 * args.geometry.kv_heads * args.geometry.head_dim;
-    VisitCacheType(type, [&]<class T>() {
-      ForRows(args, rows, work, [](const StoreKVArgs& part) { Kernels<>::template StoreKV<T>(part); });
-    });
-  }
+  void StoreKV(DType type, const StoreKVArgs& args, size_t rows);
 
   // `visible_tokens` is about how many positions a row sees.
-  void Attention(DType type, AttentionArgs args, size_t visible_tokens) {
-    // Query heads that share a kv head stay together, so that its keys and values are read once, unless that would
-    // leave threads idle.
-    const size_t group = args.heads / args.geometry.kv_heads, groups = args.rows * args.geometry.kv_heads;
-    const size_t parts = std::clamp<size_t>(executor_.num_workers() / groups, 1, std::max<size_t>(group / 4, 1));
-    const size_t part_size = (group + parts - 1) / parts, units = groups * group;
-    const size_t work = (args.geometry.head_dim + args.geometry.value_dim()) * visible_tokens * part_size;
-    VisitCacheType(type, [&]<class T>() {
-      ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
-        // Backwards: later rows see more, and large pieces are better dealt out first.
-        AttentionArgs part = args;
-        part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
-        Kernels<>::template Attention<T>(part);
-      });
-    });
-  }
+  void Attention(DType type, AttentionArgs args, size_t visible_tokens);
 
-  void Conv(const ConvArgs& args, size_t rows) {
-    ForRows(args, rows, args.taps * args.channels, [](const ConvArgs& part) { Kernels<>::Conv(part); });
-  }
+  void Conv(const ConvArgs& args, size_t rows);
 
-  void TokenShift(const TokenShiftArgs& args, size_t rows) {
-    ForRows(args, rows, args.mixes * args.channels, [](const TokenShiftArgs& part) { Kernels<>::TokenShift(part); });
-  }
+  void TokenShift(const TokenShiftArgs& args, size_t rows);
 
   // Scans over time. `units` and `work`, elements touched by each unit, are for all runs together.
-  void RgLru(RgLruArgs args, size_t units, size_t work) {
-    ForUnits(args, units, work, [](const RgLruArgs& part) { Kernels<>::RgLru(part); });
-  }
-  void SelectiveScan(SelectiveScanArgs args, size_t units, size_t work) {
-    ForUnits(args, units, work, [](const SelectiveScanArgs& part) { Kernels<>::SelectiveScan(part); });
-  }
-  void StateSpace(StateSpaceArgs args, size_t units, size_t work) {
-    ForUnits(args, units, work, [](const StateSpaceArgs& part) { Kernels<>::StateSpace(part); });
-  }
-  void DeltaNet(DeltaNetArgs args, size_t units, size_t work) {
-    ForUnits(args, units, work, [](const DeltaNetArgs& part) { Kernels<>::DeltaNet(part); });
-  }
-  void TimeMix(TimeMixArgs args, size_t units, size_t work) {
-    ForUnits(args, units, work, [](const TimeMixArgs& part) { Kernels<>::TimeMix(part); });
-  }
+  void RgLru(RgLruArgs args, size_t units, size_t work);
+  void SelectiveScan(SelectiveScanArgs args, size_t units, size_t work);
+  void StateSpace(StateSpaceArgs args, size_t units, size_t work);
+  void DeltaNet(DeltaNetArgs args, size_t units, size_t work);
+  void TimeMix(TimeMixArgs args, size_t units, size_t work);
 
  private:
   // FeedForward whose gate is applied while the first sums are still in registers.
   void FusedFeedForward(Activation gate, const Matrix& gate_up, const std::vector<float>& gate_up_bias,
                         const Matrix& down, const std::vector<float>& down_bias, Rows input, size_t rows, float* gated,
-                        Rows output) {
-    const Rows between = {gated, gate_up.rows / 2};
-    // What the gate lets pass can go from the registers of one multiplication to the input of the next.
-    const bool fused = down.dtype == DType::kBF16 && down.cols % kTile == 0 && down.division == nullptr;
-    bf16* const prepared = fused ? reinterpret_cast<bf16*>(gated) : nullptr;
-    MultiplyPrepared(gate_up, PrepareRows(gate_up, input, rows), rows, PointerTo(gate_up_bias),
-                     {.output = between, .gate = gate, .prepared = prepared});
-    fused ? MultiplyPrepared(down, reinterpret_cast<const std::byte*>(prepared), rows, PointerTo(down_bias),
-                             {.output = output})
-          : MatMul(down, between, rows, down_bias, output);
-  }
+                        Rows output);
 
   // Calls the kernel with `args` and a range of rows or units, each of which touches `work` elements.
   template <class Args, class Kernel>
-  void ForRows(const Args& args, size_t rows, size_t work, Kernel kernel) {
-    ParallelFor(executor_, rows, work, [&](size_t begin, size_t end) {
-      Args part = args;
-      part.row_begin = begin, part.row_end = end;
-      kernel(part);
-    });
-  }
+  void ForRows(const Args& args, size_t rows, size_t work, Kernel kernel);
   template <class Args, class Kernel>
-  void ForUnits(const Args& args, size_t units, size_t work, Kernel kernel) {
-    ParallelFor(executor_, units, work, [&](size_t begin, size_t end) {
-      Args part = args;
-      part.unit_begin = begin, part.unit_end = end;
-      kernel(part);
-    });
-  }
+  void ForUnits(const Args& args, size_t units, size_t work, Kernel kernel);
 
   // About how many elements are touched in the time that a function of a user's own takes, one element at a time.
   static constexpr size_t kOwnActivationWork = 16;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/run/detail/operations.h"
+#endif
 
 #endif  // SKALD_LAYERS_RUN_OPERATIONS_H_

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/base/numbers/group_layout.h"
+#include "skald/base/aligned_buffer.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
@@ -26,14 +26,7 @@
 namespace skald {
 
 // Grows `scratch` to what multiplications of up to `rows` rows by `weights` exchange.
-inline void ReserveGathers(const Matrix& weights, size_t rows, GatherScratch& scratch) {
-  if (weights.division == nullptr) return;
-  const size_t ranks = std::max(weights.division->output_begins.size(), weights.division->input_begins.size());
-  const size_t widest = std::max(weights.outputs(), weights.cols + ranks * kActivationBlock);  // each rank's padded
-  Reserve(scratch.exchanged, rows * widest * sizeof(float));
-  if (weights.gathers_inputs()) Reserve(scratch.inputs, rows * weights.cols);
-  scratch.begins.reserve(ranks);
-}
+void ReserveGathers(const Matrix& weights, size_t rows, GatherScratch& scratch);
 
 class RankGathers {
  public:
@@ -44,16 +37,11 @@ class RankGathers {
   // The first error of an exchange. What is computed behind that is of no use.
   const Result<void>& status() const { return status_; }
 
-  size_t rank() const { return ranks_->share().rank; }
+  size_t rank() const;
 
   // Whether inputs can travel as what they are multiplied by: in fewer bytes, and prepared once instead of on each
   // rank.
-  static bool TravelPrepared(const Matrix& weights) {
-    const auto begins = std::span(weights.division->input_begins);
-    const size_t unit = PreparedUnit(weights.dtype);
-    return weights.division->input_tiles == 1 &&
-           std::ranges::all_of(begins.first(begins.size() - 1), [=](size_t begin) { return begin % unit == 0; });
-  }
+  static bool TravelPrepared(const Matrix& weights);
 
   // Exchanges rows of which this rank has some columns, prepared by prepare(row, number of those, to).
   template <class Prepare>
@@ -72,36 +60,15 @@ class RankGathers {
     Exchange();
   }
   // Puts row `from` of those where row `row` of `rows` prepared ones is, of all columns.
-  void PlacePreparedInput(const Matrix& weights, size_t from, std::byte* prepared, size_t rows, size_t row) const {
-    const std::vector<size_t>& columns = weights.division->input_begins;
-    for (size_t r = 0; r + 1 < columns.size(); ++r) {
-      const size_t count = columns[r + 1] - columns[r], row_bytes = PreparedRowBytes(weights.dtype, count);
-      PlacePrepared(weights.dtype, scratch_.exchanged.data() + scratch_.begins[r] + from * row_bytes, count, prepared,
-                    rows, row, columns[r], weights.padded_cols);
-    }
-  }
+  void PlacePreparedInput(const Matrix& weights, size_t from, std::byte* prepared, size_t rows, size_t row) const;
 
   // Returns the rows [rows, weights.cols], of which this rank has the columns `here`, as they are, until the next call;
   // of several tiles, each of which is exchanged as a row, they lie without gaps.
-  Rows Inputs(const Matrix& weights, Rows here, size_t rows) {
-    const size_t tiles = weights.division->input_tiles;
-    const Rows all = Columns(weights.division->input_begins, {here.data, here.stride / tiles}, rows * tiles);
-    return {all.data, weights.cols};
-  }
+  Rows Inputs(const Matrix& weights, Rows here, size_t rows);
 
   // Returns all columns of rows, of which ranks have those from begins[rank] on, until the next call: not more than a
   // matrix has whose inputs are gathered.
-  Rows Columns(std::span<const size_t> begins, Rows here, size_t rows) {
-    const size_t width = begins[rank() + 1] - begins[rank()];
-    const Rows all = {scratch_.inputs.data(), begins.back()};
-    float* const own = Own(begins, rows);
-    ParallelFor(executor_, rows, width, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) std::copy_n(here.data + row * here.stride, width, own + row * width);
-    });
-    Gather(begins, rows);
-    Place(begins, rows, all);
-    return all;
-  }
+  Rows Columns(std::span<const size_t> begins, Rows here, size_t rows);
 
   // The number of this rank's first output.
   size_t FirstOutput(const Matrix& weights) const { return weights.division->output_begins[rank()]; }
@@ -109,11 +76,7 @@ class RankGathers {
   // Where this rank's outputs go, [rows, those of this rank] one behind the other,
   float* OwnOutputs(const Matrix& weights, size_t rows) { return Own(weights.division->output_begins, rows); }
   // and from where all of them go to `output` [rows, weights.outputs()].
-  void Outputs(const Matrix& weights, size_t rows, Rows output) {
-    const std::vector<size_t>& begins = weights.division->output_begins;
-    Gather(begins, rows);
-    Place(begins, rows, output);
-  }
+  void Outputs(const Matrix& weights, size_t rows, Rows output);
 
   // output[i, :] = row tokens[i] of an embedding, which `embed(tokens, to)` looks up: for tokens counted from the first
   // that this rank has, into rows of weights.cols floats, one behind the other.
@@ -140,33 +103,14 @@ class RankGathers {
 
  private:
   // Floats of rank r begin at begins[r] * count, in what is exchanged.
-  float* Own(std::span<const size_t> begins, size_t count) {
-    return reinterpret_cast<float*>(scratch_.exchanged.data()) + begins[rank()] * count;
-  }
+  float* Own(std::span<const size_t> begins, size_t count);
 
-  void Gather(std::span<const size_t> begins, size_t count) {
-    scratch_.begins.clear();
-    for (const size_t begin : begins) scratch_.begins.push_back(begin * count * sizeof(float));
-    Exchange();
-  }
+  void Gather(std::span<const size_t> begins, size_t count);
 
-  void Exchange() {
-    if (!status_) return;
-    status_ = ranks_->AllGather({scratch_.exchanged.data(), scratch_.begins.back()}, scratch_.begins);
-  }
+  void Exchange();
 
   // Puts columns together to rows.
-  void Place(std::span<const size_t> begins, size_t rows, Rows output) {
-    const auto* const all = reinterpret_cast<const float*>(scratch_.exchanged.data());
-    ParallelFor(executor_, rows, begins.back(), [&](size_t row_begin, size_t row_end) {
-      for (size_t r = 0; r + 1 < begins.size(); ++r) {
-        const size_t width = begins[r + 1] - begins[r];
-        for (size_t row = row_begin; row < row_end; ++row) {
-          std::copy_n(all + begins[r] * rows + row * width, width, output.data + row * output.stride + begins[r]);
-        }
-      }
-    });
-  }
+  void Place(std::span<const size_t> begins, size_t rows, Rows output);
 
   const CommunicatorRef* const ranks_;
   GatherScratch& scratch_;
@@ -175,5 +119,9 @@ class RankGathers {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/run/detail/rank_gathers.h"
+#endif
 
 #endif  // SKALD_LAYERS_RUN_RANK_GATHERS_H_

@@ -46,10 +46,7 @@ class Scratch {
  public:
   // Makes the pieces so large, in floats: before a step takes blocks, so that nothing can fail later. Throws
   // std::bad_alloc.
-  void Grow(std::span<const size_t> sizes) {
-    if (pieces_.size() < sizes.size()) pieces_.resize(sizes.size());
-    for (size_t i = 0; i < sizes.size(); ++i) Reserve(pieces_[i], sizes[i]);
-  }
+  void Grow(std::span<const size_t> sizes);
 
   float* operator[](size_t number) { return pieces_[number].data(); }
 
@@ -58,5 +55,9 @@ class Scratch {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/run/detail/scratch.h"
+#endif
 
 #endif  // SKALD_LAYERS_RUN_SCRATCH_H_

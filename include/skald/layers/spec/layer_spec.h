@@ -229,9 +229,7 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }
 
   // Lists the parameters in `weights`, which MakeWeights made.
-  void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const {
-    held_->ListParameters(weights, model_dim, list);
-  }
+  void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const;
 
  private:
   constexpr explicit LayerSpec(const internal::LayerInterface* held) : ComponentSpec(held) {}
@@ -261,5 +259,9 @@ constexpr LayerFunction LayerFunctionOf() {
 }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/spec/detail/layer_spec.h"
+#endif
 
 #endif  // SKALD_LAYERS_SPEC_LAYER_SPEC_H_

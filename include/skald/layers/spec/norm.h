@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/field_visitor.h"
 #include "skald/weights/parameters.h"
@@ -94,17 +95,16 @@ class NormSpec : public internal::ComponentSpec<internal::NormInterface> {
   }
 
   // Lists the parameters of this norm over `size` elements, and makes room for them in `weights` if there is none.
-  void ListParameters(NormWeights& weights, std::string_view name, size_t size, ParameterList& list) const {
-    if (weights.empty()) weights = {size, MakeWeights()};
-    held_->ListParameters(*weights.held, name, size, list);
-  }
+  void ListParameters(NormWeights& weights, std::string_view name, size_t size, ParameterList& list) const;
 
   // output = norm of each row of input; `output` may be `input`.
-  void Run(const NormWeights& weights, Operations& ops, Rows input, size_t rows, Rows output) const {
-    held_->Run(*weights.held, {ops, rows, weights.size, input, output});
-  }
+  void Run(const NormWeights& weights, Operations& ops, Rows input, size_t rows, Rows output) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/spec/detail/norm.h"
+#endif
 
 #endif  // SKALD_LAYERS_SPEC_NORM_H_

@@ -7,22 +7,16 @@
 #ifndef SKALD_STORE_BACKENDS_AUTHENTICATED_STORE_H_
 #define SKALD_STORE_BACKENDS_AUTHENTICATED_STORE_H_
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/numbers/digest.h"
-#include "skald/base/numbers/hmac_sha256.h"
-#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
@@ -38,17 +32,7 @@ class AuthenticatedStore {
 
   // `store` must outlive it. Whoever has `secret` can write what is believed here. Error: kInvalidArgument for a secret
   // of less than kLeastSecretBytes.
-  static Result<std::unique_ptr<AuthenticatedStore>> Create(ChunkStoreRef store, std::string_view secret) {
-    return NoThrow("the authenticated store", [&]() -> Result<std::unique_ptr<AuthenticatedStore>> {
-      if (secret.size() < kLeastSecretBytes) {
-        return Fail(ErrorCode::kInvalidArgument, "the secret of a store has " + std::to_string(secret.size()) +
-                                                     " bytes, expected at least " + std::to_string(kLeastSecretBytes));
-      }
-      const auto key = Sha256().Update("skald store key 1").Update(secret).Finish();
-      if (!key) return Failure(key.error());
-      return std::unique_ptr<AuthenticatedStore>(new AuthenticatedStore(store, *key));
-    });
-  }
+  static Result<std::unique_ptr<AuthenticatedStore>> Create(ChunkStoreRef store, std::string_view secret);
   AuthenticatedStore(const AuthenticatedStore&) = delete;
   AuthenticatedStore& operator=(const AuthenticatedStore&) = delete;
 
@@ -58,41 +42,12 @@ class AuthenticatedStore {
   // True also for a value whose code shows to be wrong when it is read.
   Result<bool> Has(const ChunkKey& key) const { return store_.Has(key); }
 
-  Result<ChunkBytes> Get(const ChunkKey& key) {
-    auto stored = store_.Get(key);
-    if (!stored) return stored;
-    if (stored->size() < kCodeBytes) return Refuse(key);
-    const auto [value, code] = Divide(*stored);
-    const auto expected = CodeOf(key, value);
-    if (!expected) return Failure(expected.error());
-    if (!IsSameCode(code, *expected)) return Refuse(key);
-    stored->resize(value.size());
-    return stored;
-  }
+  Result<ChunkBytes> Get(const ChunkKey& key);
 
   // The length and first bytes of a value, which nothing proves: enough to tell whether it must be written again.
-  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) {
-    if (!store_.has_front()) return FrontOfWhole(key, most);
-    auto front = store_.Front(key, most);
-    if (!front) return front;
-    if (front->bytes < kCodeBytes) return Fail(ErrorCode::kDataLoss, "a chunk without a code");
-    front->bytes -= kCodeBytes;
-    if (front->front.size() > front->bytes) front->front.resize(static_cast<size_t>(front->bytes));
-    return front;
-  }
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most);
 
-  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const {
-    if (auto size = CheckChunkSize(key, value.size() + kCodeBytes); !size) return size;
-    return NoThrow("the authenticated store", [&]() -> Result<void> {
-      const auto code = CodeOf(key, value);
-      if (!code) return Failure(code.error());
-      ChunkBytes stored;
-      stored.reserve(value.size() + kCodeBytes);
-      stored.insert(stored.end(), value.begin(), value.end());
-      stored.insert(stored.end(), code->begin(), code->end());
-      return store_.Put(key, stored);
-    });
-  }
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const;
 
   Result<void> Drop(const ChunkKey& key) const { return store_.Drop(key); }
   Result<std::vector<ChunkKey>> List() const { return store_.List(); }
@@ -100,32 +55,14 @@ class AuthenticatedStore {
  private:
   AuthenticatedStore(ChunkStoreRef store, const Sha256Digest& key) : store_(store), key_(key) {}
 
-  static std::pair<std::span<const std::byte>, std::span<const std::byte>> Divide(std::span<const std::byte> stored) {
-    return {stored.first(stored.size() - kCodeBytes), stored.last(kCodeBytes)};
-  }
+  static std::pair<std::span<const std::byte>, std::span<const std::byte>> Divide(std::span<const std::byte> stored);
 
   // The code stands for the value and for its place: one that is moved under another key is not believed there.
-  Result<Sha256Digest> CodeOf(const ChunkKey& key, std::span<const std::byte> value) const {
-    const auto content = Sha256().Update(value).Finish();
-    if (!content) return Failure(content.error());
-    std::array<std::byte, ChunkKey::kBytes + kCodeBytes> message;
-    std::ranges::copy(*content, std::ranges::copy(key.bytes, message.begin()).out);
-    return HmacSha256(key_, message);
-  }
+  Result<Sha256Digest> CodeOf(const ChunkKey& key, std::span<const std::byte> value) const;
 
-  Failure Refuse(const ChunkKey& key) {
-    ++refused_;
-    (void)store_.Drop(key);  // where that cannot be, it is refused again
-    return ChunkNotFound(key);
-  }
+  Failure Refuse(const ChunkKey& key);
 
-  Result<ChunkFront> FrontOfWhole(const ChunkKey& key, uint64_t most) {
-    auto value = Get(key);
-    if (!value) return Failure(value.error());
-    ChunkFront front{value->size(), std::move(*value)};
-    if (front.bytes > most) front.front.resize(static_cast<size_t>(most));
-    return front;
-  }
+  Result<ChunkFront> FrontOfWhole(const ChunkKey& key, uint64_t most);
 
   const ChunkStoreRef store_;
   const Sha256Digest key_;
@@ -135,5 +72,9 @@ class AuthenticatedStore {
 static_assert(ChunkStore<AuthenticatedStore> && HasChunkFront<AuthenticatedStore>);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/backends/detail/authenticated_store.h"
+#endif
 
 #endif  // SKALD_STORE_BACKENDS_AUTHENTICATED_STORE_H_

@@ -6,22 +6,20 @@
 #ifndef SKALD_STORE_BACKENDS_REDIS_STORE_H_
 #define SKALD_STORE_BACKENDS_REDIS_STORE_H_
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/store/backends/redis_connection.h"
+#include "skald/store/backends/redis_options.h"
+#include "skald/store/backends/redis_reader.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
 
@@ -30,22 +28,7 @@ namespace internal {
 
 // Reads an answer to SCAN: the next cursor, and keys behind `prefix` of which some may be others'. Returns false if it
 // is not one.
-inline bool TakePage(const redisReply& page, std::string_view prefix, std::string& cursor,
-                     std::vector<ChunkKey>& keys) {
-  if (page.type != REDIS_REPLY_ARRAY || page.elements != 2) return false;
-  const redisReply &next = *page.element[0], &names = *page.element[1];
-  if (next.type != REDIS_REPLY_STRING || names.type != REDIS_REPLY_ARRAY) return false;
-  constexpr size_t kMostDigits = 20;
-  if (next.len == 0 || next.len > kMostDigits) return false;
-  cursor.assign(next.str, next.len);
-  for (const redisReply* name : std::span(names.element, names.elements)) {
-    if (name->type != REDIS_REPLY_STRING) return false;
-    const std::string_view text(name->str, name->len);
-    if (!text.starts_with(prefix)) continue;
-    if (const auto key = ChunkKey::FromHex(text.substr(prefix.size()))) keys.push_back(*key);
-  }
-  return true;
-}
+bool TakePage(const redisReply& page, std::string_view prefix, std::string& cursor, std::vector<ChunkKey>& keys);
 
 }  // namespace internal
 
@@ -55,96 +38,22 @@ class RedisStore {
  public:
   // Errors: kInvalidArgument for options that can never work; kFailedPrecondition where no such server is in reach or
   // it refuses; kDataLoss where something else than Redis answers.
-  static Result<RedisStore> Connect(const RedisOptions& options = {}) {
-    return NoThrow("connecting to Redis", [&]() -> Result<RedisStore> {
-      if (options.port < 1 || options.port > 65535) {
-        return Fail(ErrorCode::kInvalidArgument,
-                    "RedisOptions::port is " + std::to_string(options.port) + ", expected 1 to 65535");
-      }
-      for (const auto timeout : {options.connect_timeout, options.answer_timeout, options.call_timeout}) {
-        if (timeout >= std::chrono::milliseconds(1) && timeout <= std::chrono::hours(1)) continue;
-        return Fail(ErrorCode::kInvalidArgument,
-                    "RedisOptions: a timeout is " + std::to_string(timeout.count()) + " ms, expected 1 ms to 1 hour");
-      }
-      auto connection = internal::RedisConnection::Open(options, DeadlineOf(options));
-      if (!connection) return Failure(connection.error());
-      return RedisStore(options, std::move(*connection));
-    });
-  }
+  static Result<RedisStore> Connect(const RedisOptions& options = {});
 
   // True for any key that exists; one that holds something else than a chunk shows when it is read.
-  Result<bool> Has(const ChunkKey& key) const {
-    return Run<bool>([&](internal::RedisConnection& server) { return Exists(server, key); });
-  }
+  Result<bool> Has(const ChunkKey& key) const;
 
-  Result<ChunkBytes> Get(const ChunkKey& key) const {
-    return Run<ChunkBytes>([&](internal::RedisConnection& server) -> Result<ChunkBytes> {
-      const auto reply = server.Call({"GET", NameOf(key)}, {REDIS_REPLY_STRING, REDIS_REPLY_NIL},
-                                     kMaxChunkBytes + internal::RedisConnection::kShortAnswer);
-      if (!reply) return Failure(reply.error());
-      if ((*reply)->type == REDIS_REPLY_NIL) return ChunkNotFound(key);
-      const auto value = std::as_bytes(std::span((*reply)->str, (*reply)->len));
-      return ChunkBytes(value.begin(), value.end());
-    });
-  }
+  Result<ChunkBytes> Get(const ChunkKey& key) const;
 
   // The length of a value and its first `most` bytes.
-  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const {
-    return Run<ChunkFront>([&](internal::RedisConnection& server) -> Result<ChunkFront> {
-      const std::string last = std::to_string(std::clamp<uint64_t>(most, 1, kMaxChunkBytes) - 1);
-      const auto front = server.Call({"GETRANGE", NameOf(key), "0", last}, {REDIS_REPLY_STRING});
-      if (!front) return Failure(front.error());
-      if ((*front)->len == 0) {  // an empty value, or none
-        const auto exists = Exists(server, key);
-        if (!exists) return Failure(exists.error());
-        return *exists ? Result<ChunkFront>(ChunkFront{}) : ChunkNotFound(key);
-      }
-      const auto length = server.Call({"STRLEN", NameOf(key)}, {REDIS_REPLY_INTEGER});
-      if (!length) return Failure(length.error());
-      const auto bytes = std::as_bytes(std::span((*front)->str, (*front)->len));
-      return ChunkFront{static_cast<uint64_t>((*length)->integer), ChunkBytes(bytes.begin(), bytes.end())};
-    });
-  }
+  Result<ChunkFront> Front(const ChunkKey& key, uint64_t most) const;
 
-  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const {
-    if (auto size = NoThrow("a chunk", [&] { return CheckChunkSize(key, value.size()); }); !size) return size;
-    return Run<void>([&](internal::RedisConnection& server) -> Result<void> {
-      if (value.size() > kAskFirst) {
-        const auto exists = Exists(server, key);
-        if (!exists) return Failure(exists.error());
-        if (*exists) return {};
-      }
-      const std::string_view text(reinterpret_cast<const char*>(value.data()), value.size());
-      return Done(server.Call({"SET", NameOf(key), text, "NX"}, {REDIS_REPLY_STATUS, REDIS_REPLY_NIL}));
-    });
-  }
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const;
 
-  Result<void> Drop(const ChunkKey& key) const {
-    return Run<void>([&](internal::RedisConnection& server) {
-      return Done(server.Call({"UNLINK", NameOf(key)}, {REDIS_REPLY_INTEGER}));
-    });
-  }
+  Result<void> Drop(const ChunkKey& key) const;
 
   // Walks through all keys of the server, others' too.
-  Result<std::vector<ChunkKey>> List() const {
-    return Run<std::vector<ChunkKey>>([&](internal::RedisConnection& server) -> Result<std::vector<ChunkKey>> {
-      std::vector<ChunkKey> keys;
-      // A scan never comes by a cursor twice, however many keys come and go meanwhile.
-      std::unordered_set<std::string> cursors;
-      std::string cursor = "0";
-      do {
-        const auto reply =
-            server.Call({"SCAN", cursor, "MATCH", pattern_, "COUNT", "1000"}, {REDIS_REPLY_ARRAY}, kMaxPage);
-        if (!reply) return Failure(reply.error());
-        if (!internal::TakePage(**reply, options_.key_prefix, cursor, keys) || !cursors.insert(cursor).second)
-          return server.Nonsense("SCAN");
-      } while (cursor != "0");
-      // A scan may come by a key twice.
-      std::sort(keys.begin(), keys.end());
-      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-      return keys;
-    });
-  }
+  Result<std::vector<ChunkKey>> List() const;
 
  private:
   // Bytes from which on asking whether a value is there already is cheaper than sending it.
@@ -157,60 +66,23 @@ class RedisStore {
     std::optional<internal::RedisConnection> connection;  // guarded by mutex; null or unusable: to be opened anew
   };
 
-  RedisStore(const RedisOptions& options, internal::RedisConnection connection)
-      : options_(options), pattern_(PatternOf(options.key_prefix)), shared_(std::make_unique<Shared>()) {
-    shared_->connection = std::move(connection);
-  }
+  RedisStore(const RedisOptions& options, internal::RedisConnection connection);
 
-  static internal::RedisConnection::Clock::time_point DeadlineOf(const RedisOptions& options) {
-    return internal::RedisConnection::Clock::now() + options.call_timeout;
-  }
+  static internal::RedisConnection::Clock::time_point DeadlineOf(const RedisOptions& options);
 
   std::string NameOf(const ChunkKey& key) const { return options_.key_prefix + key.ToHex(); }
 
   // A glob that matches just what begins with `prefix`.
-  static std::string PatternOf(std::string_view prefix) {
-    std::string pattern;
-    for (const char letter : prefix) {
-      if (std::string_view("*?[]^\\").find(letter) != std::string_view::npos) pattern += '\\';
-      pattern += letter;
-    }
-    return pattern + '*';
-  }
+  static std::string PatternOf(std::string_view prefix);
 
-  static Result<void> Done(const Result<internal::RedisReply>& reply) {
-    if (!reply) return Failure(reply.error());
-    return {};
-  }
+  static Result<void> Done(const Result<internal::RedisReply>& reply);
 
-  Result<bool> Exists(internal::RedisConnection& server, const ChunkKey& key) const {
-    const auto reply = server.Call({"EXISTS", NameOf(key)}, {REDIS_REPLY_INTEGER});
-    if (!reply) return Failure(reply.error());
-    return (*reply)->integer != 0;
-  }
+  Result<bool> Exists(internal::RedisConnection& server, const ChunkKey& key) const;
 
   // Returns function(connection). Where the connection turns out to be lost, as it is after the server was restarted or
   // closed it for idleness, does it once more on a new one: all that is done here may be done twice.
   template <class T, class Function>
-  Result<T> Run(const Function& function) const {
-    return NoThrow("RedisStore", [&]() -> Result<T> {
-      const std::lock_guard lock(shared_->mutex);
-      std::optional<internal::RedisConnection>& connection = shared_->connection;
-      const auto deadline = DeadlineOf(options_);
-      const bool was_open = connection && connection->is_usable();
-      if (was_open) connection->SetDeadline(deadline);
-      for (bool is_retry = false;; is_retry = true) {
-        if (!was_open || is_retry) {
-          connection.reset();  // first, for servers with little room for connections
-          auto opened = internal::RedisConnection::Open(options_, deadline);
-          if (!opened) return Failure(opened.error());
-          connection = std::move(*opened);
-        }
-        Result<T> result = function(*connection);
-        if (result || is_retry || !was_open || !connection->is_lost()) return result;
-      }
-    });
-  }
+  Result<T> Run(const Function& function) const;
 
   RedisOptions options_;
   std::string pattern_;
@@ -220,5 +92,9 @@ class RedisStore {
 static_assert(ChunkStore<RedisStore>);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/backends/detail/redis_store.h"
+#endif
 
 #endif  // SKALD_STORE_BACKENDS_REDIS_STORE_H_

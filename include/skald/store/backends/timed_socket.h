@@ -6,11 +6,9 @@
 #ifndef SKALD_STORE_BACKENDS_TIMED_SOCKET_H_
 #define SKALD_STORE_BACKENDS_TIMED_SOCKET_H_
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -40,49 +38,18 @@ class TimedSocket {
   // When all that follows must be done.
   void SetDeadline(Clock::time_point deadline) { deadline_ = deadline; }
 
-  Outcome Send(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      if (const Outcome ready = WaitFor(POLLOUT); ready != Outcome::kDone) return ready;
-      const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (sent < 0 && !IsForLater()) return Outcome::kBroken;
-      bytes = bytes.subspan(static_cast<size_t>(std::max<ssize_t>(sent, 0)));
-    }
-    return Outcome::kDone;
-  }
+  Outcome Send(std::span<const std::byte> bytes);
 
   // Receives at least one byte, and leaves in `bytes` what it received.
-  Outcome Receive(std::span<std::byte>& bytes) {
-    for (;;) {
-      if (const Outcome ready = WaitFor(POLLIN); ready != Outcome::kDone) return ready;
-      const ssize_t received = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-      if (received == 0) return Outcome::kClosed;
-      if (received < 0 && !IsForLater()) return Outcome::kBroken;
-      if (received < 0) continue;
-      bytes = bytes.first(static_cast<size_t>(received));
-      return Outcome::kDone;
-    }
-  }
+  Outcome Receive(std::span<std::byte>& bytes);
 
   // Whether there is nothing to receive: the peer has neither sent anything yet nor closed the connection.
-  bool IsQuiet() const {
-    char first;
-    return ::recv(socket_.get(), &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && IsForLater();
-  }
+  bool IsQuiet() const;
 
  private:
   static bool IsForLater() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-  Outcome WaitFor(short events) const {
-    for (;;) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
-      if (left.count() <= 0) return Outcome::kLate;
-      pollfd poll = {socket_.get(), events, 0};
-      const int ready = ::poll(&poll, 1, static_cast<int>(std::min(left, silence_).count()));
-      if (ready > 0) return Outcome::kDone;
-      if (ready == 0 && silence_ < left) return Outcome::kSilent;
-      if (ready < 0 && errno != EINTR) return Outcome::kBroken;
-    }
-  }
+  Outcome WaitFor(short events) const;
 
   Descriptor socket_;
   std::chrono::milliseconds silence_;
@@ -90,5 +57,9 @@ class TimedSocket {
 };
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/store/backends/detail/timed_socket.h"
+#endif
 
 #endif  // SKALD_STORE_BACKENDS_TIMED_SOCKET_H_

@@ -7,22 +7,14 @@
 #ifndef SKALD_STORE_CHUNKS_CHUNK_CODEC_H_
 #define SKALD_STORE_CHUNKS_CHUNK_CODEC_H_
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/store/chunks/byte_planes.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
-#include "skald/store/chunks/int8_groups.h"
-#include "skald/store/chunks/packed_parts.h"
 
 namespace skald {
 
@@ -31,159 +23,33 @@ struct DecodedChunk {
   ChunkBytes content;
 };
 
-namespace internal {
-
-// Bytes cut into `count` parts of equal length, at most four.
-template <class Byte>
-struct EqualParts {
-  EqualParts(std::span<Byte> bytes, size_t count) : count(count) {
-    for (size_t i = 0; i < count; ++i) parts[i] = bytes.subspan(i * (bytes.size() / count), bytes.size() / count);
-  }
-  std::span<const std::span<Byte>> all() const { return std::span(parts).first(count); }
-
-  std::array<std::span<Byte>, 4> parts;
-  size_t count;
-};
-
-inline void AppendSplit(std::span<const std::byte> content, size_t element_bytes, ChunkBytes& out) {
-  ChunkBytes planes(content.size());
-  SplitPlanes(content, element_bytes, planes);
-  AppendPacked(EqualParts<const std::byte>(planes, element_bytes).all(), out);
-}
-
-inline std::string ReadSplit(std::span<const std::byte> payload, size_t element_bytes, std::span<std::byte> content) {
-  if (element_bytes == 1) return Unpack(payload, {&content, 1});  // there is nothing to join
-  ChunkBytes planes(content.size());
-  std::string complaint = Unpack(payload, EqualParts<std::byte>(planes, element_bytes).all());
-  if (complaint.empty()) JoinPlanes(planes, element_bytes, content);
-  return complaint;
-}
-
-// Fills `content`, which has the length that `header` says, from the payload of `chunk`.
-inline Result<void> DecodePayload(const ChunkHeader& header, std::span<const std::byte> chunk,
-                                  std::span<std::byte> content) {
-  const auto payload = chunk.subspan(kChunkHeaderBytes);
-  std::string complaint;
-  switch (header.format.codec) {
-    case ChunkCodec::kNone:
-      if (payload.size() == content.size())
-        std::copy(payload.begin(), payload.end(), content.begin());
-      else
-        complaint = ExpectedFound("bytes of content", content.size(), payload.size());
-      break;
-    case ChunkCodec::kSplitZstd:
-      complaint = ReadSplit(payload, SizeOf(header.format.element), content);
-      break;
-    case ChunkCodec::kInt8Zstd:
-      complaint = ReadInt8(payload, header.format.element, content);
-      break;
-  }
-  if (!complaint.empty()) return DamagedChunk(header.key, complaint);
-  return {};
-}
-
-}  // namespace internal
-
 // Returns `content` as a store keeps it. Errors: kInvalidArgument for more than kMaxChunkContent bytes, no whole number
 // of elements, or what the lossy codec has no form for (bytes, infinities, NaN); kResourceExhausted.
-inline Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& format,
-                                      std::span<const std::byte> content) {
-  return NoThrow("encoding a chunk", [&]() -> Result<ChunkBytes> {
-    if (content.size() > kMaxChunkContent) {
-      return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
-                                                   " bytes, the format allows " + std::to_string(kMaxChunkContent));
-    }
-    const size_t element_bytes = SizeOf(format.element);
-    if (content.size() % element_bytes != 0) {
-      return Fail(ErrorCode::kInvalidArgument, "a chunk of " + std::to_string(content.size()) +
-                                                   " bytes, expected a whole number of elements of " +
-                                                   std::to_string(element_bytes));
-    }
-    ChunkBytes chunk;
-    chunk.reserve(kChunkHeaderBytes + element_bytes * sizeof(uint64_t) + content.size());
-    chunk.resize(kChunkHeaderBytes);
-    std::string complaint;
-    switch (format.codec) {
-      case ChunkCodec::kNone:
-        chunk.insert(chunk.end(), content.begin(), content.end());
-        break;
-      case ChunkCodec::kSplitZstd:
-        internal::AppendSplit(content, element_bytes, chunk);
-        break;
-      case ChunkCodec::kInt8Zstd:
-        complaint = internal::AppendInt8(content, format.element, chunk);
-        break;
-    }
-    if (!complaint.empty()) return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + ": " + complaint);
-    internal::WriteChunkHeader(key, format, content.size(), chunk);
-    return chunk;
-  });
-}
+Result<ChunkBytes> EncodeChunk(const ChunkKey& key, const ChunkFormat& format, std::span<const std::byte> content);
 
 // The same for content that stands in `room` already, behind kChunkHeaderBytes bytes. Returns the stored bytes: `room`
 // itself where the codec leaves content as it is, else what is put into `encoded`.
-inline Result<std::span<const std::byte>> EncodeChunkInPlace(const ChunkKey& key, const ChunkFormat& format,
-                                                             std::span<std::byte> room, ChunkBytes& encoded) {
-  const auto content = room.subspan(kChunkHeaderBytes);
-  const bool is_valid = content.size() <= kMaxChunkContent && content.size() % SizeOf(format.element) == 0;
-  if (format.codec == ChunkCodec::kNone && is_valid) {
-    internal::WriteChunkHeader(key, format, content.size(), room);
-    return room;
-  }
-  auto chunk = EncodeChunk(key, format, content);
-  if (!chunk) return Failure(chunk.error());
-  encoded = std::move(*chunk);
-  return encoded;
-}
+Result<std::span<const std::byte>> EncodeChunkInPlace(const ChunkKey& key, const ChunkFormat& format,
+                                                      std::span<std::byte> room, ChunkBytes& encoded);
 
 // Reads the stored bytes of chunk `key` into `content`, which must have the chunk's length exactly; after an error its
 // bytes are unspecified. Errors as ReadChunkHeader; kDataLoss also for a chunk of another length.
-inline Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const std::byte> chunk,
-                                           std::span<std::byte> content) {
-  return NoThrow("decoding a chunk", [&]() -> Result<ChunkHeader> {
-    auto header = ReadChunkHeader(key, chunk, content.size());
-    if (!header) return header;
-    if (header->content_bytes != content.size()) {
-      return internal::DamagedChunk(key,
-                                    internal::ExpectedFound("bytes of content", content.size(), header->content_bytes));
-    }
-    if (auto done = internal::DecodePayload(*header, chunk, content); !done) return Failure(done.error());
-    return header;
-  });
-}
+Result<ChunkHeader> DecodeChunkInto(const ChunkKey& key, std::span<const std::byte> chunk,
+                                    std::span<std::byte> content);
 
 // The same without a copy where there is nothing to decode: returns the chunk's `content_bytes` bytes, which stand in
 // `chunk` itself or in `decoded`. kDataLoss for a chunk of any other length.
-inline Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, std::span<const std::byte> chunk,
-                                                    uint64_t content_bytes, ChunkBytes& decoded) {
-  return NoThrow("decoding a chunk", [&]() -> Result<std::span<const std::byte>> {
-    const auto header = ReadChunkHeader(key, chunk);
-    if (!header) return Failure(header.error());
-    if (header->content_bytes != content_bytes) {
-      return internal::DamagedChunk(key,
-                                    internal::ExpectedFound("bytes of content", content_bytes, header->content_bytes));
-    }
-    if (header->payload_bytes == content_bytes && header->format.codec == ChunkCodec::kNone) {
-      return chunk.subspan(kChunkHeaderBytes);
-    }
-    decoded.resize(static_cast<size_t>(content_bytes));
-    if (auto done = DecodeChunkInto(key, chunk, decoded); !done) return Failure(done.error());
-    return decoded;
-  });
-}
+Result<std::span<const std::byte>> ViewChunk(const ChunkKey& key, std::span<const std::byte> chunk,
+                                             uint64_t content_bytes, ChunkBytes& decoded);
 
 // DecodeChunkInto for a reader who does not know the chunk's length, with a limit to it.
-inline Result<DecodedChunk> DecodeChunk(const ChunkKey& key, std::span<const std::byte> chunk,
-                                        uint64_t max_content_bytes = kMaxChunkContent) {
-  return NoThrow("decoding a chunk", [&]() -> Result<DecodedChunk> {
-    const auto header = ReadChunkHeader(key, chunk, max_content_bytes);
-    if (!header) return Failure(header.error());
-    ChunkBytes content(static_cast<size_t>(header->content_bytes));
-    if (auto done = internal::DecodePayload(*header, chunk, content); !done) return Failure(done.error());
-    return DecodedChunk{*header, std::move(content)};
-  });
-}
+Result<DecodedChunk> DecodeChunk(const ChunkKey& key, std::span<const std::byte> chunk,
+                                 uint64_t max_content_bytes = kMaxChunkContent);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/chunks/detail/chunk_codec.h"
+#endif
 
 #endif  // SKALD_STORE_CHUNKS_CHUNK_CODEC_H_

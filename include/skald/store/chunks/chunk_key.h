@@ -14,7 +14,6 @@
 #include <string>
 #include <string_view>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -26,41 +25,12 @@ struct ChunkKey {
   std::array<std::byte, kBytes> bytes{};
 
   // Error: kInvalidArgument, unless `hex` is 64 digits of 0-9 and a-f.
-  static Result<ChunkKey> FromHex(std::string_view hex) {
-    if (hex.size() != kHexDigits) {
-      return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
-        return Fail(ErrorCode::kInvalidArgument,
-                    "a chunk key has " + std::to_string(kHexDigits) + " digits, found " + std::to_string(hex.size()));
-      });
-    }
-    ChunkKey key;
-    for (size_t i = 0; i < kBytes; ++i) {
-      const size_t high = kDigits.find(hex[2 * i]), low = kDigits.find(hex[2 * i + 1]);
-      if (high == kDigits.npos || low == kDigits.npos) {
-        return NoThrow("a chunk key", [&]() -> Result<ChunkKey> {
-          return Fail(ErrorCode::kInvalidArgument, "a chunk key is written with the digits 0-9 and a-f; digits " +
-                                                       std::to_string(2 * i) + " and " + std::to_string(2 * i + 1) +
-                                                       " are not both of them");
-        });
-      }
-      key.bytes[i] = static_cast<std::byte>(high * 16 + low);
-    }
-    return key;
-  }
+  static Result<ChunkKey> FromHex(std::string_view hex);
 
-  std::string ToHex() const {
-    std::string hex(kHexDigits, '0');
-    WriteHex(hex.data());
-    return hex;
-  }
+  std::string ToHex() const;
 
   // Writes the kHexDigits digits without taking memory.
-  void WriteHex(char* hex) const noexcept {
-    for (const std::byte byte : bytes) {
-      *hex++ = kDigits[std::to_integer<size_t>(byte) / 16];
-      *hex++ = kDigits[std::to_integer<size_t>(byte) % 16];
-    }
-  }
+  void WriteHex(char* hex) const noexcept;
 
   // The order of the bytes, which is also the order of the texts.
   friend auto operator<=>(const ChunkKey&, const ChunkKey&) = default;
@@ -80,5 +50,9 @@ struct std::hash<skald::ChunkKey> {
     return value;
   }
 };
+
+#ifndef SKALD_COMPILED
+#include "skald/store/chunks/detail/chunk_key.h"
+#endif
 
 #endif  // SKALD_STORE_CHUNKS_CHUNK_KEY_H_

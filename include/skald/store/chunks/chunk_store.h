@@ -11,11 +11,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_key.h"
 
@@ -67,9 +64,7 @@ class ChunkStoreRef {
 
   Result<bool> Has(const ChunkKey& key) const { return calls_->has(store_, key); }
   Result<ChunkBytes> Get(const ChunkKey& key) const { return calls_->get(store_, key); }
-  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const {
-    return calls_->put(store_, key, value);
-  }
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) const;
   Result<void> Drop(const ChunkKey& key) const { return calls_->drop(store_, key); }
   Result<std::vector<ChunkKey>> List() const { return calls_->list(store_); }
 
@@ -114,20 +109,14 @@ class ChunkStoreRef {
 };
 
 // The errors that every store gives for the same reason.
-inline Failure ChunkNotFound(const ChunkKey& key) {
-  auto failed = NoThrow(
-      "a chunk", [&]() -> Result<void> { return Fail(ErrorCode::kNotFound, "there is no chunk " + key.ToHex()); });
-  return Failure(std::move(failed.error()));
-}
+Failure ChunkNotFound(const ChunkKey& key);
 
-inline Result<void> CheckChunkSize(const ChunkKey& key, uint64_t bytes) {
-  if (bytes <= kMaxChunkBytes) return {};
-  return NoThrow("a chunk", [&]() -> Result<void> {
-    return Fail(ErrorCode::kInvalidArgument, "chunk " + key.ToHex() + " has " + std::to_string(bytes) +
-                                                 " bytes, a store takes at most " + std::to_string(kMaxChunkBytes));
-  });
-}
+Result<void> CheckChunkSize(const ChunkKey& key, uint64_t bytes);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/chunks/detail/chunk_store.h"
+#endif
 
 #endif  // SKALD_STORE_CHUNKS_CHUNK_STORE_H_

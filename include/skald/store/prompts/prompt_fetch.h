@@ -38,21 +38,11 @@ class WantedStore {
  public:
   WantedStore(ChunkStoreRef store, const FetchState& fetch) : store_(store), fetch_(fetch) {}
 
-  Result<bool> Has(const ChunkKey& key) {
-    return IfWanted([&] { return store_.Has(key); });
-  }
-  Result<ChunkBytes> Get(const ChunkKey& key) {
-    return IfWanted([&] { return store_.Get(key); });
-  }
-  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value) {
-    return IfWanted([&] { return store_.Put(key, value); });
-  }
-  Result<void> Drop(const ChunkKey& key) {
-    return IfWanted([&] { return store_.Drop(key); });
-  }
-  Result<std::vector<ChunkKey>> List() {
-    return IfWanted([&] { return store_.List(); });
-  }
+  Result<bool> Has(const ChunkKey& key);
+  Result<ChunkBytes> Get(const ChunkKey& key);
+  Result<void> Put(const ChunkKey& key, std::span<const std::byte> value);
+  Result<void> Drop(const ChunkKey& key);
+  Result<std::vector<ChunkKey>> List();
 
  private:
   template <class Call>
@@ -72,21 +62,14 @@ class PromptFetch {
  public:
   explicit PromptFetch(std::shared_ptr<internal::FetchState> state) : state_(std::move(state)) {}
   PromptFetch(PromptFetch&&) noexcept = default;
-  PromptFetch& operator=(PromptFetch&& other) noexcept {
-    Abandon();
-    state_ = std::move(other.state_);
-    return *this;
-  }
+  PromptFetch& operator=(PromptFetch&& other) noexcept;
   ~PromptFetch() { Abandon(); }
 
   // Whether there is nothing left to wait for.
   bool is_done() const { return state_ == nullptr || state_->is_done; }
 
   // Waits for it no longer: then it is done, and has found nothing.
-  void Abandon() noexcept {
-    if (state_ != nullptr) state_->is_wanted = false;
-    state_ = nullptr;
-  }
+  void Abandon() noexcept;
 
  private:
   friend class PromptCache;
@@ -95,5 +78,9 @@ class PromptFetch {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/prompts/detail/prompt_fetch.h"
+#endif
 
 #endif  // SKALD_STORE_PROMPTS_PROMPT_FETCH_H_

@@ -7,26 +7,20 @@
 #ifndef SKALD_STORE_PROMPTS_STORED_PROMPTS_H_
 #define SKALD_STORE_PROMPTS_STORED_PROMPTS_H_
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "skald/base/no_throw.h"
-#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/store/chunks/chunk_codec.h"
-#include "skald/store/chunks/chunk_repair.h"
+#include "skald/store/chunks/chunk_frame.h"
+#include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
+#include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/manifest.h"
-#include "skald/store/snapshots/snapshot.h"
 #include "skald/store/snapshots/state_source.h"
 #include "skald/store/snapshots/token_chain.h"
 
@@ -47,16 +41,11 @@ struct PromptPrefix {
 namespace internal {
 
 // Number of leading tokens that two sequences share.
-inline uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b) {
-  const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<uint32_t>(in_a - a.begin());
-}
+uint32_t CommonPrefix(std::span<const int32_t> a, std::span<const int32_t> b);
 
 // How many of the `matched` leading tokens of a prompt may be reused. Where it is not known what follows the last token
 // of the prompt, that one must be computed.
-inline uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool knows_next) {
-  return knows_next ? matched : std::min<uint32_t>(matched, static_cast<uint32_t>(prompt.size()) - 1);
-}
+uint32_t MostReusable(std::span<const int32_t> prompt, uint32_t matched, bool knows_next);
 
 }  // namespace internal
 
@@ -67,173 +56,47 @@ class StoredPrompts {
 
   // Keeps a conversation and its last logits, and pointers to it that are not there yet. Errors: those of SaveSnapshot.
   Result<void> Insert(const StateSource& state, const Identity& identity, const TokenChain& chain,
-                      std::vector<float> logits) const {
-    return NoThrow("StoredPrompts::Insert", [&]() -> Result<void> {
-      const auto points = state.With([](const KVCache& cache) { return cache.ResumePoints(); });
-      const auto manifest = SaveSnapshot(state, identity, {.logits = std::move(logits)}, store_, {codec_});
-      if (!manifest) return Failure(manifest.error());
-      if (!points) return Failure(points.error());
-      for (const ResumeRange& range : *points) {
-        for (uint32_t border = range.first / kChunkTokens; border <= range.last / kChunkTokens; ++border) {
-          if (auto there = state.Check(); !there) return there;
-          if (auto put = PutPointer(chain, border, *manifest); !put) return put;
-        }
-      }
-      return {};
-    });
-  }
+                      std::vector<float> logits) const;
 
   // Drops the prompts that have more than the first `keep` tokens of the chain, and what is stored of them alone; what
   // they share with others up to there stays. Finds those that pointers lead to. Errors: the store's.
   Result<void> Forget(const TokenChain& chain, const Identity& identity, uint32_t keep,
-                      const std::shared_ptr<BlockPool>& pool) const {
-    return NoThrow("StoredPrompts::Forget", [&]() -> Result<void> {
-      for (size_t border = 0; border <= chain.tokens().size() / kChunkTokens; ++border) {
-        const auto pointer = PointerKey(chain, static_cast<uint32_t>(border));
-        if (!pointer) return Failure(pointer.error());
-        if (auto done = ForgetAt(*pointer, chain, identity, keep, *pool); !done) return done;
-      }
-      return {};
-    });
-  }
+                      const std::shared_ptr<BlockPool>& pool) const;
 
   // Returns the longest stored beginning of chain.tokens() that is longer than `better_than`, in blocks of `pool`;
   // nothing where there is none. What cannot be read counts as absent, and is forgotten: pointer and damaged chunks, so
   // that whoever computes the prompt writes them again. Errors: the store's, the pool's.
   Result<std::optional<PromptPrefix>> Find(const TokenChain& chain, const Identity& identity, uint32_t better_than,
-                                           const std::shared_ptr<BlockPool>& pool) const {
-    return NoThrow("StoredPrompts::Find", [&]() -> Result<std::optional<PromptPrefix>> {
-      const auto size = static_cast<uint32_t>(chain.tokens().size());
-      for (uint32_t border = size / kChunkTokens;; --border) {
-        if ((border + 1) * kChunkTokens <= better_than) return std::nullopt;
-        auto found = FindAt(chain, border, identity, better_than, pool);
-        if (!found || *found) return found;
-        if (border == 0) return std::nullopt;
-      }
-    });
-  }
+                                           const std::shared_ptr<BlockPool>& pool) const;
 
  private:
-  static Result<ChunkKey> PointerKey(const TokenChain& chain, uint32_t border) {
-    const auto link = chain.At(size_t{border} * kChunkTokens);
-    if (!link) return Failure(link.error());
-    const auto digest = Sha256().Update(*link).Update("prompt").Finish();
-    if (!digest) return Failure(digest.error());
-    return ChunkKey{*digest};
-  }
+  static Result<ChunkKey> PointerKey(const TokenChain& chain, uint32_t border);
 
-  Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const {
-    const auto key = PointerKey(chain, border);
-    if (!key) return Failure(key.error());
-    const auto has = internal::HasWholeChunk(store_, *key, manifest.bytes.size());
-    if (!has) return Failure(has.error());
-    if (*has) return {};
-    const auto chunk =
-        EncodeChunk(*key, {ChunkKind::kPointer, ChunkElement::kBytes, ChunkCodec::kNone}, manifest.bytes);
-    if (!chunk) return Failure(chunk.error());
-    return store_.Put(*key, *chunk);
-  }
+  Result<void> PutPointer(const TokenChain& chain, uint32_t border, const ChunkKey& manifest) const;
 
   // Where a pointer leads to a prompt with more than `keep` tokens of the chain, drops both.
   Result<void> ForgetAt(const ChunkKey& pointer, const TokenChain& chain, const Identity& identity, uint32_t keep,
-                        const BlockPool& pool) const {
-    const auto stored = store_.Get(pointer);
-    if (!stored) return stored.error().code == ErrorCode::kNotFound ? Result<void>() : Failure(stored.error());
-    ChunkKey key;
-    if (!DecodeChunkInto(pointer, *stored, key.bytes)) return store_.Drop(pointer);
-    const auto chunk = store_.Get(key);
-    const auto manifest =
-        chunk ? internal::OpenManifest(key, *chunk, identity, pool) : Result<Manifest>(Failure(chunk.error()));
-    if (!manifest) return {};  // it leads nowhere, or to what only a larger pool can read
-    if (internal::CommonPrefix(chain.tokens(), manifest->tokens) <= keep) return {};
-    const auto kept = ChunksWithin(chain, keep, *manifest);
-    if (!kept) return Failure(kept.error());
-    std::vector<ChunkKey> gone = internal::ChunksOf(*manifest);
-    std::erase_if(gone, [&](const ChunkKey& one) { return std::ranges::binary_search(*kept, one); });
-    gone.insert(gone.end(), {key, pointer});
-    for (const ChunkKey& one : gone) {
-      if (auto dropped = store_.Drop(one); !dropped) return dropped;
-    }
-    return {};
-  }
+                        const BlockPool& pool) const;
 
   // The names, in order, that a manifest's chunks have where they hold nothing but the first `keep` tokens of the
   // chain.
-  static Result<std::vector<ChunkKey>> ChunksWithin(const TokenChain& chain, uint32_t keep, const Manifest& manifest) {
-    std::vector<ChunkKey> keys;
-    const auto add = [&keys](const Result<ChunkKey>& key) -> Result<void> {
-      if (!key) return Failure(key.error());
-      keys.push_back(*key);
-      return {};
-    };
-    std::vector<const SavedTable*> tables = {&manifest.table};
-    for (const SavedTable& one : manifest.checkpoints) tables.push_back(&one);
-    for (size_t group = 0; group < manifest.table.groups.size(); ++group) {
-      for (size_t end = kChunkTokens; end <= keep; end += kChunkTokens) {
-        if (auto added = add(chain.TokensKey(group, end - kChunkTokens, end)); !added) return Failure(added.error());
-      }
-      for (const SavedTable* const table : tables) {
-        if (table->tokens > keep) continue;
-        if (auto added = add(chain.StateKey(group, table->tokens)); !added) return Failure(added.error());
-      }
-    }
-    std::ranges::sort(keys);
-    return keys;
-  }
+  static Result<std::vector<ChunkKey>> ChunksWithin(const TokenChain& chain, uint32_t keep, const Manifest& manifest);
 
   // What the pointer at `border` leads to, if that is longer than `better_than`.
   Result<std::optional<PromptPrefix>> FindAt(const TokenChain& chain, uint32_t border, const Identity& identity,
-                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
-    const auto pointer = PointerKey(chain, border);
-    if (!pointer) return Failure(pointer.error());
-    const auto stored = store_.Get(*pointer);
-    if (!stored && stored.error().code == ErrorCode::kNotFound) return std::nullopt;
-    if (!stored && stored.error().code != ErrorCode::kDataLoss) return Failure(stored.error());
-    ChunkKey key;
-    auto found = stored && DecodeChunkInto(*pointer, *stored, key.bytes)
-                     ? FindIn(chain, key, identity, better_than, pool)
-                     : Result<std::optional<PromptPrefix>>(Fail(ErrorCode::kDataLoss, "a damaged pointer"));
-    if (found) return found;
-    switch (found.error().code) {
-      case ErrorCode::kOutOfRange:
-        return std::nullopt;  // a prompt that is too long for this pool, not for others
-      case ErrorCode::kNotFound:
-      case ErrorCode::kDataLoss:
-      case ErrorCode::kUnsupported:
-      case ErrorCode::kInvalidArgument:
-        break;  // it leads nowhere, and is forgotten
-      default:
-        return found;
-    }
-    if (auto dropped = store_.Drop(*pointer); !dropped) return Failure(dropped.error());
-    return std::nullopt;
-  }
+                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const;
 
   Result<std::optional<PromptPrefix>> FindIn(const TokenChain& chain, const ChunkKey& key, const Identity& identity,
-                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const {
-    const auto load = [&](const Manifest& manifest) -> Result<std::optional<PromptPrefix>> {
-      const std::span<const int32_t> tokens = chain.tokens();
-      const uint32_t matched = internal::CommonPrefix(tokens, manifest.tokens);
-      const bool knows_next = matched == manifest.tokens.size() && !manifest.notes.logits.empty();
-      const uint32_t limit = internal::MostReusable(tokens, matched, knows_next);
-      const SavedTable* source;
-      const uint32_t reused = FindResumePoint(manifest, pool->layout(), limit, source);
-      if (reused <= better_than) return std::nullopt;
-      auto cache = internal::LoadWhole(pool, [&](const std::shared_ptr<BlockPool>& whole) {
-        return SnapshotLoader(whole, internal::FetchFrom(store_)).LoadPrefix(manifest, *source, reused);
-      });
-      if (!cache) return Failure(cache.error());
-      PromptPrefix prefix{std::move(*cache), matched, {}};
-      if (reused == tokens.size()) prefix.logits = manifest.notes.logits;
-      return std::optional(std::move(prefix));
-    };
-    return internal::LoadFromStore(store_, key, identity, *pool, load);
-  }
+                                             uint32_t better_than, const std::shared_ptr<BlockPool>& pool) const;
 
   ChunkStoreRef store_;
   ChunkCodec codec_;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/prompts/detail/stored_prompts.h"
+#endif
 
 #endif  // SKALD_STORE_PROMPTS_STORED_PROMPTS_H_

@@ -9,12 +9,9 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <span>
-#include <string>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 
 namespace skald {
@@ -65,25 +62,10 @@ class BufferSink {
  public:
   explicit BufferSink(std::span<std::byte> buffer) : rest_(buffer) {}
 
-  Result<void> Write(std::span<const std::byte> bytes) {
-    const auto room = Reserve(bytes.size());
-    if (!room) return Failure(room.error());
-    if (!bytes.empty()) std::memcpy(room->data(), bytes.data(), bytes.size());
-    return {};
-  }
+  Result<void> Write(std::span<const std::byte> bytes);
 
   // Hands out the next `count` bytes of the buffer, to be filled by the caller.
-  Result<std::span<std::byte>> Reserve(uint64_t count) {
-    if (count > rest_.size()) {
-      return NoThrow("the buffer", [&]() -> Result<std::span<std::byte>> {
-        return Fail(ErrorCode::kResourceExhausted, "the buffer has room for " + std::to_string(rest_.size()) +
-                                                       " more bytes, expected at least " + std::to_string(count));
-      });
-    }
-    const auto reserved = rest_.first(static_cast<size_t>(count));
-    rest_ = rest_.subspan(reserved.size());
-    return reserved;
-  }
+  Result<std::span<std::byte>> Reserve(uint64_t count);
 
  private:
   std::span<std::byte> rest_;
@@ -92,10 +74,7 @@ class BufferSink {
 // Counts what it is given and keeps nothing.
 class CountingSink {
  public:
-  Result<void> Write(std::span<const std::byte> bytes) {
-    bytes_ += bytes.size();
-    return {};
-  }
+  Result<void> Write(std::span<const std::byte> bytes);
   uint64_t bytes() const { return bytes_; }
 
  private:
@@ -107,30 +86,19 @@ class BufferSource {
  public:
   explicit BufferSource(std::span<const std::byte> bytes) : rest_(bytes) {}
 
-  Result<void> Read(std::span<std::byte> bytes) {
-    const auto taken = Take(bytes.size());
-    if (!taken) return Failure(taken.error());
-    if (!bytes.empty()) std::memcpy(bytes.data(), taken->data(), bytes.size());
-    return {};
-  }
+  Result<void> Read(std::span<std::byte> bytes);
 
   // The next bytes themselves, where a copy is not needed. Error as Read.
-  Result<std::span<const std::byte>> Take(uint64_t count) {
-    if (count > rest_.size()) {
-      return NoThrow("the bytes", [&]() -> Result<std::span<const std::byte>> {
-        return Fail(ErrorCode::kDataLoss, "the bytes end where " + std::to_string(count) +
-                                              " more are expected; there are " + std::to_string(rest_.size()));
-      });
-    }
-    const auto taken = rest_.first(static_cast<size_t>(count));
-    rest_ = rest_.subspan(taken.size());
-    return taken;
-  }
+  Result<std::span<const std::byte>> Take(uint64_t count);
 
  private:
   std::span<const std::byte> rest_;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/byte_io.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_BYTE_IO_H_

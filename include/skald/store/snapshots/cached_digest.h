@@ -8,78 +8,23 @@
 
 #include <sys/stat.h>
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <system_error>
 
-#include "skald/base/files/fd_io.h"
-#include "skald/base/files/model_files.h"
-#include "skald/base/files/small_file.h"
-#include "skald/base/files/system_call.h"
-#include "skald/base/no_throw.h"
-#include "skald/base/numbers/sha256.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
-#include "skald/store/chunks/chunk_key.h"
-#include "skald/store/snapshots/identity.h"
 
 namespace skald {
 
 namespace internal {
 
 // Where the digest of the checkpoint at `path` is kept: in its folder, or beside a single file.
-inline std::filesystem::path DigestCacheOf(const std::filesystem::path& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return path / ".skald-digest";
-  return std::filesystem::path(path.string() + ".skald-digest");
-}
+std::filesystem::path DigestCacheOf(const std::filesystem::path& path);
 
 // What the cache says before the digest: a version, and of each file of the model its size in bytes, the times of its
 // modification and of its last change of any kind in seconds and nanoseconds, its number in the file system, and its
 // name. The last two show that a file was replaced, whatever time of modification it was given.
-inline Result<std::string> DescribeWeights(const std::filesystem::path& path) {
-  const auto files = ModelFilesAt(path);
-  if (!files) return Failure(files.error());
-  std::string facts = "skald-digest 2\n";
-  for (const auto& file : files->all()) {
-    struct stat status;
-    if (::stat(file.c_str(), &status) != 0) return SystemFailure(file.native());
-    for (const int64_t fact :
-         {int64_t{status.st_size}, int64_t{status.st_mtim.tv_sec}, int64_t{status.st_mtim.tv_nsec},
-          int64_t{status.st_ctim.tv_sec}, int64_t{status.st_ctim.tv_nsec}, static_cast<int64_t>(status.st_ino)}) {
-      facts += std::to_string(fact) + ' ';
-    }
-    facts += file.filename().string() + '\n';
-  }
-  return facts;
-}
-
-// The digest that the cache gives for weights described as `facts`, if it has one and nobody can have planted it.
-inline std::optional<Sha256Digest> ReadDigest(const std::filesystem::path& cache, std::string_view facts) {
-  const Descriptor file = OpenFile(cache.c_str(), kOpenToRead);
-  struct stat status;
-  std::string text(facts.size() + ChunkKey::kHexDigits + 1, '\0');
-  if (!IsTrustedFile(file.get()) || ::fstat(file.get(), &status) != 0) return std::nullopt;
-  if (static_cast<uint64_t>(status.st_size) != text.size()) return std::nullopt;
-  if (!ReadAll(file.get(), cache.native(), std::as_writable_bytes(std::span(text)))) return std::nullopt;
-  if (!text.starts_with(facts) || text.back() != '\n') return std::nullopt;
-  const auto digest = ChunkKey::FromHex(std::string_view(text).substr(facts.size(), ChunkKey::kHexDigits));
-  if (!digest) return std::nullopt;
-  return digest->bytes;
-}
-
-inline Result<void> WriteDigest(const std::filesystem::path& cache, const std::string& facts,
-                                const Sha256Digest& digest) {
-  auto sink = FileSink::CreateAnew(cache, 0644);
-  if (!sink) return Failure(sink.error());
-  const std::string text = facts + ChunkKey{digest}.ToHex() + '\n';
-  if (auto written = sink->Write(std::as_bytes(std::span(text))); !written) return written;
-  return sink->Commit();
-}
+Result<std::string> DescribeWeights(const std::filesystem::path& path);
 
 }  // namespace internal
 
@@ -87,22 +32,12 @@ inline Result<void> WriteDigest(const std::filesystem::path& cache, const std::s
 // was written, by us or root, for these very files as they are now; otherwise computes and writes it. A folder that
 // cannot be written to is no error. Safe for concurrent calls, also of several processes. Errors: those of
 // DigestOfWeights.
-inline Result<Sha256Digest> CachedDigestOfWeights(const std::filesystem::path& path) {
-  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
-    const auto facts = internal::DescribeWeights(path);
-    if (!facts) return Failure(facts.error());
-    const std::filesystem::path cache = internal::DigestCacheOf(path);
-    if (const auto cached = internal::ReadDigest(cache, *facts)) return *cached;
-    const auto digest = DigestOfWeights(path);
-    if (!digest) return digest;
-    // Not if the files changed meanwhile: nobody knows what was read.
-    if (const auto now = internal::DescribeWeights(path); now && *now == *facts) {
-      (void)internal::WriteDigest(cache, *facts, *digest);  // without it the next call computes again, no more
-    }
-    return digest;
-  });
-}
+Result<Sha256Digest> CachedDigestOfWeights(const std::filesystem::path& path);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/cached_digest.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_CACHED_DIGEST_H_

@@ -7,25 +7,18 @@
 #ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_
 #define SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "skald/base/numbers/packed_layout.h"
-#include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
-#include "skald/cache/form/tile.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
-#include "skald/store/chunks/chunk_store.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/token_chain.h"
 
@@ -47,154 +40,38 @@ class SnapshotPlan {
  public:
   // `cache` must be valid.
   static Result<SnapshotPlan> Make(const KVCache& cache, const StateKind& kind, const SnapshotNotes& notes,
-                                   ChunkCodec codec) {
-    auto chain = TokenChain::Of(kind, cache.tokens());
-    if (!chain) return Failure(chain.error());
-    const uint32_t exact_tokens = cache.exact_tokens() < cache.size() ? cache.exact_tokens() : kMaxTokens;
-    SnapshotPlan plan(cache.pool(), exact_tokens, std::move(*chain), codec);
-    plan.manifest_.kind = kind;
-    plan.manifest_.exact_tokens = exact_tokens;
-    plan.manifest_.tokens.assign(cache.tokens().begin(), cache.tokens().end());
-    plan.manifest_.notes = notes;
-    std::vector<const BlockTable*> tables;  // its own, then those of its resume points
-    cache.ForEachTable([&](const BlockTable& table) { tables.push_back(&table); });
-    auto table = plan.AddTable(*tables.front(), nullptr);
-    if (!table) return Failure(table.error());
-    plan.manifest_.table = std::move(*table);
-    // Newest first: a reader that lacks memory gives up the oldest.
-    for (auto point = tables.rbegin(); point + 1 != tables.rend(); ++point) {
-      table = plan.AddTable(**point, &plan.manifest_.table);
-      if (!table) return Failure(table.error());
-      plan.manifest_.checkpoints.insert(plan.manifest_.checkpoints.begin(), std::move(*table));
-    }
-    return plan;
-  }
+                                   ChunkCodec codec);
 
   const Manifest& manifest() const { return manifest_; }
   // In the order in which a reader wants them; a key may come twice.
   const std::vector<PlannedChunk>& chunks() const { return chunks_; }
 
-  uint64_t ContentBytes(const PlannedChunk& chunk) const {
-    const CacheGroup& group = pool_->layout().groups()[chunk.group];
-    if (!group.is_attention()) return pool_->geometry(chunk.group).block_bytes();
-    return RoundUp(chunk.end - chunk.begin, kTile) / kTile *
-           TileGeometry(group, pool_->runtime().kv_type).block_bytes();
-  }
+  uint64_t ContentBytes(const PlannedChunk& chunk) const;
 
   // Writes a chunk's content, ContentBytes of it, to `bytes`.
-  void ReadContent(const PlannedChunk& chunk, std::byte* bytes) const {
-    const CacheGroup& group = pool_->layout().groups()[chunk.group];
-    const BlockGeometry& geometry = pool_->geometry(chunk.group);
-    if (!group.is_attention()) {
-      std::memcpy(bytes, pool_->Resolve(chunk.group, {chunk.block})[0], geometry.block_bytes());
-      return;
-    }
-    const DType type = pool_->runtime().kv_type;
-    const BlockGeometry tile = TileGeometry(group, type);
-    const GroupTable& table = chunk.table->groups[chunk.group];
-    const size_t step = geometry.block_tokens, first_block = chunk.begin / step;
-    const auto begin = table.blocks.begin() + (first_block - table.first_token / step);
-    const std::vector<std::byte*> blocks =
-        pool_->Resolve(chunk.group, {begin, begin + ((chunk.end + step - 1) / step - first_block)});
-    for (size_t token = chunk.begin; token < chunk.end; token += kTile, bytes += tile.block_bytes()) {
-      ReadTile(geometry, tile, type, token % step, blocks[token / step - first_block], bytes);
-      if (token < table.first_token) ClearTileTokens(tile, type, 0, table.first_token - token, bytes);
-      if (token + kTile > chunk.end) ClearTileTokens(tile, type, chunk.end - token, kTile, bytes);
-    }
-  }
+  void ReadContent(const PlannedChunk& chunk, std::byte* bytes) const;
 
  private:
   SnapshotPlan(std::shared_ptr<BlockPool> pool, uint32_t exact_tokens, TokenChain chain, ChunkCodec codec)
       : pool_(std::move(pool)), exact_tokens_(exact_tokens), chain_(std::move(chain)), codec_(codec) {}
 
   // Lists the chunks of a table; of a checkpoint only what `main` lacks.
-  Result<SavedTable> AddTable(const BlockTable& table, const SavedTable* main) {
-    SavedTable saved{table.tokens, table.edits, {}};
-    const size_t of_layers = pool_->layout().layer_groups().size();
-    bool lists_inputs = false;
-    for (uint32_t g = 0; g < of_layers; ++g) {
-      SavedGroup group{table.groups[g].first_token, {}};
-      const CacheGroup& kind = pool_->layout().groups()[g];
-      if (kind.is_recurrent()) {
-        lists_inputs = lists_inputs || (kind.is_replayed() && group.first_token < table.tokens);
-        if (auto added = AddStates(table, g, group); !added) return Failure(added.error());
-      } else if (main == nullptr || group.first_token < main->groups[g].first_token) {
-        if (auto added = AddTokens(table, g, saved.StoredTokens(), group); !added) return Failure(added.error());
-      }
-      saved.groups.push_back(std::move(group));
-    }
-    for (uint32_t g = 0; lists_inputs && g < of_layers; ++g) {
-      if (!pool_->layout().groups()[g].is_replayed()) continue;
-      if (auto added = AddInputs(table, g, saved.groups.emplace_back()); !added) return Failure(added.error());
-    }
-    return saved;
-  }
+  Result<SavedTable> AddTable(const BlockTable& table, const SavedTable* main);
 
-  Result<void> AddStates(const BlockTable& table, uint32_t g, SavedGroup& group) {
-    const std::vector<BlockId>& states = table.groups[g].blocks;
-    const bool is_replayed = pool_->layout().groups()[g].is_replayed();
-    for (uint32_t i = 0; i < states.size(); ++i) {
-      const bool is_base = i == 0 && group.first_token > 0;
-      const uint32_t position = is_base ? group.first_token : is_replayed ? table.tokens : group.first_token + i;
-      if (auto added = AddBlock(table, g, states[i], chain_.StateKey(g, position), position, group); !added)
-        return added;
-    }
-    return {};
-  }
+  Result<void> AddStates(const BlockTable& table, uint32_t g, SavedGroup& group);
 
   // What leads from the base of a replayed group to the present state.
-  Result<void> AddInputs(const BlockTable& table, uint32_t g, SavedGroup& group) {
-    const uint32_t number = pool_->layout().InputsOf(g);
-    const GroupTable& inputs = table.groups[number];
-    group.first_token = inputs.first_token;
-    for (uint32_t i = 0; i < inputs.blocks.size(); ++i) {
-      const uint32_t position = inputs.first_token + i + 1;
-      auto added = AddBlock(table, number, inputs.blocks[i], chain_.InputsKey(g, position), position, group);
-      if (!added) return added;
-    }
-    return {};
-  }
+  Result<void> AddInputs(const BlockTable& table, uint32_t g, SavedGroup& group);
 
   Result<void> AddBlock(const BlockTable& table, uint32_t g, BlockId block, const Result<ChunkKey>& name,
-                        uint32_t position, SavedGroup& group) {
-    // Lossy codecs are for keys and values: what is rounded in a state stays wrong for ever.
-    const ChunkCodec codec = codec_ == ChunkCodec::kInt8Zstd ? ChunkCodec::kSplitZstd : codec_;
-    return Add({{}, {ChunkKind::kCheckpoint, ChunkElement::kF32, codec}, &table, g, 0, 0, block}, name, position,
-               group);
-  }
+                        uint32_t position, SavedGroup& group);
 
-  Result<void> AddTokens(const BlockTable& table, uint32_t g, uint32_t stored, SavedGroup& group) {
-    const uint32_t first_tile = group.first_token / kTile * kTile;
-    for (uint32_t begin = group.first_token / kChunkTokens * kChunkTokens; begin < stored; begin += kChunkTokens) {
-      const uint32_t first = std::max(begin, first_tile), end = std::min(begin + kChunkTokens, stored);
-      const ChunkFormat format{ChunkKind::kTokens, ChunkElementOf(pool_->runtime().kv_type), codec_};
-      // Positions after the last token have no name in the chain; what is stored there is named by its content.
-      const bool has_name = end <= chain_.tokens().size();
-      const auto key = has_name ? chain_.TokensKey(g, first, end) : Result<ChunkKey>(ChunkKey{});
-      if (auto added = Add({{}, format, &table, g, first, end, 0}, key, end, group); !added) return added;
-    }
-    return {};
-  }
+  Result<void> AddTokens(const BlockTable& table, uint32_t g, uint32_t stored, SavedGroup& group);
 
   // State after `position` tokens is named by them if they determine it, else by what it is.
-  Result<void> Add(PlannedChunk chunk, const Result<ChunkKey>& name, uint32_t position, SavedGroup& group) {
-    const auto key = position <= exact_tokens_ ? name : ContentKey(chunk);
-    if (!key) return Failure(key.error());
-    chunk.key = *key;
-    group.chunks.push_back(*key);
-    chunks_.push_back(chunk);
-    return {};
-  }
+  Result<void> Add(PlannedChunk chunk, const Result<ChunkKey>& name, uint32_t position, SavedGroup& group);
 
-  Result<ChunkKey> ContentKey(const PlannedChunk& chunk) const {
-    const auto root = chain_.At(0);
-    if (!root) return Failure(root.error());
-    ChunkBytes content(ContentBytes(chunk));
-    ReadContent(chunk, content.data());
-    const auto digest = Sha256().Update("skald content").Update(*root).Update(content).Finish();
-    if (!digest) return Failure(digest.error());
-    return ChunkKey{*digest};
-  }
+  Result<ChunkKey> ContentKey(const PlannedChunk& chunk) const;
 
   std::shared_ptr<BlockPool> pool_;
   uint32_t exact_tokens_;
@@ -205,5 +82,9 @@ class SnapshotPlan {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/snapshot_plan.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_SNAPSHOT_PLAN_H_

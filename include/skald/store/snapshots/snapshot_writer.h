@@ -6,7 +6,6 @@
 #ifndef SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
 #define SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,24 +13,20 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/message.h"
-#include "skald/base/no_throw.h"
-#include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/run_on.h"
 #include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/store/chunks/chunk_codec.h"
+#include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
-#include "skald/store/chunks/chunk_repair.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/snapshots/identity.h"
 #include "skald/store/snapshots/manifest.h"
 #include "skald/store/snapshots/snapshot_plan.h"
 #include "skald/store/snapshots/state_source.h"
-#include "skald/store/snapshots/whole_state.h"
+#include "skald/store/snapshots/token_chain.h"
 
 namespace skald {
 
@@ -46,82 +41,34 @@ struct SnapshotOptions {
 
 namespace internal {
 
-inline Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec) {
-  if (!pool.has_bytes()) return BlockPool::FailNoBytes();
-  const DType kv_type = pool.runtime().kv_type;
-  if (codec == ChunkCodec::kInt8Zstd && kv_type == DType::kI8) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "the codec kInt8Zstd rounds keys and values, but those of kv_type I8 are rounded already: "
-                "expected kSplitZstd or kNone");
-  }
-  auto digests = IdentityDigests::Of(identity);
-  if (!digests) return Failure(digests.error());
-  const auto layout = WholeLayout(pool);
-  if (!layout) return Failure(layout.error());
-  return StateKind{*digests, layout->Fingerprint(), kv_type, codec == ChunkCodec::kInt8Zstd};
-}
+Result<StateKind> StateKindOf(const BlockPool& pool, const Identity& identity, ChunkCodec codec);
 
 // State goes by the name of the adapter that it was computed with.
-inline Result<void> CheckAdapter(const KVCache& cache, const Identity& identity) {
-  if (cache.adapter() == identity.adapter) return {};
-  return Fail(ErrorCode::kFailedPrecondition,
-              Concat({"the cache is for the adapter ", ShortHex(cache.adapter()), ", but Identity::adapter is ",
-                      ShortHex(identity.adapter), " (zeros: none)"}));
-}
+Result<void> CheckAdapter(const KVCache& cache, const Identity& identity);
 
-inline Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest) {
-  const auto digest = Sha256().Update("skald manifest").Update(manifest).Finish();
-  if (!digest) return Failure(digest.error());
-  return ChunkKey{*digest};
-}
+Result<ChunkKey> ManifestKey(std::span<const std::byte> manifest);
 
 // The most bytes that a manifest's content may have if its chunk has `stored_bytes`: part of the format. So no small
 // file makes a reader take much memory. A manifest that compresses to less is stored as it is.
 constexpr uint64_t MaxManifestContent(uint64_t stored_bytes) { return (uint64_t{256} << 10) + 64 * stored_bytes; }
 
-inline Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest) {
-  auto chunk = EncodeChunk(key, {ChunkKind::kManifest}, manifest);
-  if (!chunk || manifest.size() <= MaxManifestContent(chunk->size())) return chunk;
-  return EncodeChunk(key, {ChunkKind::kManifest, ChunkElement::kBytes, ChunkCodec::kNone}, manifest);
-}
+Result<ChunkBytes> EncodeManifestChunk(const ChunkKey& key, std::span<const std::byte> manifest);
 
 // A chunk on its way out. Memory is used again for later ones.
 class OutgoingChunk {
  public:
-  void Begin(const SnapshotPlan& plan, const PlannedChunk& chunk) {
-    plan_ = &plan;
-    chunk_ = &chunk;
-    content_bytes_ = plan.ContentBytes(chunk);
-    place_ = {};
-  }
+  void Begin(const SnapshotPlan& plan, const PlannedChunk& chunk);
 
   const ChunkKey& key() const { return chunk_->key; }
   uint64_t content_bytes() const { return content_bytes_; }
   // Known before it is encoded where the codec leaves the content as it is.
-  std::optional<uint64_t> stored_bytes() const {
-    if (chunk_->format.codec != ChunkCodec::kNone) return std::nullopt;
-    return kChunkHeaderBytes + content_bytes_;
-  }
+  std::optional<uint64_t> stored_bytes() const;
 
   // Has it encoded where it is to go, stored_bytes() of memory.
   void SetPlace(std::span<std::byte> place) { place_ = place; }
   bool is_in_place() const { return !place_.empty(); }
 
-  void Encode(const StateSource& state) {
-    stored_ = NoThrow("encoding a chunk", [&]() -> Result<std::span<const std::byte>> {
-      std::span<std::byte> target = place_;
-      if (!is_in_place()) {
-        room_.resize(kChunkHeaderBytes + static_cast<size_t>(content_bytes_));
-        target = room_;
-      }
-      const auto read = state.With([&](const KVCache&) -> Result<void> {
-        plan_->ReadContent(*chunk_, target.data() + kChunkHeaderBytes);
-        return {};
-      });
-      if (!read) return Failure(read.error());
-      return EncodeChunkInPlace(chunk_->key, chunk_->format, target, encoded_);
-    });
-  }
+  void Encode(const StateSource& state);
 
   // What Encode made of it, valid until it begins again.
   const Result<std::span<const std::byte>>& stored() const { return stored_; }
@@ -240,29 +187,12 @@ class StoreTarget {
  public:
   explicit StoreTarget(ChunkStoreRef store) : store_(store) {}
 
-  Result<bool> Wants(const ChunkKey& key, uint64_t content_bytes) {
-    keys_.push_back(key);
-    const auto has = HasWholeChunk(store_, key, content_bytes);
-    if (!has) return has;
-    return !*has;
-  }
+  Result<bool> Wants(const ChunkKey& key, uint64_t content_bytes);
   static Result<std::span<std::byte>> Place(uint64_t /*stored_bytes*/) { return std::span<std::byte>(); }
-  Result<void> Take(const ChunkKey& key, std::span<const std::byte> stored, bool /*in_place*/) {
-    return store_.Put(key, stored);
-  }
+  Result<void> Take(const ChunkKey& key, std::span<const std::byte> stored, bool /*in_place*/);
 
   // Refuses a snapshot of which the store has dropped chunks to take others.
-  Result<void> CheckAllKept(const ChunkKey& manifest) const {
-    for (const ChunkKey& key : keys_) {
-      const auto has = store_.Has(key);
-      if (!has) return Failure(has.error());
-      if (*has) continue;
-      if (auto dropped = store_.Drop(manifest); !dropped) return Failure(dropped.error());
-      return Fail(ErrorCode::kResourceExhausted,
-                  "the store has no room for the snapshot: it dropped chunk " + key.ToHex() + " to take the others");
-    }
-    return {};
-  }
+  Result<void> CheckAllKept(const ChunkKey& manifest) const;
 
  private:
   ChunkStoreRef store_;
@@ -307,5 +237,9 @@ class StreamTarget {
 }  // namespace internal
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/snapshot_writer.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_SNAPSHOT_WRITER_H_

@@ -6,20 +6,13 @@
 #ifndef SKALD_STORE_SNAPSHOTS_STAGED_CACHE_H_
 #define SKALD_STORE_SNAPSHOTS_STAGED_CACHE_H_
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <utility>
 
 #include "skald/base/result.h"
-#include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/create.h"
-#include "skald/cache/form/runtime_config.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/cache/rebuild.h"
-#include "skald/store/snapshots/whole_state.h"
 
 namespace skald {
 
@@ -30,13 +23,7 @@ class StagingRoom {
 
   // Returns a pool for a conversation of `pool`'s, for its whole state, whoever computes it; no larger than what is
   // left. Errors: those of CreateBlockPool.
-  Result<std::shared_ptr<BlockPool>> MakePool(const BlockPool& pool) const {
-    const auto layout = internal::WholeLayout(pool);
-    if (!layout) return Failure(layout.error());
-    RuntimeConfig runtime = pool.runtime();
-    runtime.cache_bytes = limit_ - std::min<uint64_t>(limit_, held_);
-    return CreateBlockPool(*layout, runtime);
-  }
+  Result<std::shared_ptr<BlockPool>> MakePool(const BlockPool& pool) const;
 
  private:
   friend class StagedCache;
@@ -49,35 +36,19 @@ class StagingRoom {
 class StagedCache {
  public:
   // `cache` has a pool of its own.
-  StagedCache(KVCache cache, std::shared_ptr<StagingRoom> room)
-      : cache_(std::move(cache)), room_(std::move(room)), bytes_(cache_.pool()->usage().used_bytes) {
-    room_->held_ += bytes_;
-  }
+  StagedCache(KVCache cache, std::shared_ptr<StagingRoom> room);
   StagedCache(StagedCache&&) noexcept = default;
   StagedCache& operator=(StagedCache&&) = delete;
-  ~StagedCache() {
-    if (room_ != nullptr) room_->held_ -= bytes_;
-  }
+  ~StagedCache();
 
   // Copies `cache`, which must be valid. Errors: kResourceExhausted where there is no room; those of peers that have
   // parts of it.
-  static Result<StagedCache> CopyOf(const KVCache& cache, std::shared_ptr<StagingRoom> room) {
-    const auto pool = room->MakePool(*cache.pool());
-    if (!pool) return Failure(pool.error());
-    BlockPeers* const peers = cache.pool()->peers().get();
-    auto copy = peers != nullptr ? peers->Gather(cache) : CopyCache(cache, *pool);
-    if (!copy) return Failure(copy.error());
-    const PoolUsage used = copy->pool()->usage(), left = (*pool)->usage();
-    if (used.used_bytes > left.limit_bytes) return BlockPool::FailFull(0, left.limit_bytes, used.used_bytes);
-    return StagedCache(std::move(*copy), std::move(room));
-  }
+  static Result<StagedCache> CopyOf(const KVCache& cache, std::shared_ptr<StagingRoom> room);
 
   const KVCache& cache() const { return cache_; }
 
   // Returns it in blocks of `pool`. Errors: the pool's, and those of peers.
-  Result<KVCache> CopyTo(const std::shared_ptr<BlockPool>& pool) const {
-    return pool->peers() != nullptr ? pool->peers()->Scatter(cache_, pool) : CopyCache(cache_, pool);
-  }
+  Result<KVCache> CopyTo(const std::shared_ptr<BlockPool>& pool) const;
 
  private:
   KVCache cache_;
@@ -86,5 +57,9 @@ class StagedCache {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/staged_cache.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_STAGED_CACHE_H_

@@ -24,15 +24,9 @@ class RevocableCache {
   const KVCache& cache() const { return *cache_; }
 
   // Gives the blocks back, as soon as the piece is read that is being read.
-  void Revoke() noexcept {
-    const std::lock_guard lock(mutex_);
-    cache_.reset();
-  }
+  void Revoke() noexcept;
 
-  bool is_revoked() {
-    const std::lock_guard lock(mutex_);
-    return !cache_.has_value();
-  }
+  bool is_revoked();
 
   // Returns read(cache), a Result. Error: kFailedPrecondition where the cache was revoked.
   template <class Read>
@@ -60,9 +54,7 @@ class StateSource {
   }
 
   // The error where it was revoked.
-  Result<void> Check() const {
-    return With([](const KVCache&) -> Result<void> { return {}; });
-  }
+  Result<void> Check() const;
 
  private:
   const KVCache* cache_ = nullptr;
@@ -70,5 +62,9 @@ class StateSource {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/state_source.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_STATE_SOURCE_H_

@@ -10,15 +10,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/sha256.h"
 #include "skald/base/result.h"
-#include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/snapshots/identity.h"
 
@@ -43,18 +42,12 @@ struct StateKind {
 class TokenChain {
  public:
   // `tokens` must outlive the chain.
-  static Result<TokenChain> Of(const StateKind& kind, std::span<const int32_t> tokens) {
-    return NoThrow("the token chain", [&] { return Make(kind, tokens); });
-  }
+  static Result<TokenChain> Of(const StateKind& kind, std::span<const int32_t> tokens);
 
   std::span<const int32_t> tokens() const { return tokens_; }
 
   // The digest of the first `count` tokens.
-  Result<Sha256Digest> At(size_t count) const {
-    const size_t whole = count / kChunkTokens, rest = count % kChunkTokens;
-    if (rest == 0) return links_[whole];
-    return Link(hash_, links_[whole], tokens_.subspan(whole * kChunkTokens, rest));
-  }
+  Result<Sha256Digest> At(size_t count) const;
 
   // The key of what tokens [begin, end), all of one chunk, added to attention group `group`.
   Result<ChunkKey> TokensKey(size_t group, size_t begin, size_t end) const { return Key("tokens", group, begin, end); }
@@ -68,40 +61,11 @@ class TokenChain {
  private:
   explicit TokenChain(std::span<const int32_t> tokens) : tokens_(tokens) {}
 
-  static Result<TokenChain> Make(const StateKind& kind, std::span<const int32_t> tokens) {
-    Sha256 hash;
-    hash.Update("skald token chain 1");
-    for (const Sha256Digest* digest :
-         {&kind.identity.weights, &kind.identity.adapter, &kind.identity.tokenizer, &kind.identity.salt}) {
-      hash.Update(*digest);
-    }
-    const uint64_t facts[] = {kind.identity.weight_type, kind.layout_fingerprint,
-                              static_cast<uint64_t>(ChunkElementOf(kind.kv_type)), uint64_t{kind.lossy}};
-    auto link = hash.Update(std::as_bytes(std::span(facts))).Finish();
-    if (!link) return Failure(link.error());
-    TokenChain chain(tokens);
-    chain.links_.push_back(*link);
-    while (chain.links_.size() <= tokens.size() / kChunkTokens) {
-      const size_t begin = (chain.links_.size() - 1) * kChunkTokens;
-      link = Link(hash, chain.links_.back(), tokens.subspan(begin, kChunkTokens));
-      if (!link) return Failure(link.error());
-      chain.links_.push_back(*link);
-    }
-    return chain;
-  }
+  static Result<TokenChain> Make(const StateKind& kind, std::span<const int32_t> tokens);
 
-  static Result<Sha256Digest> Link(Sha256& hash, const Sha256Digest& before, std::span<const int32_t> tokens) {
-    return hash.Update(before).Update(std::as_bytes(tokens)).Finish();
-  }
+  static Result<Sha256Digest> Link(Sha256& hash, const Sha256Digest& before, std::span<const int32_t> tokens);
 
-  Result<ChunkKey> Key(std::string_view what, size_t group, size_t begin, size_t end) const {
-    const auto link = At(end);
-    if (!link) return Failure(link.error());
-    const uint64_t facts[] = {group, begin};
-    const auto digest = hash_.Update(*link).Update(std::as_bytes(std::span(facts))).Update(what).Finish();
-    if (!digest) return Failure(digest.error());
-    return ChunkKey{*digest};
-  }
+  Result<ChunkKey> Key(std::string_view what, size_t group, size_t begin, size_t end) const;
 
   std::span<const int32_t> tokens_;
   std::vector<Sha256Digest> links_;  // [i] covers the first i chunks
@@ -109,5 +73,9 @@ class TokenChain {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/token_chain.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_TOKEN_CHAIN_H_

@@ -20,12 +20,7 @@ namespace skald::internal {
 
 // Returns the layout of what is written down of a pool's conversations. Error: kUnsupported for a part whose rest
 // nobody is known to have.
-inline Result<CacheLayout> WholeLayout(const BlockPool& pool) {
-  if (pool.layout().share().ranks == 1) return pool.layout();
-  if (pool.peers() != nullptr) return pool.peers()->whole().ForTokens(pool.runtime().max_tokens);
-  return Fail(ErrorCode::kUnsupported,
-              "the pool holds one rank's part of the state, which alone cannot be saved or loaded");
-}
+Result<CacheLayout> WholeLayout(const BlockPool& pool);
 
 // Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or dealt from it.
 template <class Load>
@@ -41,5 +36,9 @@ Result<KVCache> LoadWhole(const std::shared_ptr<BlockPool>& pool, Load load) {
 }
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/store/snapshots/detail/whole_state.h"
+#endif
 
 #endif  // SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_

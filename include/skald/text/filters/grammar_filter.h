@@ -15,13 +15,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
-#include "skald/base/message.h"
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
+#include "skald/text/filters/grammar/explorer.h"
 #include "skald/text/filters/grammar/grammar.h"
 #include "skald/text/filters/grammar_masks.h"
 #include "skald/text/filters/token_filter.h"
@@ -34,93 +32,22 @@ class GrammarFilter final : public TokenFilter {
   // Returns a filter at the beginning of a text. `vocabulary` must not be null. What inside of strings may follow is
   // computed here: some milliseconds for a vocabulary of 150,000. Errors: a grammar beyond the limits of
   // grammar/limits.h, with left recursion, or without any text that ends.
-  static Result<GrammarFilter> Compile(const Grammar& grammar, std::shared_ptr<const TokenVocabulary> vocabulary) {
-    return NoThrow("compiling a grammar", [&]() -> Result<GrammarFilter> {
-      auto masks = internal::GrammarMasks::Make(grammar, std::move(vocabulary));
-      if (!masks) return Failure(masks.error());
-      return GrammarFilter(*std::move(masks));
-    });
-  }
+  static Result<GrammarFilter> Compile(const Grammar& grammar, std::shared_ptr<const TokenVocabulary> vocabulary);
 
-  Result<std::unique_ptr<TokenFilter>> Clone() const override {
-    return NoThrow("a token filter",
-                   [&]() -> Result<std::unique_ptr<TokenFilter>> { return std::make_unique<GrammarFilter>(*this); });
-  }
+  Result<std::unique_ptr<TokenFilter>> Clone() const override;
 
   // A mask that takes more than about a millisecond.
-  std::shared_ptr<FilterWork> TakeWork() override {
-    if (mask_ || has_ended_) return nullptr;
-    if (work_ == nullptr) {
-      const auto quick = NoThrow("a token filter", [&]() -> Result<std::shared_ptr<const internal::Mask>> {
-        auto mask = masks_->QuickMaskOf(readings_);
-        if (mask && *mask == nullptr) work_ = std::make_shared<MaskWork>(masks_, readings_);
-        return mask;
-      });
-      if (quick) mask_ = *quick;
-    }
-    return work_ != nullptr && !work_->is_done() ? work_ : nullptr;
-  }
+  std::shared_ptr<FilterWork> TakeWork() override;
 
   // Errors: kUnsupported where the grammar can read the text in more ways than are followed side by side, or where that
   // takes more than grammar/limits.h allows: always for a text, or never.
-  Result<std::span<const uint64_t>> Allowed() override {
-    return NoThrow("a token filter", [&]() -> Result<std::span<const uint64_t>> {
-      if (!mask_) {
-        const bool is_done = work_ != nullptr && work_->is_done();
-        auto mask = has_ended_ ? std::make_shared<const internal::Mask>(masks_->vocabulary().mask_words())
-                    : is_done  ? work_->mask()
-                               : masks_->MaskOf(readings_);
-        if (!mask) return Failure(mask.error());
-        mask_ = *std::move(mask);
-      }
-      return std::span<const uint64_t>(*mask_);
-    });
-  }
+  Result<std::span<const uint64_t>> Allowed() override;
 
-  Result<void> Accept(int32_t id) override {
-    return NoThrow("a token filter", [&]() -> Result<void> {
-      const TokenVocabulary& vocabulary = masks_->vocabulary();
-      if (id < 0 || static_cast<size_t>(id) >= vocabulary.size()) {
-        return Fail(ErrorCode::kInvalidArgument,
-                    Concat({"token id ", std::to_string(id), " is outside of the filter's ",
-                            std::to_string(vocabulary.size()), " tokens"}));
-      }
-      if (has_ended_) return Refuse(id, "the text has ended");
-      if (vocabulary.IsEnd(id)) {
-        if (!IsComplete()) return Refuse(id, "the text may not end here");
-        has_ended_ = true;
-        mask_ = nullptr;
-        work_ = nullptr;
-        return {};
-      }
-      const std::string_view bytes = vocabulary.BytesOf(id);
-      if (bytes.empty()) return Refuse(id, "it stands for no text");
-      Result<internal::Readings> next = masks_->Read(readings_, bytes);
-      if (!next) return Failure(next.error());
-      if (*next == kNoReadings) return Refuse(id, Concat({"no text of the grammar goes on with ", QuotedName(bytes)}));
-      readings_ = *std::move(next);
-      mask_ = nullptr;
-      work_ = nullptr;
-      return {};
-    });
-  }
+  Result<void> Accept(int32_t id) override;
 
   // Goes on to the state behind a text, whatever tokens it was written with. Text that is not allowed is an error, and
   // changes nothing.
-  Result<void> AcceptText(std::string_view text) {
-    return NoThrow("a token filter", [&]() -> Result<void> {
-      if (text.empty()) return {};
-      Result<internal::Readings> next = masks_->Read(readings_, text);
-      if (!next) return Failure(next.error());
-      if (has_ended_ || *next == kNoReadings) {
-        return Fail(ErrorCode::kInvalidArgument, Concat({"no text of the grammar goes on with ", QuotedName(text)}));
-      }
-      readings_ = *std::move(next);
-      mask_ = nullptr;
-      work_ = nullptr;
-      return {};
-    });
-  }
+  Result<void> AcceptText(std::string_view text);
 
   bool IsComplete() const override { return has_ended_ || readings_[0] != 0; }
 
@@ -141,9 +68,7 @@ class GrammarFilter final : public TokenFilter {
     const Result<std::shared_ptr<const internal::Mask>>& mask() const { return mask_; }
 
    private:
-    void Compute() noexcept override {
-      mask_ = NoThrow("a token filter", [this] { return masks_->MaskOf(readings_); });
-    }
+    void Compute() noexcept override;
 
     const std::shared_ptr<const internal::GrammarMasks> masks_;
     const internal::Readings readings_;
@@ -153,9 +78,7 @@ class GrammarFilter final : public TokenFilter {
   explicit GrammarFilter(std::shared_ptr<const internal::GrammarMasks> masks)
       : masks_(std::move(masks)), readings_(masks_->Start()) {}
 
-  static Failure Refuse(int32_t id, std::string_view reason) {
-    return Fail(ErrorCode::kInvalidArgument, Concat({"token ", std::to_string(id), " is not allowed: ", reason}));
-  }
+  static Failure Refuse(int32_t id, std::string_view reason);
 
   static inline const internal::Readings kNoReadings = {0};
 
@@ -167,5 +90,9 @@ class GrammarFilter final : public TokenFilter {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/detail/grammar_filter.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_GRAMMAR_FILTER_H_

@@ -22,35 +22,22 @@
 
 #include <string_view>
 
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/text/filters/grammar/grammar.h"
-#include "skald/text/filters/schema/json_texts.h"
-#include "skald/text/filters/schema/schema_reader.h"
-#include "skald/text/filters/schema/schema_value.h"
 
 namespace skald {
 
 // Errors: no JSON; kUnsupported with the keyword and its place as a JSON pointer, such as '#/properties/age/not';
 // limits (grammar/limits.h).
-inline Result<Grammar> ParseJsonSchema(std::string_view schema) {
-  return NoThrow("a JSON Schema", [&]() -> Result<Grammar> {
-    const Result<internal::SchemaValue> value = internal::ParseSchemaValue(schema);
-    if (!value) return Failure(value.error());
-    return internal::SchemaReader(*value).Read();
-  });
-}
+Result<Grammar> ParseJsonSchema(std::string_view schema);
 
 // Any JSON object.
-inline Result<Grammar> AnyJsonObject() {
-  return NoThrow("a grammar", []() -> Result<Grammar> {
-    Grammar grammar;
-    internal::JsonTexts json(grammar);
-    grammar.Define(Grammar::kRoot, json.AnyObject());
-    return grammar;
-  });
-}
+Result<Grammar> AnyJsonObject();
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/detail/json_schema.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_JSON_SCHEMA_H_

@@ -11,8 +11,8 @@
 #define SKALD_TEXT_FILTERS_TOKEN_FILTER_H_
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
 
@@ -27,10 +27,7 @@ class FilterWork {
   virtual ~FilterWork() = default;
 
   // To be called once.
-  void Do() noexcept {
-    Compute();
-    is_done_.store(true, std::memory_order_release);
-  }
+  void Do() noexcept;
   bool is_done() const { return is_done_.load(std::memory_order_acquire); }
 
  protected:
@@ -67,11 +64,12 @@ class TokenFilter {
 };
 
 // Whether `allowed`, as TokenFilter::Allowed returns it, has the bit of `id`.
-inline bool IsAllowed(std::span<const uint64_t> allowed, int32_t id) {
-  const auto bit = static_cast<size_t>(id);
-  return id >= 0 && bit / 64 < allowed.size() && (allowed[bit / 64] >> bit % 64 & 1) != 0;
-}
+bool IsAllowed(std::span<const uint64_t> allowed, int32_t id);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/detail/token_filter.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_TOKEN_FILTER_H_

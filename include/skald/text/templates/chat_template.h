@@ -20,13 +20,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/no_throw.h"
-#include "skald/base/printable.h"
 #include "skald/base/result.h"
 #include "skald/text/marked_text.h"
-#include "skald/text/templates/execution/interpreter.h"
-#include "skald/text/templates/library/finders.h"
-#include "skald/text/templates/syntax/parser.h"
+#include "skald/text/templates/syntax/syntax.h"
+#include "skald/text/templates/values/machine.h"
 #include "skald/text/templates/variables.h"
 
 namespace skald {
@@ -92,68 +89,17 @@ class ChatTemplate {
 
   explicit ChatTemplate(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
 
-  const internal::jinja::Program* Find(std::string_view name) const {
-    for (const auto& [known, program] : content_->named) {
-      if (known == name) return program.get();
-    }
-    return nullptr;
-  }
+  const internal::jinja::Program* Find(std::string_view name) const;
 
   std::shared_ptr<const Content> content_;
 };
 
 // Implementation.
 
-inline Result<ChatTemplate> ChatTemplate::Make(std::string_view source, ChatTemplateParts parts) {
-  return NoThrow("the chat template", [&]() -> Result<ChatTemplate> {
-    using internal::jinja::Parser;
-    auto content = std::make_shared<Content>();
-    const auto parse = [&](std::string_view text) { return Parser::Parse(text, internal::jinja::kFinders); };
-    const auto main = parse(source);
-    if (!main) return Annotate("the " + parts.name, main);
-    content->program = *main;
-    for (const auto& [name, text] : parts.named_sources) {
-      const auto program = parse(text);
-      if (!program) return Annotate("the " + parts.name + " " + Printable(name), program);
-      content->named.emplace_back(name, *program);
-    }
-    content->source = source;
-    content->parts = std::move(parts);
-    return ChatTemplate(std::move(content));
-  });
-}
-
-inline Result<MarkedText> ChatTemplate::Render(const nlohmann::ordered_json& variables, const RenderOptions& options,
-                                               std::string_view name) const {
-  return NoThrow("the chat template", [&] {
-    TemplateVariables list;
-    if (variables.is_object()) {
-      for (auto variable = variables.begin(); variable != variables.end(); ++variable) {
-        list.emplace_back(variable.key(), &variable.value());
-      }
-    }
-    return Render(list, options, name);
-  });
-}
-
-inline Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variables, const RenderOptions& options,
-                                               std::string_view name) const {
-  return NoThrow("the chat template", [&]() -> Result<MarkedText> {
-    const internal::jinja::Program* const named = Find(name);
-    internal::jinja::Machine machine(options.limits, internal::jinja::kFinders);
-    machine.now = options.now;
-    internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
-    internal::jinja::VariableReader reader(machine);
-    for (const auto& [variable, value] : variables) {
-      interpreter.SetVariable(variable, reader.ReadVariable(variable, *value));
-    }
-    MarkedText text = interpreter.Render();
-    if (machine.ok()) return text;
-    return Fail(machine.error()->code,
-                Concat({"the ", content_->parts.name, ", ", Printable(machine.error()->message)}));
-  });
-}
-
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/templates/detail/chat_template.h"
+#endif
 
 #endif  // SKALD_TEXT_TEMPLATES_CHAT_TEMPLATE_H_

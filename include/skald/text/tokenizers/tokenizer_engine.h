@@ -63,9 +63,7 @@ class TokenizerEngine {
   virtual Result<std::vector<int32_t>> Encode(const MarkedText& text) const = 0;
 
   // The same for a text without marks. `author` says only whether special tokens in it are parsed.
-  virtual Result<std::vector<int32_t>> Encode(std::string_view text, Author author) const {
-    return Encode(MarkedText(text, author));
-  }
+  virtual Result<std::vector<int32_t>> Encode(std::string_view text, Author author) const;
 
   // A number of ids that a text has at least, found without encoding it; 0 where nothing is known.
   virtual size_t LeastIds(std::string_view /*text*/) const { return 0; }
@@ -97,11 +95,13 @@ class TokenizerEngine {
   virtual std::string_view unknown_text() const { return {}; }
 
   // The engine as a file that Tokenizer::Parse reads.
-  virtual Result<std::string> ToBytes() const {
-    return Fail(ErrorCode::kUnsupported, "this tokenizer has no form as a file");
-  }
+  virtual Result<std::string> ToBytes() const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/tokenizers/detail/tokenizer_engine.h"
+#endif
 
 #endif  // SKALD_TEXT_TOKENIZERS_TOKENIZER_ENGINE_H_

@@ -27,18 +27,9 @@ namespace skald {
 class TextList {
  public:
   size_t size() const { return ends_.size(); }
-  std::string_view operator[](size_t i) const {
-    const size_t begin = i == 0 ? 0 : ends_[i - 1];
-    return std::string_view(bytes_).substr(begin, ends_[i] - begin);
-  }
-  void Add(std::string_view text) {
-    bytes_ += text;
-    ends_.push_back(bytes_.size());
-  }
-  void Reserve(size_t texts, size_t bytes) {
-    ends_.reserve(texts);
-    bytes_.reserve(bytes);
-  }
+  std::string_view operator[](size_t i) const;
+  void Add(std::string_view text);
+  void Reserve(size_t texts, size_t bytes);
 
  private:
   std::string bytes_;
@@ -134,10 +125,7 @@ struct Vocabulary {
   TextList texts;
   std::vector<int32_t> ids;  // one for each text
 
-  void Add(std::string_view text, int32_t id) {
-    texts.Add(text);
-    ids.push_back(id);
-  }
+  void Add(std::string_view text, int32_t id);
 };
 
 namespace token_model {
@@ -230,5 +218,9 @@ struct TokenizerSpec {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/tokenizers/detail/tokenizer_spec.h"
+#endif
 
 #endif  // SKALD_TEXT_TOKENIZERS_TOKENIZER_SPEC_H_

@@ -7,7 +7,6 @@
 #ifndef SKALD_WEIGHTS_ADAPTERS_ADAPTER_H_
 #define SKALD_WEIGHTS_ADAPTERS_ADAPTER_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -37,12 +36,13 @@ struct Adapter {
   std::vector<LowRank> low_ranks;  // ascending by matrix
 
   // Returns what it adds to a matrix, or null.
-  const LowRank* Find(size_t matrix) const {
-    const auto found = std::ranges::lower_bound(low_ranks, matrix, {}, &LowRank::matrix);
-    return found != low_ranks.end() && found->matrix == matrix ? &*found : nullptr;
-  }
+  const LowRank* Find(size_t matrix) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/adapters/detail/adapter.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_ADAPTERS_ADAPTER_H_

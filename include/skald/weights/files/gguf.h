@@ -9,32 +9,20 @@
 #ifndef SKALD_WEIGHTS_FILES_GGUF_H_
 #define SKALD_WEIGHTS_FILES_GGUF_H_
 
-#include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
-#include <initializer_list>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
-#include "skald/base/files/small_file.h"
-#include "skald/base/message.h"
-#include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/weights/files/gguf_cursor.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/gguf_types.h"
 #include "skald/weights/files/mapped_file.h"
 #include "skald/weights/files/tensor_view.h"
-#include "skald/weights/types/gguf_blocks.h"
 
 namespace skald {
 
@@ -56,199 +44,33 @@ struct GgufContents {
 
 namespace internal {
 
-inline constexpr std::string_view kGgufMagic = "GGUF";
-
-// Returns the bytes of a tensor, or 0 with a complaint.
-inline uint64_t GgufTensorBytes(const GgufTensor& tensor, const std::string& shown, GgufCursor& cursor) {
-  const uint64_t row = tensor.shape.back(), block = tensor.type->block_elements;
-  if (row % block != 0) {
-    cursor.Complain(Concat({shown, " of type ", tensor.type->name, " has rows of ", std::to_string(row),
-                            " elements, expected a multiple of ", std::to_string(block)}));
-    return 0;
-  }
-  uint64_t bytes = tensor.type->block_bytes;
-  for (size_t i = 0; i < tensor.shape.size(); ++i) {
-    const uint64_t factor = i + 1 == tensor.shape.size() ? row / block : tensor.shape[i];
-    if (factor != 0 && bytes > std::numeric_limits<uint64_t>::max() / factor) {
-      cursor.Complain(Concat({shown, " of shape ", ShapeText(tensor.shape), " has more bytes than 64 bits can count"}));
-      return 0;
-    }
-    bytes *= factor;
-  }
-  return bytes;
-}
-
-// Reads one entry of the list of tensors. Its `begin` counts from the end of the header.
-inline GgufTensor ReadGgufTensor(GgufCursor& cursor, uint64_t index) {
-  GgufTensor tensor = {std::string(cursor.String(Concat({"the name of tensor ", std::to_string(index)}))),
-                       &kGgufTypes.front(),
-                       {},
-                       0,
-                       0};
-  const std::string shown = Concat({"tensor ", QuotedName(tensor.name)});
-  constexpr uint32_t kMaxAxes = 4;
-  const auto axes = cursor.Number<uint32_t>(shown);
-  if (axes == 0 || axes > kMaxAxes) {
-    cursor.Complain(Concat({shown, " has ", std::to_string(axes), " axes, expected 1 to 4"}));
-  }
-  for (uint32_t i = 0; i < axes && cursor.ok(); ++i) tensor.shape.push_back(cursor.Number<uint64_t>(shown));
-  std::reverse(tensor.shape.begin(), tensor.shape.end());
-  const auto type = cursor.Number<uint32_t>(shown);
-  const auto offset = cursor.Number<uint64_t>(shown);
-  tensor.type = FindGgufType(type);
-  if (tensor.type == nullptr) {
-    cursor.Complain(Concat({shown, " is of type ", std::to_string(type), ", which is unknown here"}),
-                    ErrorCode::kUnsupported);
-  }
-  if (!cursor.ok()) return tensor;
-  const uint64_t bytes = GgufTensorBytes(tensor, shown, cursor);
-  tensor.begin = static_cast<size_t>(offset);
-  tensor.size = static_cast<size_t>(bytes);
-  return tensor;
-}
-
-inline uint64_t ReadGgufAlignment(const nlohmann::json& metadata, GgufCursor& cursor) {
-  constexpr uint64_t kDefault = 32, kLargest = 1 << 20;
-  const auto value = metadata.find("general.alignment");
-  if (value == metadata.end()) return kDefault;
-  const uint64_t alignment = value->is_number_unsigned() ? value->get<uint64_t>() : 0;
-  if (std::has_single_bit(alignment) && alignment <= kLargest) return alignment;
-  cursor.Complain(Concat({"metadata 'general.alignment' must be a power of two up to ", std::to_string(kLargest)}));
-  return kDefault;
-}
-
-// Places the tensors of a file of `file_size` bytes behind its header, which ends at the cursor.
-inline void PlaceGgufTensors(uint64_t alignment, size_t file_size, std::vector<GgufTensor>& tensors,
-                             GgufCursor& cursor) {
-  const auto aligned = [alignment](uint64_t offset) { return (offset + alignment - 1) / alignment * alignment; };
-  const uint64_t data_begin = aligned(cursor.position());
-  uint64_t expected = 0;             // offset of the next tensor; at most a little larger than the file
-  uint64_t end = cursor.position();  // of what was found so far
-  for (GgufTensor& tensor : tensors) {
-    const auto complain = [&](std::initializer_list<std::string_view> what) {
-      cursor.Complain(Concat({"tensor ", QuotedName(tensor.name), Concat(what)}));
-    };
-    if (tensor.begin != expected) {
-      return complain({" begins at byte ", std::to_string(tensor.begin), " of the data, expected ",
-                       std::to_string(expected), ", aligned to ", std::to_string(alignment)});
-    }
-    const uint64_t begin = data_begin + expected;
-    if (begin > file_size || tensor.size > file_size - begin) {
-      return complain({" of ", std::to_string(tensor.size), " bytes begins at byte ", std::to_string(begin),
-                       " of the file, which is cut short: it has ", std::to_string(file_size)});
-    }
-    tensor.begin = static_cast<size_t>(begin);
-    end = begin + tensor.size;
-    expected = aligned(expected + tensor.size);
-  }
-  if (file_size == end || file_size == aligned(end)) return;
-  cursor.Complain(
-      Concat({"the last tensor ends at byte ", std::to_string(end), ", but the file has ", std::to_string(file_size)}));
-}
-
-// Complains of two tensors of one name.
-inline void CheckGgufNames(const std::vector<GgufTensor>& tensors, GgufCursor& cursor) {
-  std::vector<std::string_view> names;
-  for (const GgufTensor& tensor : tensors) names.push_back(tensor.name);
-  std::sort(names.begin(), names.end());
-  const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) cursor.Complain(Concat({"tensor ", QuotedName(*twice), " is there twice"}));
-}
-
-inline void ReadGgufVersion(GgufCursor& cursor) {
-  const auto version = cursor.Number<uint32_t>("its version");
-  if (version == 2 || version == 3) return;
-  const bool other_order = (version & 0xFFFF) == 0;  // a small number with its bytes reversed
-  cursor.Complain(other_order ? "is big-endian, and only little-endian GGUF files are read"
-                              : Concat({"is GGUF version ", std::to_string(version), ", expected 2 or 3"}),
-                  ErrorCode::kUnsupported);
-}
-
-inline GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& cursor) {
-  GgufContents contents;
-  ReadGgufVersion(cursor);
-  constexpr uint64_t kLeastTensor = 8 + 4 + 8 + 4 + 8, kLeastValue = 8 + 4 + 1;  // bytes of an entry
-  const uint64_t num_tensors = cursor.Count("the number of ", "tensors", kLeastTensor);
-  const uint64_t num_values = cursor.Count("the number of ", "metadata values", kLeastValue);
-  contents.metadata = ReadGgufMetadata(cursor, num_values);
-  for (uint64_t i = 0; i < num_tensors && cursor.ok(); ++i) {
-    contents.tensors.push_back(ReadGgufTensor(cursor, i));
-  }
-  const uint64_t alignment = ReadGgufAlignment(contents.metadata.values, cursor);
-  if (cursor.ok()) CheckGgufNames(contents.tensors, cursor);
-  if (cursor.ok()) PlaceGgufTensors(alignment, image.size(), contents.tensors, cursor);
-  return contents;
-}
+GgufContents ReadGguf(std::span<const std::byte> image, GgufCursor& cursor);
 
 }  // namespace internal
 
 // Returns whether a file begins as GGUF files do.
-inline bool IsGgufFile(const std::filesystem::path& path) noexcept {
-  return FileBeginsWith(path, internal::kGgufMagic);
-}
+bool IsGgufFile(const std::filesystem::path& path) noexcept;
 
 // Parses and checks all but the tensors' elements of a file image. `file` names it in errors: kDataLoss, or
 // kUnsupported for a version or element type that is unknown here.
-inline Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image) {
-  return NoThrow(file, [&]() -> Result<GgufContents> {
-    const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
-    if (!text.starts_with(internal::kGgufMagic)) {
-      return Fail(ErrorCode::kDataLoss, Concat({file, ": not a GGUF file: it does not begin with the letters GGUF"}));
-    }
-    internal::GgufCursor cursor(image.first(std::min(image.size(), kMaxGgufHeader)));
-    (void)cursor.Number<uint32_t>("the letters GGUF");
-    GgufContents contents = internal::ReadGguf(image, cursor);
-    if (cursor.ok()) return contents;
-    const bool limited = image.size() > kMaxGgufHeader;
-    return Fail(cursor.code(), Concat({file, ": ", cursor.complaint(),
-                                       limited ? " (only its first 100000000 bytes may be metadata)" : ""}));
-  });
-}
+Result<GgufContents> ParseGguf(const std::string& file, std::span<const std::byte> image);
 
 // One mapped file and its tensors. Move-only; views stay valid when it moves.
 class GgufFile {
  public:
-  static Result<GgufFile> Open(const std::filesystem::path& path) {
-    return NoThrow(path.native(), [&]() -> Result<GgufFile> {
-      Result<MappedFile> map = MappedFile::Open(path);
-      if (!map) return Failure(std::move(map.error()));
-      Result<GgufContents> contents = ParseGguf(path.native(), map->bytes());
-      if (!contents) return Failure(std::move(contents.error()));
-      return GgufFile(std::move(*map), std::move(*contents));
-    });
-  }
+  static Result<GgufFile> Open(const std::filesystem::path& path);
 
   const GgufMetadata& metadata() const { return contents_.metadata; }
 
   size_t size() const { return contents_.tensors.size(); }
 
   // Returns tensor `index` in the order of the file.
-  TensorView operator[](size_t index) const {
-    const GgufTensor& tensor = contents_.tensors[index];
-    return {.name = tensor.name,
-            .dtype_name = tensor.type->name,
-            .dtype = internal::ParameterType(tensor.type->name),
-            .shape = tensor.shape,
-            .bytes = map_.bytes().subspan(tensor.begin, tensor.size),
-            .format = FindGroupFormat(tensor.type->name),
-            .rope_pairs_adjacent = is_llama_ && IsQueryOrKey(tensor.name)};
-  }
+  TensorView operator[](size_t index) const;
 
  private:
-  GgufFile(MappedFile map, GgufContents contents) : map_(std::move(map)), contents_(std::move(contents)) {
-    const nlohmann::json& values = contents_.metadata.values;
-    const auto architecture = values.find("general.architecture");
-    // Not compared as JSON: that would make JSON of the literal, which needs memory, where nothing may be thrown.
-    const auto* const name = architecture == values.end() ? nullptr : architecture->get_ptr<const std::string*>();
-    constexpr std::string_view kLlamaLineage[] = {"llama", "smollm3", "granite", "granitemoe", "granitehybrid"};
-    is_llama_ = name != nullptr && std::ranges::find(kLlamaLineage, std::string_view(*name)) != std::end(kLlamaLineage);
-  }
+  GgufFile(MappedFile map, GgufContents contents);
 
-  static bool IsQueryOrKey(std::string_view name) {
-    // Of the tensor of all three the values lie as they do anywhere: nobody turns them.
-    return name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos ||
-           name.find(".attn_qkv.") != name.npos;
-  }
+  static bool IsQueryOrKey(std::string_view name);
 
   MappedFile map_;
   GgufContents contents_;
@@ -256,5 +78,9 @@ class GgufFile {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/files/detail/gguf.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_FILES_GGUF_H_

@@ -11,9 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "skald/base/message.h"
 #include "skald/base/result.h"
 
 namespace skald::internal {
@@ -30,11 +28,7 @@ class GgufCursor {
   size_t position() const { return position_; }
   size_t left() const { return bytes_.size() - position_; }
 
-  void Complain(std::string complaint, ErrorCode code = ErrorCode::kDataLoss) {
-    if (!ok()) return;
-    complaint_ = std::move(complaint);
-    code_ = code;
-  }
+  void Complain(std::string complaint, ErrorCode code = ErrorCode::kDataLoss);
 
   template <class T>
   T Number(std::string_view what, std::string_view which = {}) {
@@ -48,36 +42,19 @@ class GgufCursor {
 
   // Reads how many things follow, each of which takes at least `bytes_each`. Returns 0 for more than can be there. The
   // number is called `which` and `what` in a row, so that a name needs to be put together only for a complaint.
-  uint64_t Count(std::string_view which, std::string_view what, uint64_t bytes_each) {
-    const auto count = Number<uint64_t>(what, which);
-    if (count <= left() / bytes_each) return count;
-    Complain(
-        Concat({which, what, " is ", std::to_string(count), ", but only ", std::to_string(left()), " bytes follow"}));
-    return 0;
-  }
+  uint64_t Count(std::string_view which, std::string_view what, uint64_t bytes_each);
 
   // Returns a string that lies in the bytes.
-  std::string_view String(std::string_view what) {
-    const std::span<const std::byte> bytes = Skip(static_cast<size_t>(Count("the length of ", what, 1)));
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
+  std::string_view String(std::string_view what);
 
   // Passes by so many of the bytes that are left. Returns them.
-  std::span<const std::byte> Skip(size_t size) {
-    position_ += size;
-    return Since(position_ - size);
-  }
+  std::span<const std::byte> Skip(size_t size);
 
   // Returns what was read since an earlier position.
   std::span<const std::byte> Since(size_t begin) const { return bytes_.subspan(begin, position_ - begin); }
 
  private:
-  bool Has(size_t size, std::string_view which, std::string_view what) {
-    if (size > left()) {
-      Complain(Concat({"cut short: it ends at byte ", std::to_string(bytes_.size()), ", inside of ", which, what}));
-    }
-    return ok();
-  }
+  bool Has(size_t size, std::string_view which, std::string_view what);
 
   std::span<const std::byte> bytes_;
   size_t position_ = 0;
@@ -86,5 +63,9 @@ class GgufCursor {
 };
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/files/detail/gguf_cursor.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_FILES_GGUF_CURSOR_H_

@@ -32,13 +32,12 @@ inline constexpr std::array kGgufTypes = {
     GgufType{29, "IQ1_M", 256, 56},   GgufType{30, "BF16", 1, 2},       GgufType{39, "MXFP4", 32, 17}};
 
 // Returns the type of that number, or null.
-inline const GgufType* FindGgufType(uint32_t id) {
-  for (const GgufType& type : kGgufTypes) {
-    if (type.id == id) return &type;
-  }
-  return nullptr;
-}
+const GgufType* FindGgufType(uint32_t id);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/files/detail/gguf_types.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_FILES_GGUF_TYPES_H_

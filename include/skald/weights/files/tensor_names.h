@@ -16,7 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/message.h"
 #include "skald/weights/files/checkpoint.h"
 
 namespace skald {
@@ -288,37 +287,15 @@ struct TensorNames {
   std::string_view mark = {};  // a tensor of the first layer that only checkpoints with these names have
 
   // Returns what this family calls `name`, of a layer or of none, with "#" for the number of an expert.
-  std::string NameOf(std::string_view name, std::optional<size_t> layer) const {
-    if (layer) return OfLayer(*layer, SpellingsOf(name).front().name);
-    if (name == "embed_tokens.weight") return Concat({body, embedding});
-    if (name.starts_with("norm.")) return Concat({body, final_norm, name.substr(5)});
-    return name == "lm_head.weight" ? Concat({head, "weight"}) : Concat({body, SpellingsOf(name).front().name});
-  }
+  std::string NameOf(std::string_view name, std::optional<size_t> layer) const;
 
   // Returns all that members of this family call `name` within a layer, at least one.
-  std::vector<Spelling> SpellingsOf(std::string_view name) const {
-    std::vector<Spelling> spellings;
-    for (const Renaming& renaming : renamings) {
-      if (!name.starts_with(renaming.ours)) continue;
-      spellings.push_back({Concat({renaming.theirs, name.substr(renaming.ours.size())}), renaming.layout});
-    }
-    if (spellings.empty()) spellings.push_back({std::string(name)});
-    return spellings;
-  }
+  std::vector<Spelling> SpellingsOf(std::string_view name) const;
 
   // From a name within a layer to that of the tensor.
-  std::string OfLayer(size_t layer, std::string_view name) const {
-    return Concat({body, layers, std::to_string(layer), ".", name});
-  }
+  std::string OfLayer(size_t layer, std::string_view name) const;
   // And back; nothing for tensors of no layer.
-  std::string_view WithinLayer(std::string_view tensor) const {
-    for (const std::string_view prefix : {body, layers}) {
-      if (!tensor.starts_with(prefix)) return {};
-      tensor.remove_prefix(prefix.size());
-    }
-    const size_t dot = tensor.find('.');
-    return dot == tensor.npos ? std::string_view() : tensor.substr(dot + 1);
-  }
+  std::string_view WithinLayer(std::string_view tensor) const;
 };
 
 inline constexpr std::array kTensorNames = {
@@ -368,32 +345,14 @@ inline constexpr std::array kTensorNames = {
 
 // Returns the names that the checkpoint follows: those of which it has most of the three tensors that every model has,
 // so that the error about a tensor that is missing calls it by its right name. In doubt it is the earliest.
-inline const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
-  const TensorNames* best = &kTensorNames.front();
-  int most = 0;
-  for (const TensorNames& names : kTensorNames) {
-    int found = 0;
-    for (const std::string& name : {names.NameOf("embed_tokens.weight", {}), names.NameOf("input_layernorm.weight", 0),
-                                    names.NameOf("norm.weight", {})}) {
-      if (checkpoint.Find(name) != nullptr) ++found;
-    }
-    if (!names.mark.empty()) found += checkpoint.Find(names.OfLayer(0, names.mark)) != nullptr ? 1 : -1;
-    if (found <= most) continue;
-    most = found;
-    best = &names;
-  }
-  return *best;
-}
+const TensorNames& DetectTensorNames(const Checkpoint& checkpoint);
 
 // What layers that predict further tokens have and no others, in Hugging Face folders and GGUF files.
 inline constexpr std::string_view kPredictionParts[] = {"eh_proj.", "enorm.", "hnorm.", "shared_head.", "nextn."};
 
 // True for tensors that hold no parameters: older exporters saved the RoPE frequencies, and GGUF files hold what scales
 // them, which a Config computes.
-inline bool IsDerivedTensor(std::string_view name) {
-  return name.ends_with(".rotary_emb.inv_freq") || name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
-         name == "rope_factors_short.weight";
-}
+bool IsDerivedTensor(std::string_view name);
 
 // The beginnings of the names of tensors that are no part of a language model: what sees and hears, and layers that
 // predict further tokens. Whatever else no layer asks for is refused.
@@ -414,10 +373,12 @@ inline constexpr std::string_view kOtherParts[] = {"vision_tower.",
                                                    "mtp.",
                                                    "model.mtp."};
 
-inline bool IsOfOtherPart(std::string_view name) {
-  return std::ranges::any_of(kOtherParts, [&](std::string_view part) { return name.starts_with(part); });
-}
+bool IsOfOtherPart(std::string_view name);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/files/detail/tensor_names.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_FILES_TENSOR_NAMES_H_

@@ -31,15 +31,14 @@ struct TensorView {
 namespace internal {
 
 // Returns the type of parameters that a file spells so.
-inline std::optional<DType> ParameterType(std::string_view dtype) {
-  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
-    if (NameOf(type) == dtype) return type;
-  }
-  return std::nullopt;
-}
+std::optional<DType> ParameterType(std::string_view dtype);
 
 }  // namespace internal
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/files/detail/tensor_view.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_FILES_TENSOR_VIEW_H_

@@ -6,35 +6,18 @@
 #ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_
 #define SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
-#include "skald/base/files/small_file.h"
-#include "skald/base/message.h"
-#include "skald/base/no_throw.h"
-#include "skald/base/numbers/numeric.h"
-#include "skald/base/numbers/packed_layout.h"
-#include "skald/base/numbers/xxh64.h"
-#include "skald/base/printable.h"
-#include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/thread_pool.h"
-#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/files/mapped_file.h"
 #include "skald/weights/packed_files/packed_format.h"
-#include "skald/weights/packing/copy_rows.h"
 #include "skald/weights/parameters.h"
-#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -43,23 +26,13 @@ namespace skald {
 class PackedFile {
  public:
   // Whether the file at `path` begins as packed files do.
-  static bool Recognises(const std::filesystem::path& path) noexcept {
-    return FileBeginsWith(path, {PackedHeader::kMagic.data(), PackedHeader::kMagic.size()});
-  }
+  static bool Recognises(const std::filesystem::path& path) noexcept;
 
   // Maps the file, or reads it with Use::kCopy, and checks header and table: which model it is of, and that it is as
   // long as it should be. The rest is compared with its checksums only by Attachment and Verify. Errors: those of
   // MappedFile and ParsePacked.
   static Result<std::shared_ptr<const PackedFile>> Open(const std::filesystem::path& path,
-                                                        MappedFile::Use use = MappedFile::Use::kKeep) {
-    return NoThrow(path.native(), [&]() -> Result<std::shared_ptr<const PackedFile>> {
-      auto map = MappedFile::Open(path, use);
-      if (!map) return Failure(std::move(map.error()));
-      auto table = ParsePacked(path.string(), map->bytes());
-      if (!table) return Failure(std::move(table.error()));
-      return std::shared_ptr<const PackedFile>(new PackedFile(path, std::move(*map), std::move(*table)));
-    });
-  }
+                                                        MappedFile::Use use = MappedFile::Use::kKeep);
 
   const PackedTable& table() const { return table_; }
   const std::filesystem::path& path() const { return path_; }
@@ -69,13 +42,9 @@ class PackedFile {
   bool is_trusted() const { return map_.is_trusted(); }
 
   // Which is another one whenever anything in the header or the table is.
-  uint64_t header_checksum() const {
-    return internal::LoadLittleEndian<uint64_t>(map_.bytes().data() + offsetof(PackedHeader, checksum));
-  }
+  uint64_t header_checksum() const;
 
-  std::span<const std::byte> BytesOf(const PackedRange& range) const {
-    return map_.bytes().subspan(static_cast<size_t>(range.offset), static_cast<size_t>(range.bytes));
-  }
+  std::span<const std::byte> BytesOf(const PackedRange& range) const;
 
   // Tells the system that these of the file's bytes are wanted soon.
   void WillRead(std::span<const std::byte> bytes) const { map_.WillRead(bytes); }
@@ -83,174 +52,39 @@ class PackedFile {
   void LetGo() const { map_.LetGo(); }
 
   // The content of the attached file of this name; kNotFound if there is none, kDataLoss if it is damaged.
-  Result<std::string_view> Attachment(std::string_view name) const {
-    return NoThrow(path_.native(), [&]() -> Result<std::string_view> {
-      const auto found = std::ranges::find(table_.attachments, name, &PackedAttachment::name);
-      if (found == table_.attachments.end()) {
-        return Fail(ErrorCode::kNotFound, Concat({path_.string(), ": has no ", name, " packed into it"}));
-      }
-      if (!IsWhole(found->range)) return Damaged(name);
-      const auto bytes = BytesOf(found->range);
-      return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    });
-  }
+  Result<std::string_view> Attachment(std::string_view name) const;
 
   // Reads everything, on `threads` threads, and compares it with its checksums; the padding must be zeros. Error:
   // kDataLoss, naming what is damaged.
-  Result<void> Verify(unsigned threads = 1) const {
-    return NoThrow(path_.native(), [&]() -> Result<void> {
-      std::vector<PackedRange> ranges;
-      for (const PackedAttachment& attachment : table_.attachments) ranges.push_back(attachment.range);
-      for (const PackedParameter& parameter : table_.parameters) ranges.push_back(parameter.range);
-      std::vector<uint8_t> is_whole(ranges.size());
-      const auto check = [&](size_t i) {
-        const uint64_t end = i == 0 ? EndOfTable() : ranges[i - 1].offset + ranges[i - 1].bytes;
-        const auto padding = BytesOf({end, ranges[i].offset - end});
-        const auto is_zero = [](std::byte byte) { return byte == std::byte{}; };
-        is_whole[i] = std::ranges::all_of(padding, is_zero) && IsWhole(ranges[i]);
-      };
-      ThreadPool pool(threads);
-      pool.Run(ranges.size(), check);
-      const size_t damaged = static_cast<size_t>(std::ranges::find(is_whole, 0) - is_whole.begin());
-      if (damaged == ranges.size()) return {};
-      const size_t attachments = table_.attachments.size();
-      return Damaged(damaged < attachments ? table_.attachments[damaged].name
-                                           : Concat({"parameter ", std::to_string(damaged - attachments)}));
-    });
-  }
+  Result<void> Verify(unsigned threads = 1) const;
 
  private:
   PackedFile(std::filesystem::path path, MappedFile map, PackedTable table)
       : path_(std::move(path)), map_(std::move(map)), table_(std::move(table)) {}
 
-  bool IsWhole(const PackedRange& range) const { return Xxh64(BytesOf(range)) == range.checksum; }
+  bool IsWhole(const PackedRange& range) const;
 
-  Failure Damaged(std::string_view name) const {
-    return Fail(ErrorCode::kDataLoss, Concat({path_.string(), ": ", Printable(name), " is damaged; pack it again"}));
-  }
+  Failure Damaged(std::string_view name) const;
 
-  uint64_t EndOfTable() const {
-    const std::byte* const table_bytes = map_.bytes().data() + offsetof(PackedHeader, table_bytes);
-    return sizeof(PackedHeader) + internal::LoadLittleEndian<uint64_t>(table_bytes);
-  }
+  uint64_t EndOfTable() const;
 
   std::filesystem::path path_;
   MappedFile map_;
   PackedTable table_;
 };
 
-namespace internal {
-
-// Goes through the parameters of a file and those of a list, which it calls with one after the other.
-class ParameterMapper {
- public:
-  // Matrices that can lie in the file do so if `in_place`; else they are copied.
-  ParameterMapper(std::shared_ptr<const PackedFile> file, const RankShare& share, bool in_place)
-      : file_(std::move(file)), share_(share), in_place_(in_place) {}
-
-  // Takes what the next parameter of the file has for one that Fits.
-  void operator()(const MatrixParameter& parameter) {
-    const DealtRows here = RowsHere(parameter, share_);
-    const PackedParameter& found = Next();
-    *parameter.target = TakeRows(found, here.ranges);
-    if (here.division == nullptr) return;
-    const auto dtype = static_cast<DType>(found.dtype);
-    here.division->known_by = Xxh64(CopyRows(file_->BytesOf(found.range).data(), dtype, found.cols, here.first).data);
-    parameter.target->division = here.division;
-  }
-  void operator()(const BlocksParameter& parameter) {
-    ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
-      const DealtRange all = {0, part.rows};
-      const PackedParameter& found = Next();
-      if (target != nullptr) *target = TakeRows(found, {&all, 1});
-    });
-  }
-  void operator()(const VectorParameter& parameter) {
-    const PackedParameter& found = Next();
-    parameter.target->resize(parameter.size());
-    if (found.rows > 0) std::memcpy(parameter.target->data(), file_->BytesOf(found.range).data(), found.range.bytes);
-    KeepDealt(parameter, share_);
-  }
-
-  // Whether the file's parameters are those of the whole model that `list` is of, as long as those are.
-  bool Fits(const ParameterList& list) {
-    next_ = 0;
-    const auto fits = [&](const Parameter& parameter) {
-      return std::visit([&](const auto& value) { return NextFits(value); }, parameter.value);
-    };
-    const bool all_fit = std::ranges::all_of(list.parameters(), fits);
-    return std::exchange(next_, 0) == file_->table().parameters.size() && all_fit;
-  }
-
- private:
-  const PackedParameter& Next() { return file_->table().parameters[next_++]; }
-
-  bool NextFits(size_t rows, size_t cols) {
-    if (next_ == file_->table().parameters.size()) return false;
-    const PackedParameter& found = Next();
-    if (found.rows != rows || found.cols != cols || found.dtype > UINT8_MAX) return false;
-    if (cols == 0) return found.range.bytes == rows * sizeof(float);
-    const auto dtype = static_cast<DType>(found.dtype);
-    const bool is_type = NameOf(dtype) != "unknown" && IsWeightType(dtype);
-    return is_type && found.range.bytes == Matrix::BytesOf(rows, cols, dtype);
-  }
-
-  bool NextFits(const MatrixParameter& parameter) { return NextFits(parameter.rows(), parameter.cols); }
-  bool NextFits(const BlocksParameter& parameter) {
-    bool fits = true;
-    for (const Part& part : parameter.parts) {
-      for (size_t i = 0; i < parameter.count; ++i) fits = fits && NextFits(part.rows, parameter.cols);
-    }
-    return fits;
-  }
-  bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
-
-  // Rows of a matrix. Those of whole panels that follow each other stay where they are.
-  Matrix TakeRows(const PackedParameter& found, std::span<const DealtRange> ranges) const {
-    const auto dtype = static_cast<DType>(found.dtype);
-    const std::span<const std::byte> whole = file_->BytesOf(found.range);
-    const bool ends_panel = ranges.back().end % kLanes == 0 || ranges.back().end == found.rows;
-    if (!in_place_ || ranges.size() != 1 || ranges.front().begin % kLanes != 0 || !ends_panel) {
-      return CopyRows(whole.data(), dtype, found.cols, ranges);
-    }
-    const size_t begin = Matrix::BytesOf(ranges.front().begin, found.cols, dtype);
-    const auto part = whole.subspan(begin, Matrix::BytesOf(ranges.front().size(), found.cols, dtype));
-    file_->WillRead(part);
-    return Matrix(ranges.front().size(), found.cols, dtype, MatrixBytes(part, file_));
-  }
-
-  std::shared_ptr<const PackedFile> file_;
-  const RankShare share_;
-  const bool in_place_;
-  size_t next_ = 0;
-};
-
-}  // namespace internal
-
 // Fills what `list` refers to from `file`, or the list's share of it. Matrices lie in its mapping and keep it alive;
 // those of a rank that are not whole panels one behind the other are copied, and so are all unless `in_place`. Errors,
 // after which nothing has changed: kInvalidArgument where it was packed for another model than the one with the
 // fingerprint `model`, kDataLoss where it contradicts itself. Those of memory that is not there: then the list may be
 // filled in part.
-inline Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list,
-                                  uint64_t model, bool in_place = true) {
-  return NoThrow(file->path().native(), [&]() -> Result<void> {
-    const PackedTable& table = file->table();
-    if (table.model != model) {
-      return Fail(ErrorCode::kInvalidArgument,
-                  Concat({file->path().string(), ": packed for the model ", Printable(table.name),
-                          ", expected one that computes as the model it is loaded for"}));
-    }
-    internal::ParameterMapper mapper(file, list.share(), in_place);
-    if (!mapper.Fits(list)) {
-      return Fail(ErrorCode::kDataLoss, Concat({file->path().string(), ": its parameters are not those of the model ",
-                                                Printable(table.name)}));
-    }
-    for (const Parameter& parameter : list.parameters()) std::visit(mapper, parameter.value);
-    return {};
-  });
-}
+Result<void> MapParameters(const std::shared_ptr<const PackedFile>& file, const ParameterList& list, uint64_t model,
+                           bool in_place = true);
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packed_files/detail/packed_file.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKED_FILES_PACKED_FILE_H_

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <ranges>
 #include <utility>
 
 #include "hwy/base.h"
@@ -26,13 +25,7 @@ namespace skald::internal {
 inline float InverseOf(float scale) { return std::abs(scale) < 0x1p-100f ? 0.0f : 1.0f / scale; }
 
 // Returns the value of largest magnitude, the first one of several.
-inline float ExtremeOf(const float* values, size_t count) {
-  float extreme = 0.0f;
-  for (size_t i = 0; i < count; ++i) {
-    if (std::abs(values[i]) > std::abs(extreme)) extreme = values[i];
-  }
-  return extreme;
-}
+float ExtremeOf(const float* values, size_t count);
 
 // The values of T's list on both sides of those from an integer to the next, in the order of the list.
 template <ListsValues T>
@@ -173,5 +166,9 @@ GroupFit FitGroup(const float* values, GroupSums& sums) {
 }
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packing/detail/fit_group.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKING_FIT_GROUP_H_

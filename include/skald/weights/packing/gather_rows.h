@@ -6,15 +6,10 @@
 #ifndef SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 #define SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
 #include <span>
 #include <vector>
 
-#include "skald/base/numbers/numeric.h"
-#include "skald/base/numbers/packed_layout.h"
-#include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/types/code_group.h"
 
 namespace skald::internal {
@@ -25,69 +20,23 @@ struct RowOrder {
 };
 
 // Of rows of `row_bytes` bytes.
-inline std::vector<std::byte> GatherRows(std::span<const std::byte> rows, size_t row_bytes, const RowOrder& order) {
-  std::vector<std::byte> gathered(order.count * row_bytes);
-  for (size_t r = 0; r < order.count; ++r) {
-    std::memcpy(&gathered[r * row_bytes], &rows[(order.first + r * order.step) * row_bytes], row_bytes);
-  }
-  return gathered;
-}
+std::vector<std::byte> GatherRows(std::span<const std::byte> rows, size_t row_bytes, const RowOrder& order);
 
 // Of a matrix [cols, rows], whose columns are the rows.
-inline std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
-                                            const RowOrder& order) {
-  std::vector<std::byte> gathered(order.count * cols * element_bytes);
-  const size_t stride = matrix.size() / cols;
-  for (size_t col = 0; col < cols; ++col) {
-    for (size_t r = 0; r < order.count; ++r) {
-      std::memcpy(&gathered[(r * cols + col) * element_bytes],
-                  &matrix[col * stride + (order.first + r * order.step) * element_bytes], element_bytes);
-    }
-  }
-  return gathered;
-}
+std::vector<std::byte> GatherColumns(std::span<const std::byte> matrix, size_t cols, size_t element_bytes,
+                                     const RowOrder& order);
 
 // The numbers of group-quantised rows, `count` of them, as the bytes of floats.
-inline std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count) {
-  const size_t row_bytes = rows.size() / count, cols = row_bytes / format.block_bytes * format.block_elements;
-  std::vector<std::byte> decoded(count * cols * sizeof(float));
-  for (size_t row = 0; row < count; ++row) {
-    for (size_t k = 0; k < cols; k += kTile) {
-      float tile[kTile];
-      const size_t here = std::min(kTile, cols - k);
-      ReadTile(PackRow{&rows[row * row_bytes], DType::kF32, &format}, k, here, tile);
-      std::memcpy(&decoded[(row * cols + k) * sizeof(float)], tile, here * sizeof(float));
-    }
-  }
-  return decoded;
-}
-
-// The codes of 32 weights in 16 bytes, neighbours in one byte, become those of a block of GGUF files (gguf_blocks.h),
-// where a byte holds codes that are 16 apart: byte i of either holds two of the four codes that two bytes here hold.
-inline void WriteMxfp4Block(const std::byte* codes, std::byte scale, std::byte* block) {
-  *block++ = scale;
-  for (size_t i = 0; i < 16; i += 2) {
-    const std::byte low = codes[i / 2], high = codes[8 + i / 2];
-    block[i] = (low & std::byte{15}) | high << 4;
-    block[i + 1] = low >> 4 | (high & std::byte{240});
-  }
-}
+std::vector<std::byte> DecodedRows(std::span<const std::byte> rows, const GroupFormat& format, size_t count);
 
 // Of codes [rows, blocks, 16] and scales [rows, blocks], `blocks` to a row. Returns rows of GGUF's blocks.
-inline std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales,
-                                          size_t blocks, const RowOrder& order) {
-  constexpr size_t kCodeBytes = 16, kBlockBytes = kCodeBytes + 1;
-  std::vector<std::byte> gathered(order.count * blocks * kBlockBytes);
-  std::byte* to = gathered.data();
-  for (size_t r = 0; r < order.count; ++r) {
-    const size_t first = (order.first + r * order.step) * blocks;
-    for (size_t block = first; block < first + blocks; ++block, to += kBlockBytes) {
-      WriteMxfp4Block(&codes[block * kCodeBytes], scales[block], to);
-    }
-  }
-  return gathered;
-}
+std::vector<std::byte> GatherMxfp4(std::span<const std::byte> codes, std::span<const std::byte> scales, size_t blocks,
+                                   const RowOrder& order);
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packing/detail/gather_rows.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKING_GATHER_ROWS_H_

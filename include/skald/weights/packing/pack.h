@@ -10,12 +10,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/executor.h"
@@ -48,18 +48,6 @@ void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t 
 using PackFunction = void (*)(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end,
                               Matrix& matrix);
 
-// Packs panels [panel_begin, panel_end), each worker a contiguous share of them.
-inline void PackShares(PackFunction pack_panels, std::span<const PackSource> sources, size_t panel_begin,
-                       size_t panel_end, ExecutorRef executor, Matrix& matrix) {
-  const size_t share = RoundUp(panel_end - panel_begin, executor.num_workers()) / executor.num_workers();
-  const auto pack = [&](size_t task) {
-    const size_t begin = std::min(panel_begin + task * share, panel_end);
-    const size_t end = std::min(begin + share, panel_end);
-    pack_panels(sources, begin, end, matrix);
-  };
-  executor.Run(executor.num_workers(), pack);
-}
-
 }  // namespace internal
 
 // Packs matrices of one type.
@@ -86,34 +74,17 @@ std::span<const WeightPacker> WeightPackersOf() {
 }
 
 // Appends the `count` elements at `source`, converted exactly, to `values`.
-inline void AppendFloats(const std::byte* source, DType dtype, size_t count, std::vector<float>& values) {
-  for (size_t i = 0; i < count; i += kTile) {
-    float tile[kTile];
-    const size_t here = std::min(kTile, count - i);
-    internal::ConvertElements(source + i * SizeOf(dtype), dtype, here, tile);
-    values.insert(values.end(), tile, tile + here);
-  }
-}
+void AppendFloats(const std::byte* source, DType dtype, size_t count, std::vector<float>& values);
 
 // Returns the sources stacked to a packed matrix of the packer's type. Calls `packed(rows)`, if given, from this thread
 // each time that further `rows` rows are done.
-inline Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, const WeightPacker& packer,
-                         ExecutorRef executor, const std::function<void(size_t rows)>& packed = {}) {
-  size_t rows = 0;
-  for (const PackSource& source : sources) rows += source.rows;
-  Matrix matrix(rows, cols, packer.type);
-  // Slabs of about 32 MB give a progress report several times a second, and keep handing out the
-  // work negligible.
-  constexpr size_t kSlabElements = size_t{1} << 24;
-  const size_t slab = std::max<size_t>(1, kSlabElements / (kLanes * std::max<size_t>(1, matrix.padded_cols)));
-  for (size_t begin = 0; begin < matrix.NumPanels(); begin += slab) {
-    const size_t end = std::min(begin + slab, matrix.NumPanels());
-    internal::PackShares(packer.pack_panels, sources, begin, end, executor, matrix);
-    if (packed) packed(std::min(end * kLanes, rows) - begin * kLanes);
-  }
-  return matrix;
-}
+Matrix PackMatrix(std::span<const PackSource> sources, size_t cols, const WeightPacker& packer, ExecutorRef executor,
+                  const std::function<void(size_t rows)>& packed = {});
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packing/detail/pack.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKING_PACK_H_

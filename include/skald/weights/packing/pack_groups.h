@@ -7,15 +7,13 @@
 #define SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
-#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/packing/fit_group.h"
@@ -32,16 +30,8 @@ struct WeightGroup {
   int8_t codes[T::kGroup];
 };
 
-// Returns `value`, from -127 to 127, rounded to the nearest integer, halves away from zero. NaN becomes -127.
-inline int8_t RoundedCode(float value) {
-  const float limited = value >= -127.0f ? std::min(value, 127.0f) : -127.0f;
-  return static_cast<int8_t>(limited + (limited < 0.0f ? -0.5f : 0.5f));
-}
-
 // Returns `value`, rounded to the nearest integer, halves upwards, and limited to [0, limit]. NaN becomes 0.
-inline int RoundedUpTo(int limit, float value) {
-  return value >= 0.0f ? static_cast<int>(std::min(value, static_cast<float>(limit)) + 0.5f) : 0;
-}
+int RoundedUpTo(int limit, float value);
 
 // The codes of values in T's list.
 template <ListsValues T>
@@ -65,14 +55,7 @@ unsigned CodeOf(int value) {
 
 // The quantisers below take T::kGroup finite values. They are GGML's (ggml-quants.c, quantize_row_q8_0_ref and
 // quantize_row_q4_0_ref): codes come from the scale before its rounding to binary16.
-inline WeightGroup<Q8_0> QuantizeGroup(const float* values, WeightGroup<Q8_0> group) {
-  float largest = 0.0f;
-  for (size_t i = 0; i < Q8_0::kGroup; ++i) largest = std::max(largest, std::abs(values[i]));
-  group.scale = largest / 127.0f;
-  const float inverse = InverseOf(group.scale);
-  for (size_t i = 0; i < Q8_0::kGroup; ++i) group.codes[i] = RoundedCode(values[i] * inverse);
-  return group;
-}
+WeightGroup<Q8_0> QuantizeGroup(const float* values, WeightGroup<Q8_0> group);
 
 // The value of largest magnitude gets the code 0, which has no counterpart of the other sign.
 template <class T>
@@ -103,32 +86,13 @@ requires HasOffsets<T> WeightGroup<T> QuantizeGroup(const float* values, WeightG
   return group;
 }
 
-inline WeightGroup<IQ4_NL> QuantizeGroup(const float* values, WeightGroup<IQ4_NL> group) {
-  GroupSums sums;
-  group.scale = FitGroup<IQ4_NL>(values, sums).scale;
-  const float inverse = InverseOf(group.scale);
-  for (size_t i = 0; i < IQ4_NL::kGroup; ++i) group.codes[i] = NearestValue<IQ4_NL>(values[i] * inverse);
-  return group;
-}
+WeightGroup<IQ4_NL> QuantizeGroup(const float* values, WeightGroup<IQ4_NL> group);
 
 // The largest magnitude is 4 to 8 of four-bit floats, of which the largest is 6 (Microscaling Formats, 6.3).
-inline WeightGroup<MXFP4> QuantizeGroup(const float* values, WeightGroup<MXFP4> group) {
-  const float extreme = std::abs(ExtremeOf(values, MXFP4::kGroup));
-  group.scale = extreme < 0x1p-100f ? 0.0f : std::ldexp(1.0f, std::ilogb(extreme) - 3);
-  const float inverse = InverseOf(group.scale);
-  for (size_t i = 0; i < MXFP4::kGroup; ++i) group.codes[i] = NearestValue<MXFP4>(values[i] * inverse);
-  return group;
-}
+WeightGroup<MXFP4> QuantizeGroup(const float* values, WeightGroup<MXFP4> group);
 
 // The smallest value gets the code -127, the largest 127.
-inline WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group) {
-  const auto [low, high] = std::minmax_element(values, values + Q8A::kGroup);
-  group.offset = 0.5f * *low + 0.5f * *high;
-  group.scale = (*high - group.offset) / 127.0f;
-  const float inverse = InverseOf(group.scale);
-  for (size_t i = 0; i < Q8A::kGroup; ++i) group.codes[i] = RoundedCode((values[i] - group.offset) * inverse);
-  return group;
-}
+WeightGroup<Q8A> QuantizeGroup(const float* values, WeightGroup<Q8A> group);
 
 // Whether T means exactly what groups of this format mean.
 template <class T>
@@ -147,10 +111,8 @@ WeightGroup<T> JoinGroups(const CodeGroup* groups) {
 }
 
 inline void StoreScale(float scale, float& to) { to = scale; }
-inline void StoreScale(float scale, uint16_t& half) { half = ToHalf(scale); }
-inline void StoreScale(float scale, uint8_t& exponent) {  // a power of two; one that counts as zero becomes the least
-  exponent = static_cast<uint8_t>((std::bit_cast<uint32_t>(scale) >> 23) + 1);
-}
+void StoreScale(float scale, uint16_t& half);
+void StoreScale(float scale, uint8_t& exponent);
 
 // Writes group `index` of one output of a pack.
 template <class T>
@@ -200,14 +162,7 @@ void StoreScales(const CodeBlock& block, size_t lane, T& pack) {
 }
 
 // Codes that count from below zero have the minimum -zero * scale.
-inline void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack) {
-  pack.scale[lane] = block.scale;
-  pack.minimum[lane] = block.zero == 0 ? block.minimum : block.scale * static_cast<float>(block.zero);
-  for (size_t g = 0; g < Q6A::kGroups; ++g) {
-    pack.scales[g][lane] = block.scales[g];
-    pack.minima[g][lane] = block.zero == 0 ? static_cast<int8_t>(block.minima[g]) : block.scales[g];
-  }
-}
+void StoreScales(const CodeBlock& block, size_t lane, Q6A& pack);
 
 // Writes the block of one output of a pack.
 template <NestedScales T>
@@ -249,5 +204,9 @@ void PackPanel(const PackRow (&rows)[kLanes], size_t cols, T* output) {
 }
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packing/detail/pack_groups.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKING_PACK_GROUPS_H_

@@ -13,7 +13,6 @@
 #include <cstring>
 
 #include "hwy/base.h"
-#include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/types/code_group.h"
@@ -28,10 +27,7 @@ struct PackSource {
   const GroupFormat* format = nullptr;  // of a group-quantised tensor; `cols` is a multiple of its block_elements
 };
 
-inline size_t RowBytes(const PackSource& source, size_t cols) {
-  if (source.format == nullptr) return cols * SizeOf(source.dtype);
-  return cols / source.format->block_elements * source.format->block_bytes;
-}
+size_t RowBytes(const PackSource& source, size_t cols);
 
 namespace internal {
 
@@ -73,12 +69,7 @@ struct PackRow {
 };
 
 // Decodes the blocks of a group-quantised row that hold elements [begin, end), of whole blocks.
-inline void DecodeGroups(const PackRow& row, size_t begin, size_t end, CodeGroup* groups) {
-  const GroupFormat& format = *row.format;
-  for (size_t k = begin; k < end; k += format.block_elements) {
-    format.decode(row.bytes + k / format.block_elements * format.block_bytes, groups + (k - begin) / kCodeGroup);
-  }
-}
+void DecodeGroups(const PackRow& row, size_t begin, size_t end, CodeGroup* groups);
 
 // Writes elements [begin, begin + count) of a row, begin a multiple of kTile and count at most kTile, to `output` as T
 // and zeros up to kTile.
@@ -116,5 +107,9 @@ requires(!kIsGrouped<T>) void PackPanel(const PackRow (&rows)[kLanes], size_t co
 
 }  // namespace internal
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packing/detail/pack_rows.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKING_PACK_ROWS_H_

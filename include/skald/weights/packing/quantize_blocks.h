@@ -29,10 +29,7 @@ template <NestedScales T>
 inline constexpr int kLeastNumber = HasOffsets<T> ? 0 : -kLargestNumber<T> - 1;
 
 // Returns the integer nearest to `value` within [least, largest]. NaN becomes the least.
-inline int RoundedWithin(int least, int largest, float value) {
-  if (!(value > static_cast<float>(least))) return least;
-  return static_cast<int>(std::floor(std::min(value, static_cast<float>(largest)) + 0.5f));
-}
+int RoundedWithin(int least, int largest, float value);
 
 // The numbers of a group: its scale and minimum are those of the block times these.
 struct GroupNumbers {
@@ -127,5 +124,9 @@ CodeBlock QuantizeBlock(const float* values) {
 }
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/packing/detail/quantize_blocks.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_PACKING_QUANTIZE_BLOCKS_H_

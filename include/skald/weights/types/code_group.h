@@ -36,15 +36,7 @@ struct CodeBlock {
 
 // Writes a block as groups. Their scales are products of an 11-bit number (binary16) and one of at most 8 bits, which a
 // float holds.
-inline void WriteGroups(const CodeBlock& block, CodeGroup* groups) {
-  for (size_t g = 0; g < CodeBlock::kWeights / kCodeGroup; ++g) {
-    groups[g].scale = block.scale * static_cast<float>(block.scales[g]);
-    groups[g].offset = 0.0f - block.minimum * static_cast<float>(block.minima[g]);
-    for (size_t i = 0; i < kCodeGroup; ++i) {
-      groups[g].codes[i] = static_cast<int8_t>(block.codes[g * kCodeGroup + i] - block.zero);
-    }
-  }
-}
+void WriteGroups(const CodeBlock& block, CodeGroup* groups);
 
 // How a group-quantised file type stores a row: blocks of so many elements in so many bytes.
 struct GroupFormat {
@@ -59,5 +51,9 @@ struct GroupFormat {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/types/detail/code_group.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_TYPES_CODE_GROUP_H_

@@ -8,12 +8,9 @@
 
 #include <cstddef>
 #include <memory>
-#include <utility>
 
 #include "hwy/base.h"
-#include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
 
@@ -30,27 +27,13 @@ struct Matrix {
   std::shared_ptr<const Division> division = {};  // null: the matrix is whole
 
   Matrix() = default;
-  Matrix(size_t num_rows, size_t num_cols, DType type)
-      : rows(num_rows),
-        cols(num_cols),
-        padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
-        dtype(type),
-        data(BytesOf(num_rows, num_cols, type)) {}
+  Matrix(size_t num_rows, size_t num_cols, DType type);
 
   // The same with the elements where they are. `bytes` must have BytesOf(num_rows, num_cols, type).
-  Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes)
-      : rows(num_rows),
-        cols(num_cols),
-        padded_cols(VisitWeightType(type, [=]<class T>() { return PaddedK<T>(num_cols); })),
-        dtype(type),
-        data(std::move(bytes)) {
-    HWY_DASSERT(data.size() == BytesOf(rows, cols, dtype));
-  }
+  Matrix(size_t num_rows, size_t num_cols, DType type, MatrixBytes bytes);
 
   // Returns the bytes of a packed matrix, padding included.
-  static size_t BytesOf(size_t num_rows, size_t num_cols, DType type) {
-    return VisitWeightType(type, [=]<class T>() { return PackedBytes<T>(num_rows, num_cols); });
-  }
+  static size_t BytesOf(size_t num_rows, size_t num_cols, DType type);
 
   // Where the packed elements lie.
   const std::byte* bytes() const { return data.data(); }
@@ -72,9 +55,13 @@ struct Matrix {
   // Outputs of a multiplication, those included that other ranks compute and this one is given.
   size_t outputs() const { return gathers_outputs() ? division->output_begins.back() : rows; }
 
-  size_t NumPanels() const { return RoundUp(rows, kLanes) / kLanes; }
+  size_t NumPanels() const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/types/detail/matrix.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_TYPES_MATRIX_H_

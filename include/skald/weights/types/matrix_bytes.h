@@ -6,12 +6,9 @@
 #define SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 
-#include "hwy/base.h"
 #include "skald/base/aligned_buffer.h"
 
 namespace skald {
@@ -25,10 +22,7 @@ class MatrixBytes {
   explicit MatrixBytes(size_t size) : owned_(size), bytes_(owned_) {}
 
   // Refers to `bytes`, which must not change and live as long as `owner` is held.
-  MatrixBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
-      : owner_(std::move(owner)), bytes_(bytes) {
-    HWY_DASSERT(reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment == 0);
-  }
+  MatrixBytes(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
 
   const std::byte* data() const { return bytes_.data(); }
   // To fill bytes that are allocated here; null for those of somebody else.
@@ -44,5 +38,9 @@ class MatrixBytes {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/types/detail/matrix_bytes.h"
+#endif
 
 #endif  // SKALD_WEIGHTS_TYPES_MATRIX_BYTES_H_

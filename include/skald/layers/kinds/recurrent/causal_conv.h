@@ -6,7 +6,6 @@
 #ifndef SKALD_LAYERS_KINDS_RECURRENT_CAUSAL_CONV_H_
 #define SKALD_LAYERS_KINDS_RECURRENT_CAUSAL_CONV_H_
 
-#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -14,7 +13,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/layers/run/layer_run.h"
-#include "skald/weights/packing/recurrent_transforms.h"
+#include "skald/layers/run/rows.h"
 #include "skald/weights/parameters.h"
 
 namespace skald {
@@ -42,36 +41,16 @@ struct CausalConv {
 
   // Checkpoints store the taps as [channels, 1, taps].
   void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
-                      const std::vector<DealtSection>& sections) const {
-    list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
-                  {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
-                  [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
-    list.DealVector(Repeated(sections, taps));
-    if (!has_bias) return;
-    list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
-    list.DealVector(sections);
-  }
+                      const std::vector<DealtSection>& sections) const;
 
   // output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
-  void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const {
-    run.ops.Conv({.input = input.data,
-                  .input_stride = input.stride,
-                  .weights = weights.taps.data(),
-                  .bias = has_bias ? weights.bias.data() : nullptr,
-                  .output = output,
-                  .channels = channels,
-                  .taps = taps,
-                  .silu = silu,
-                  .runs = run.state.runs.data(),
-                  .num_runs = run.state.runs.size(),
-                  .state_offset = offset,
-                  .row_begin = 0,
-                  .row_end = 0},
-                 run.state.rows());
-    KeepLastRows(run.state.runs, offset, input, taps - 1, channels);
-  }
+  void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/recurrent/detail/causal_conv.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_RECURRENT_CAUSAL_CONV_H_

@@ -11,15 +11,15 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
+#include "skald/kernels/args.h"
 #include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
-#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -65,24 +65,7 @@ struct Mamba {
     Matrix time_step;                   // dt_proj [inner_dim, time_step_rank]
   };
 
-  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
-    const size_t units = ColumnUnits(w);
-    list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", 2 * w}}, {.sections = Repeated(Sections(), 2)});
-    conv().ListParameters(weights.conv, "mixer.conv1d", list, Sections());
-    list.AddMatrix(weights.output, w, {{"mixer.out_proj.weight", model_dim}}, {.input_units = units});
-    // The state is multiplied by exp(decay * softplus(time step)) at each token; the softplus of these random biases
-    // lies between 0.01 and 0.1.
-    list.AddArray(weights.decay, {{"mixer.A_log", {w, states}}}, {-8.5f, 7.5f}, [=](std::vector<float>& values) {
-      internal::DecayFromLogarithm(values);
-      internal::Transpose(values, w, states);
-    });
-    list.DealVector(Repeated(Sections(), states));
-    list.AddDealtVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, units, {-3.43f, 1.15f});
-    list.AddDealtVector(weights.skip, {{"mixer.D", w}}, units, {.center = 1.0f});
-    list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}}, {.input_units = units});
-    list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}}, {.output_units = units});
-  }
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   // Channels; what is selected for all of them, every rank is given.
   constexpr Mamba OfRank(const RankShare& share) const {
@@ -95,42 +78,9 @@ struct Mamba {
   }
 
   // Both projections; the convolution's outputs; time step's bottleneck, B and C; time steps; the scan's outputs.
-  std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    const size_t w = channels(), selected = static_cast<size_t>(time_step_rank + 2 * state_dim);
-    return {rows * 2 * w, rows * w, rows * selected, rows * w, rows * w};
-  }
+  std::array<size_t, 5> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t w = channels(), states = static_cast<size_t>(state_dim), rank = static_cast<size_t>(time_step_rank);
-    const size_t rows = run.state.rows(), selected = rank + 2 * states, lane_groups = RoundUp(w, kLanes) / kLanes;
-    float* const projected = run.scratch[0];
-    float* const convolved = run.scratch[1];
-    float* const selection = run.scratch[2];
-    float* const time_steps = run.scratch[3];
-    float* const mixed = run.scratch[4];
-    run.ops.MatMul(weights.input, run.input, rows, {}, {projected, 2 * w});
-    conv().Run(weights.conv, run, {projected, 2 * w}, run.state.offset + scan_floats() * sizeof(float), convolved);
-    run.ops.MatMul(weights.selection, {convolved, w}, rows, {}, {selection, selected});
-    run.ops.MatMul(weights.time_step, {selection, selected}, rows, weights.time_step_bias, {time_steps, w});
-    run.ops.SelectiveScan({.input = convolved,
-                           .time_step = time_steps,
-                           .b = selection + rank,
-                           .c = selection + rank + states,
-                           .bc_stride = selected,
-                           .gate = projected + w,
-                           .gate_stride = 2 * w,
-                           .decay = weights.decay.data(),
-                           .skip = weights.skip.data(),
-                           .output = mixed,
-                           .width = w,
-                           .state_dim = states,
-                           .runs = run.state.runs.data(),
-                           .state_offset = run.state.offset,
-                           .unit_begin = 0,
-                           .unit_end = 0},
-                          run.state.runs.size() * lane_groups, kLanes * states * rows / run.state.runs.size());
-    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
-  }
+  void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(inner_dim); }
@@ -140,5 +90,9 @@ struct Mamba {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/recurrent/detail/mamba.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_RECURRENT_MAMBA_H_

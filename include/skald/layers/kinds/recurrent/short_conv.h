@@ -19,6 +19,7 @@
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -53,18 +54,7 @@ struct ShortConv {
     std::vector<float> output_bias;  // [model_dim], or empty
   };
 
-  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const size_t w = channels();
-    const std::vector<DealtSection> inputs = Repeated(Sections(), 3);
-    list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}}, {.sections = inputs});
-    if (bias) {
-      list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
-      list.DealVector(inputs);
-    }
-    conv().ListParameters(weights.conv, "conv.conv", list, Sections());
-    list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}}, {.input_units = ColumnUnits(w)});
-    if (bias) list.AddVector(weights.output_bias, {{"conv.out_proj.bias", model_dim}});
-  }
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   // Channels.
   constexpr ShortConv OfRank(const RankShare& share) const {
@@ -75,20 +65,9 @@ struct ShortConv {
   constexpr StateSections DealState() const { return {.state = conv().DealState(Sections())}; }
 
   // The projections; the convolution's outputs.
-  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const {
-    return {rows * 3 * channels(), rows * channels()};
-  }
+  std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t w = channels(), rows = run.state.rows();
-    const Rows before = {run.scratch[0], 3 * w}, behind = {before.data + w, 3 * w}, values = {behind.data + w, 3 * w};
-    const Rows mixed = {run.scratch[1], w};
-    run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, before);
-    run.ops.Multiply(values, before, rows, w);
-    conv().Run(weights.conv, run, values, run.state.offset, mixed.data);
-    run.ops.Multiply(mixed, behind, rows, w);
-    run.ops.MatMul(weights.output, mixed, rows, weights.output_bias, run.output);
-  }
+  void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
@@ -99,5 +78,9 @@ struct ShortConv {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/recurrent/detail/short_conv.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_RECURRENT_SHORT_CONV_H_

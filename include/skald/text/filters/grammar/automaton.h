@@ -9,21 +9,15 @@
 #ifndef SKALD_TEXT_FILTERS_GRAMMAR_AUTOMATON_H_
 #define SKALD_TEXT_FILTERS_GRAMMAR_AUTOMATON_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
-#include "skald/base/message.h"
 #include "skald/base/result.h"
 #include "skald/text/filters/grammar/counted_loops.h"
 #include "skald/text/filters/grammar/grammar.h"
-#include "skald/text/filters/grammar/limits.h"
 #include "skald/text/filters/grammar/rule_graph.h"
 
 namespace skald::internal {
@@ -38,10 +32,7 @@ class GrammarAutomaton {
 
   // States but for those of counted loops, which have calls only, and numbers from here on.
   uint32_t size() const { return static_cast<uint32_t>(states_.size()); }
-  std::span<const ByteEdge> bytes(uint32_t state) const {
-    if (state >= size()) return {};
-    return {bytes_.data() + states_[state].first_byte, states_[state].byte_edges};
-  }
+  std::span<const ByteEdge> bytes(uint32_t state) const;
   template <class Tell>
   void ForEachCall(uint32_t state, const Tell& tell) const {
     if (state >= size()) {
@@ -52,48 +43,23 @@ class GrammarAutomaton {
     for (const CallEdge& call : calls(state)) tell(call);
   }
   // Whether the rule may end here.
-  bool is_final(uint32_t state) const {
-    if (state < size()) return states_[state].is_final;
-    const CountedLoop& loop = LoopAt(state);
-    return loop.IsFinal(state - loop.first);
-  }
+  bool is_final(uint32_t state) const;
   // Whether it must.
-  bool is_last(uint32_t state) const {
-    if (state < size()) {
-      return states_[state].is_final && states_[state].byte_edges == 0 && states_[state].call_edges == 0;
-    }
-    const CountedLoop& loop = LoopAt(state);
-    return loop.IsLast(state - loop.first);
-  }
+  bool is_last(uint32_t state) const;
   // Calls within calls that it takes from here to the end of the rule, or kNeverEnds.
-  uint32_t need(uint32_t state) const {
-    if (state < size()) return states_[state].need;
-    const CountedLoop& loop = LoopAt(state);
-    return loop.NeedAt(state - loop.first, kNeverEnds);
-  }
+  uint32_t need(uint32_t state) const;
   // A state from which a text of up to `bytes` bytes goes on just as from `state`: one for all counts of a loop that
   // are that far from its ends.
-  uint32_t Alike(uint32_t state, size_t bytes) const {
-    if (state < size()) return state;
-    const CountedLoop& loop = LoopAt(state);
-    const auto steps = static_cast<uint32_t>(std::min<size_t>(bytes, kMostCount));  // each takes a byte
-    return loop.first + loop.Alike(state - loop.first, steps);
-  }
+  uint32_t Alike(uint32_t state, size_t bytes) const;
   // About the memory that it takes.
-  size_t memory() const {
-    return states_.capacity() * sizeof(State) + bytes_.capacity() * sizeof(ByteEdge) +
-           calls_.capacity() * sizeof(CallEdge);
-  }
+  size_t memory() const;
   bool has_loops() const { return !loops_.empty(); }
   static constexpr uint32_t kNeverEnds = ~uint32_t{0};
 
   // Bytes of one class are on the same edges everywhere.
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
   // The first byte behind `byte` that is of another class; 256 if there is none.
-  size_t EndOfClass(uint8_t byte) const {
-    const size_t next = class_of(byte) + size_t{1};
-    return next < classes() ? byte_of(next) : 256;
-  }
+  size_t EndOfClass(uint8_t byte) const;
   uint8_t byte_of(size_t byte_class) const { return byte_of_[byte_class]; }
   size_t classes() const { return byte_of_.size(); }
 
@@ -114,23 +80,15 @@ class GrammarAutomaton {
   // Counts of all loops together.
   static constexpr uint32_t kMostCount = uint32_t{1} << 30;
 
-  std::span<const CallEdge> calls(uint32_t state) const {
-    return {calls_.data() + states_[state].first_call, states_[state].call_edges};
-  }
+  std::span<const CallEdge> calls(uint32_t state) const;
   const CountedLoop& LoopAt(uint32_t state) const { return loops_[LoopIndex(state)]; }
-  size_t LoopIndex(uint32_t state) const {
-    const auto behind = std::upper_bound(loops_.begin(), loops_.end(), state,
-                                         [](uint32_t at, const CountedLoop& loop) { return at < loop.first; });
-    return static_cast<size_t>(behind - loops_.begin()) - 1;
-  }
+  size_t LoopIndex(uint32_t state) const;
   // States and, behind them, one for each loop: where each begins.
   size_t nodes() const { return states_.size() + loops_.size(); }
   size_t NodeOf(uint32_t state) const { return state < size() ? state : states_.size() + LoopIndex(state); }
   // The calls at a node.
   template <class Tell>
-  void ForEachCallAt(size_t node, const Tell& tell) const {
-    ForEachCall(node < states_.size() ? static_cast<uint32_t>(node) : loops_[node - states_.size()].first, tell);
-  }
+  void ForEachCallAt(size_t node, const Tell& tell) const;
 
   Result<void> AddRules(const Grammar& grammar);
   Result<void> PlaceLoops(const Grammar& grammar, const std::vector<uint32_t>& starts);
@@ -150,36 +108,11 @@ class GrammarAutomaton {
 
 // Implementation.
 
-inline Result<GrammarAutomaton> GrammarAutomaton::Make(const Grammar& grammar) {
-  GrammarAutomaton automaton;
-  if (Result<void> added = automaton.AddRules(grammar); !added) return Failure(added.error());
-  if (Result<void> checked = automaton.CheckLeftRecursion(grammar); !checked) return Failure(checked.error());
-  automaton.FindNeeds();
-  if (automaton.need(kRoot) == kNeverEnds) {
-    return Fail(ErrorCode::kInvalidArgument,
-                "the grammar allows no text: every way through it goes on forever or stops");
-  }
-  if (automaton.need(kRoot) >= kMaxGrammarDepth) {
-    return Fail(ErrorCode::kUnsupported, Concat({"the shortest text of the grammar has more than ",
-                                                 std::to_string(kMaxGrammarDepth), " calls of rules within calls"}));
-  }
-  automaton.FindByteClasses();
-  return automaton;
-}
-
-inline void GrammarAutomaton::FindByteClasses() {
-  std::array<bool, 257> begins = {};
-  begins[0] = true;
-  for (const ByteEdge& edge : bytes_) begins[edge.bytes.first] = begins[edge.bytes.last + size_t{1}] = true;
-  for (size_t byte = 0; byte < 256; ++byte) {
-    if (begins[byte]) byte_of_.push_back(static_cast<uint8_t>(byte));
-    class_of_[byte] = static_cast<uint8_t>(byte_of_.size() - 1);
-  }
-}
-
 }  // namespace skald::internal
 
-#include "skald/text/filters/grammar/automaton_analysis.h"
-#include "skald/text/filters/grammar/automaton_making.h"
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/grammar/detail/automaton.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_GRAMMAR_AUTOMATON_H_

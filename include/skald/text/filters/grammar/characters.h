@@ -5,7 +5,6 @@
 #ifndef SKALD_TEXT_FILTERS_GRAMMAR_CHARACTERS_H_
 #define SKALD_TEXT_FILTERS_GRAMMAR_CHARACTERS_H_
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,32 +28,14 @@ inline constexpr char32_t kLastCharacter = 0x10FFFF;
 inline constexpr CharacterRange kSurrogates = {0xD800, 0xDFFF};  // stand for no character
 
 // Returns the characters that are in none of the ranges, in order.
-inline CharacterRanges Complement(CharacterRanges set) {
-  set.push_back(kSurrogates);
-  std::sort(set.begin(), set.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  CharacterRanges rest;
-  char32_t next = 0;  // the first character that is not decided yet
-  for (const CharacterRange& range : set) {
-    if (range.first > range.last) continue;
-    if (range.first > next) rest.push_back({next, range.first - 1});
-    next = std::max<char32_t>(next, range.last + 1);
-  }
-  if (next <= kLastCharacter) rest.push_back({next, kLastCharacter});
-  return rest;
-}
+CharacterRanges Complement(CharacterRanges set);
 
 // Returns the same characters as ranges in order that do not touch, without surrogates.
 inline CharacterRanges Tidied(CharacterRanges set) { return Complement(Complement(std::move(set))); }
 
-inline CharacterRanges Without(const CharacterRanges& set, const CharacterRanges& others) {
-  CharacterRanges outside = Complement(set);
-  outside.insert(outside.end(), others.begin(), others.end());
-  return Complement(std::move(outside));
-}
+CharacterRanges Without(const CharacterRanges& set, const CharacterRanges& others);
 
-inline bool Contains(const CharacterRanges& set, char32_t c) {
-  return std::any_of(set.begin(), set.end(), [c](const auto& range) { return range.first <= c && c <= range.last; });
-}
+bool Contains(const CharacterRanges& set, char32_t c);
 
 namespace internal {
 
@@ -63,21 +44,10 @@ struct ByteInterval {
 };
 
 // The UTF-8 of `c`, which must be a character.
-inline std::string Utf8Of(char32_t c) {
-  const auto byte = [](char32_t bits) { return static_cast<char>(bits); };
-  if (c < 0x80) return {byte(c)};
-  if (c < 0x800) return {byte(0xC0 | c >> 6), byte(0x80 | (c & 0x3F))};
-  if (c < 0x10000) return {byte(0xE0 | c >> 12), byte(0x80 | (c >> 6 & 0x3F)), byte(0x80 | (c & 0x3F))};
-  return {byte(0xF0 | c >> 18), byte(0x80 | (c >> 12 & 0x3F)), byte(0x80 | (c >> 6 & 0x3F)), byte(0x80 | (c & 0x3F))};
-}
+std::string Utf8Of(char32_t c);
 
 // The character that `utf8`, valid and one character long, spells.
-inline char32_t CharacterIn(std::string_view utf8) {
-  const auto lead = static_cast<unsigned char>(utf8[0]);
-  char32_t value = utf8.size() == 1 ? lead : lead & (0x7Fu >> utf8.size());
-  for (size_t i = 1; i < utf8.size(); ++i) value = value << 6 | (static_cast<unsigned char>(utf8[i]) & 0x3F);
-  return value;
-}
+char32_t CharacterIn(std::string_view utf8);
 
 // Calls tell(intervals) for sequences of intervals of bytes that together spell just the characters of `range`, which
 // has no surrogates: of each interval any byte, one after the other.
@@ -113,5 +83,9 @@ void TellUtf8(CharacterRange range, const Tell& tell) {
 
 }  // namespace internal
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/grammar/detail/characters.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_GRAMMAR_CHARACTERS_H_

@@ -8,7 +8,6 @@
 #define SKALD_TEXT_FILTERS_GRAMMAR_COUNTED_LOOPS_H_
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -35,21 +34,17 @@ struct CountedLoop {
   bool IsLast(uint32_t count) const { return max && count == *max; }
   // The state behind one more time. Not for IsLast.
   uint32_t Next(uint32_t count) const { return first + std::min(count + 1, last()); }
-  uint32_t NeedAt(uint32_t count, uint32_t never) const {
-    if (IsFinal(count) || need == never) return IsFinal(count) ? 0 : never;
-    return need + (max == count + 1 ? 0 : 1);
-  }
+  uint32_t NeedAt(uint32_t count, uint32_t never) const;
 
   // A count from which on the next `steps` times go just as from `count`: they are at the same distance from `min` and
   // `max`, or both further away than that.
-  uint32_t Alike(uint32_t count, uint32_t steps) const {
-    const uint32_t bound = count < min ? min : last();
-    if (bound - count <= steps) return count;
-    const uint32_t least = count < min ? 0 : min;
-    return std::max(least, bound - steps - 1);
-  }
+  uint32_t Alike(uint32_t count, uint32_t steps) const;
 };
 
 }  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/grammar/detail/counted_loops.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_GRAMMAR_COUNTED_LOOPS_H_

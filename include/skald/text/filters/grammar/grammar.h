@@ -68,10 +68,7 @@ class Grammar {
   };
 
   // Has one rule, which the whole text must be: rule 0.
-  explicit Grammar(std::string root_name = "root") {
-    Add(Sequence{});
-    AddRule(std::move(root_name));
-  }
+  explicit Grammar(std::string root_name = "root");
 
   template <class OneForm>
   Expression Add(OneForm form) {
@@ -82,10 +79,7 @@ class Grammar {
   Expression Maybe(Expression part) { return Add(Repeat{part, 0, 1}); }
 
   // Adds a rule, the empty text until it is defined. Its name is for error messages.
-  Rule AddRule(std::string name) {
-    rules_.push_back({std::move(name), kEmpty});
-    return static_cast<Rule>(rules_.size() - 1);
-  }
+  Rule AddRule(std::string name);
   void Define(Rule rule, Expression text) { rules_[rule].text = text; }
 
   const Form& form(Expression expression) const { return forms_[expression]; }
@@ -101,5 +95,9 @@ class Grammar {
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/grammar/detail/grammar.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_GRAMMAR_GRAMMAR_H_

@@ -11,10 +11,8 @@
 #include <limits>
 #include <queue>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "skald/text/filters/grammar/characters.h"
 #include "skald/text/filters/grammar/grammar.h"
 
 namespace skald {
@@ -33,16 +31,7 @@ namespace internal {
 // Knuth, "A generalization of Dijkstra's algorithm", 1977: the time grows with the grammar and the logarithm of it.
 class ShortestTexts {
  public:
-  explicit ShortestTexts(const Grammar& grammar) {
-    const size_t rules = grammar.rules().size();
-    first_rule_ = grammar.expressions();
-    Grow(first_rule_ + rules);
-    for (size_t rule = 0; rule < rules; ++rule) AddWay(first_rule_ + rule, {grammar.rules()[rule].text});
-    for (Grammar::Expression i = 0; i < first_rule_; ++i) {
-      std::visit([&](const auto& form) { Add(form, i); }, grammar.form(i));
-    }
-    Find();
-  }
+  explicit ShortestTexts(const Grammar& grammar);
 
   // By expression, and by what else there is behind them.
   const std::vector<size_t>& all() const { return shortest_; }
@@ -55,57 +44,19 @@ class ShortestTexts {
     size_t bytes, times;
   };
 
-  void Grow(size_t size) {
-    shortest_.resize(size, kNoText);
-    uses_.resize(size);
-  }
-  void AddWay(size_t result, std::initializer_list<size_t> parts, size_t times = 1) {
-    for (const size_t part : parts) uses_[part].push_back(ways_.size());
-    ways_.push_back({result, parts.size(), 0, times});
-  }
+  void Grow(size_t size);
+  void AddWay(size_t result, std::initializer_list<size_t> parts, size_t times = 1);
   void AddText(size_t result, size_t bytes) { known_.emplace(bytes, result); }
 
   void Add(const Grammar::Text& text, size_t result) { AddText(result, text.bytes.size()); }
-  void Add(const Grammar::Characters& characters, size_t result) {
-    const CharacterRanges set = Tidied(characters.set);
-    if (!set.empty()) AddText(result, Utf8Of(set[0].first).size());
-  }
-  void Add(const Grammar::Sequence& sequence, size_t result) {
-    if (sequence.parts.empty()) return AddText(result, 0);
-    for (const Grammar::Expression part : sequence.parts) uses_[part].push_back(ways_.size());
-    ways_.push_back({result, sequence.parts.size(), 0, 1});
-  }
-  void Add(const Grammar::Choice& choice, size_t result) {
-    for (const Grammar::Expression part : choice.parts) AddWay(result, {part});
-  }
-  void Add(const Grammar::Repeat& repeat, size_t result) {
-    if (repeat.max && *repeat.max < repeat.min) return;
-    if (repeat.min == 0) return AddText(result, 0);
-    AddWay(result, {repeat.part}, repeat.min);
-  }
+  void Add(const Grammar::Characters& characters, size_t result);
+  void Add(const Grammar::Sequence& sequence, size_t result);
+  void Add(const Grammar::Choice& choice, size_t result);
+  void Add(const Grammar::Repeat& repeat, size_t result);
   void Add(const Grammar::Call& call, size_t result) { AddWay(result, {first_rule_ + call.rule}); }
-  void Add(const Grammar::Graph& graph, size_t result) {
-    const size_t nodes = shortest_.size();
-    Grow(nodes + graph.nodes);
-    AddText(nodes, 0);
-    for (const Grammar::Graph::Edge& edge : graph.edges) AddWay(nodes + edge.to, {nodes + edge.from, edge.text});
-    AddWay(result, {nodes + 1});
-  }
+  void Add(const Grammar::Graph& graph, size_t result);
 
-  void Find() {
-    while (!known_.empty()) {
-      const auto [bytes, at] = known_.top();
-      known_.pop();
-      if (shortest_[at] != kNoText) continue;  // the first was the shortest
-      shortest_[at] = bytes;
-      for (const size_t use : uses_[at]) {
-        Way& way = ways_[use];
-        way.bytes = bytes > kNoText - way.bytes ? kNoText : way.bytes + bytes;
-        if (--way.missing > 0 || way.bytes > kNoText / way.times) continue;
-        if (way.bytes * way.times < kNoText) AddText(way.result, way.bytes * way.times);
-      }
-    }
-  }
+  void Find();
 
   size_t first_rule_ = 0;
   std::vector<Way> ways_;
@@ -119,5 +70,9 @@ class ShortestTexts {
 inline size_t ShortestText(const Grammar& grammar) { return internal::ShortestTexts(grammar).OfRoot(); }
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/filters/grammar/detail/shortest_text.h"
+#endif
 
 #endif  // SKALD_TEXT_FILTERS_GRAMMAR_SHORTEST_TEXT_H_

@@ -138,17 +138,9 @@ struct Statement {
 // Names of variables as numbers.
 class Names {
  public:
-  int Add(std::string_view name) {
-    const auto known = numbers_.find(name);
-    if (known != numbers_.end()) return known->second;
-    texts_.emplace_back(name);
-    return numbers_.emplace(std::string(name), static_cast<int>(texts_.size()) - 1).first->second;
-  }
+  int Add(std::string_view name);
   // -1 for a name that the template does not use.
-  int Find(std::string_view name) const {
-    const auto known = numbers_.find(name);
-    return known == numbers_.end() ? -1 : known->second;
-  }
+  int Find(std::string_view name) const;
   const std::string& Text(int name) const { return texts_[static_cast<size_t>(name)]; }
 
  private:
@@ -162,5 +154,9 @@ struct Program {
 };
 
 }  // namespace skald::internal::jinja
+
+#ifndef SKALD_COMPILED
+#include "skald/text/templates/syntax/detail/syntax.h"
+#endif
 
 #endif  // SKALD_TEXT_TEMPLATES_SYNTAX_SYNTAX_H_

@@ -8,15 +8,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "skald/base/message.h"
 #include "skald/base/result.h"
+#include "skald/text/marked_text.h"
 #include "skald/text/templates/values/value.h"
 
 namespace skald {
@@ -59,48 +57,25 @@ class Machine {
   size_t line() const { return line_; }
 
   // Notes an error unless there is one, and returns a harmless value.
-  Value Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument) {
-    if (!error_) error_ = Error{code, Concat({"line ", std::to_string(line_), ": ", what})};
-    return {};
-  }
+  Value Fail(std::string_view what, ErrorCode code = ErrorCode::kInvalidArgument);
 
   // Counts work. Returns whether to go on.
-  bool Step(uint64_t steps = 1) {
-    steps_ += steps;
-    if (steps_ > limits_.steps) FailLimit("steps", limits_.steps);
-    if (heap_.meter().used > limits_.memory_bytes) FailLimit("bytes of memory", limits_.memory_bytes);
-    return ok();
-  }
+  bool Step(uint64_t steps = 1);
   bool StepOver(size_t bytes) { return Step(1 + bytes / 64); }
 
   // Whether there is room for so many bytes more; to be asked before they are made.
-  bool HasRoom(size_t bytes) {
-    if (bytes > FreeBytes()) FailLimit("bytes of memory", limits_.memory_bytes);
-    return ok();
-  }
+  bool HasRoom(size_t bytes);
 
-  size_t FreeBytes() const {
-    const size_t used = heap_.meter().used;
-    return used > limits_.memory_bytes ? 0 : limits_.memory_bytes - used;
-  }
+  size_t FreeBytes() const;
 
-  bool CheckOutput(size_t bytes) {
-    if (bytes > limits_.output_bytes) FailLimit("bytes of output", limits_.output_bytes);
-    return ok();
-  }
+  bool CheckOutput(size_t bytes);
 
-  void FailLimit(std::string_view what, uint64_t limit) {
-    Fail(Concat({"the template exceeds the limit of ", std::to_string(limit), " ", what}), ErrorCode::kOutOfRange);
-  }
+  void FailLimit(std::string_view what, uint64_t limit);
 
   // One more level of recursion while it lives; false where that is too deep.
   class Level {
    public:
-    explicit Level(Machine& machine) : machine_(machine) {
-      if (++machine_.depth_ > machine_.limits_.depth) {
-        machine_.FailLimit("levels of nesting and calls", machine_.limits_.depth);
-      }
-    }
+    explicit Level(Machine& machine);
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
     ~Level() { --machine_.depth_; }
@@ -112,50 +87,24 @@ class Machine {
 
   // New values.
 
-  Value NewText(MarkedText text, bool is_markup = false, Type type = Type::kText) {
-    if (!StepOver(text.size()) || !HasRoom(2 * text.capacity())) return {};
-    return Value::Text(std::make_shared<const CountedText>(std::move(text), &heap_.meter()), is_markup, type);
-  }
+  Value NewText(MarkedText text, bool is_markup = false, Type type = Type::kText);
   // What the template writes, or what is the same whoever wrote it.
   Value NewText(std::string_view text) { return NewText(MarkedText(text, Author::kTemplate)); }
 
-  Value NewUndefined(std::string_view why) {
-    if (!ok()) return {};
-    return Value::Undefined(std::make_shared<const CountedText>(MarkedText(why, Author::kTemplate), &heap_.meter()));
-  }
+  Value NewUndefined(std::string_view why);
 
-  Value NewSequence(Type type, std::vector<Value> items, std::string_view shown = {}) {
-    if (!Step(items.size()) || !HasRoom(items.size() * sizeof(Value))) return {};
-    auto* const sequence = heap_.New<Sequence>();
-    heap_.meter().used += items.capacity() * sizeof(Value);
-    sequence->items = std::move(items);
-    sequence->shown = shown;
-    return Value::Of(type, sequence);
-  }
+  Value NewSequence(Type type, std::vector<Value> items, std::string_view shown = {});
   Value NewList(std::vector<Value> items) { return NewSequence(Type::kList, std::move(items)); }
   Value NewTuple(std::vector<Value> items) { return NewSequence(Type::kTuple, std::move(items)); }
-  Value NewGenerator(std::vector<Value> items, std::string_view shown) {
-    return NewSequence(Type::kGenerator, std::move(items), shown);
-  }
+  Value NewGenerator(std::vector<Value> items, std::string_view shown);
 
   // Adds to a list or dictionary that may be someone's already.
-  void Append(Sequence& sequence, Value value) {
-    heap_.meter().used += sizeof(Value);
-    if (Step()) sequence.items.push_back(std::move(value));
-  }
-  void Append(Dict& dict, Value key, Value value) {
-    heap_.meter().used += 2 * sizeof(Value);
-    if (Step()) dict.entries.emplace_back(std::move(key), std::move(value));
-  }
+  void Append(Sequence& sequence, Value value);
+  void Append(Dict& dict, Value key, Value value);
 
   Value NewDict() { return Value::Of(Type::kDict, heap_.New<Dict>()); }
 
-  Value NewFunction(const Builtin* builtin, const Value& subject = {}) {
-    auto* const function = heap_.New<Function>();
-    function->builtin = builtin;
-    function->subject = subject;
-    return Value::Of(Type::kFunction, function);
-  }
+  Value NewFunction(const Builtin* builtin, const Value& subject = {});
 
   Heap& heap() { return heap_; }
 
@@ -174,5 +123,9 @@ class Machine {
 
 }  // namespace internal::jinja
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/text/templates/values/detail/machine.h"
+#endif
 
 #endif  // SKALD_TEXT_TEMPLATES_VALUES_MACHINE_H_

@@ -51,14 +51,10 @@ struct Meter {
 // A text that is counted as long as it lives. Without a meter, as in a parsed template, it is not.
 class CountedText {
  public:
-  CountedText(MarkedText text, Meter* meter) : text_(std::move(text)), meter_(meter) {
-    if (meter_ != nullptr) meter_->used += Size();
-  }
+  CountedText(MarkedText text, Meter* meter);
   CountedText(const CountedText&) = delete;
   CountedText& operator=(const CountedText&) = delete;
-  ~CountedText() {
-    if (meter_ != nullptr) meter_->used -= Size();
-  }
+  ~CountedText();
 
   const MarkedText& text() const { return text_; }
 
@@ -85,39 +81,14 @@ class Value {
  public:
   Value() = default;  // undefined, of no name
   static Value None() { return Value(Type::kNone); }
-  static Value Bool(bool flag) {
-    Value value(Type::kBool);
-    value.integer_ = flag;
-    return value;
-  }
-  static Value Int(Integer integer) {
-    Value value(Type::kInteger);
-    value.integer_ = integer;
-    return value;
-  }
-  static Value Float(double number) {
-    Value value(Type::kFloat);
-    value.float_ = number;
-    return value;
-  }
-  static Value Text(std::shared_ptr<const CountedText> text, bool is_markup = false, Type type = Type::kText) {
-    Value value(type);
-    value.text_ = std::move(text);
-    value.is_markup_ = is_markup;
-    return value;
-  }
+  static Value Bool(bool flag);
+  static Value Int(Integer integer);
+  static Value Float(double number);
+  static Value Text(std::shared_ptr<const CountedText> text, bool is_markup = false, Type type = Type::kText);
   // Of a type that stands for an object. Its heap must outlive the value.
-  static Value Of(Type type, Object* object) {
-    Value value(type);
-    value.object_ = object;
-    return value;
-  }
+  static Value Of(Type type, Object* object);
   // `why` is what an error says of its use, or null.
-  static Value Undefined(std::shared_ptr<const CountedText> why) {
-    Value value;
-    value.text_ = std::move(why);
-    return value;
-  }
+  static Value Undefined(std::shared_ptr<const CountedText> why);
 
   Type type() const { return type_; }
   bool Is(Type type) const { return type_ == type; }
@@ -136,16 +107,10 @@ class Value {
 
   // Whether it is what the filters `safe` and `escape` give: a text that adding escapes the other text for.
   bool is_markup() const { return is_markup_; }
-  Value WithMarkup(bool is_markup) const {
-    Value copy = *this;
-    copy.is_markup_ = is_markup;
-    return copy;
-  }
+  Value WithMarkup(bool is_markup) const;
 
   // Whether both are the undefined value that one look for a name or an element gave.
-  bool IsSameUndefined(const Value& other) const {
-    return Is(Type::kUndefined) && other.Is(Type::kUndefined) && text_ != nullptr && text_ == other.text_;
-  }
+  bool IsSameUndefined(const Value& other) const;
 
   // What an error says of the use of an undefined value.
   std::string WhyUndefined() const { return text_ == nullptr ? "the value is undefined" : text_->text().text(); }
@@ -204,12 +169,7 @@ struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
 
-  const Value* Named(std::string_view name) const {
-    for (const auto& [other, value] : named) {
-      if (other == name) return &value;
-    }
-    return nullptr;
-  }
+  const Value* Named(std::string_view name) const;
 };
 
 class Machine;
@@ -244,5 +204,9 @@ struct Function : Object {
 };
 
 }  // namespace skald::internal::jinja
+
+#ifndef SKALD_COMPILED
+#include "skald/text/templates/values/detail/value.h"
+#endif
 
 #endif  // SKALD_TEXT_TEMPLATES_VALUES_VALUE_H_

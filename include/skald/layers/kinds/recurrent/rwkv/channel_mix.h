@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/numbers/activation.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/form/layout.h"
 #include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/types/matrix.h"
 
 namespace skald {
 
@@ -49,12 +49,7 @@ struct RwkvChannelMix {
     Matrix value;            // [channels, width]
   };
 
-  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
-    const auto hidden = static_cast<size_t>(width);
-    list.AddVector(weights.mix, {{"ffn.x_k", model_dim}}, TokenShift::kRandom);
-    list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}}, {.output_units = ColumnUnits(hidden)});
-    list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}}, {.input_units = ColumnUnits(hidden)});
-  }
+  void ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const;
 
   // What lies between key and value; every rank has the row before.
   constexpr RwkvChannelMix OfRank(const RankShare& share) const {
@@ -64,24 +59,18 @@ struct RwkvChannelMix {
   }
 
   // The mixed rows; what lies between key and value.
-  std::array<size_t, 2> ScratchFloats(size_t rows, size_t model_dim) const {
-    return {rows * model_dim, rows * static_cast<size_t>(width)};
-  }
+  std::array<size_t, 2> ScratchFloats(size_t rows, size_t model_dim) const;
 
-  void Run(const Weights& weights, const LayerRun& run) const {
-    const size_t rows = run.state.rows(), hidden = static_cast<size_t>(width);
-    float* const mixed = run.scratch[0];
-    float* const between = run.scratch[1];
-    shift().Run(weights.mix, run, run.state.offset, mixed);
-    run.ops.MatMul(weights.key, {mixed, run.model_dim}, rows, {}, {between, hidden});
-    run.ops.Activate(Activation::kReluSquared, between, rows * hidden);
-    run.ops.MatMul(weights.value, {between, hidden}, rows, {}, run.output);
-  }
+  void Run(const Weights& weights, const LayerRun& run) const;
 
  private:
   constexpr TokenShift shift() const { return {.channels = static_cast<size_t>(channels), .mixes = 1}; }
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/recurrent/rwkv/detail/channel_mix.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_RECURRENT_RWKV_CHANNEL_MIX_H_

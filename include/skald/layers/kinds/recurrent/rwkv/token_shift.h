@@ -24,23 +24,13 @@ struct TokenShift {
 
   // output [rows, mixes, channels] = mixes of the layer's input by `mix` [mixes, channels]; the last row is kept at
   // `offset` bytes of each block.
-  void Run(const std::vector<float>& mix, const LayerRun& run, size_t offset, float* output) const {
-    run.ops.TokenShift({.input = run.input.data,
-                        .input_stride = run.input.stride,
-                        .mix = mix.data(),
-                        .output = output,
-                        .channels = channels,
-                        .mixes = mixes,
-                        .runs = run.state.runs.data(),
-                        .num_runs = run.state.runs.size(),
-                        .state_offset = offset,
-                        .row_begin = 0,
-                        .row_end = 0},
-                       run.state.rows());
-    KeepLastRows(run.state.runs, offset, run.input, 1, channels);
-  }
+  void Run(const std::vector<float>& mix, const LayerRun& run, size_t offset, float* output) const;
 };
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/kinds/recurrent/rwkv/detail/token_shift.h"
+#endif
 
 #endif  // SKALD_LAYERS_KINDS_RECURRENT_RWKV_TOKEN_SHIFT_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/base/files/model_files.h.
+
+#ifndef SKALD_BASE_FILES_DETAIL_MODEL_FILES_H_
+#define SKALD_BASE_FILES_DETAIL_MODEL_FILES_H_
+
+#include "skald/base/files/model_files.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "skald/base/files/small_file.h"
+#include "skald/base/inline.h"
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
+
+namespace skald {
+
+SKALD_INLINE std::vector<std::filesystem::path> ModelFiles::all() const {
+  std::vector<std::filesystem::path> files = weights;
+  if (!index.empty()) files.push_back(index);
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+namespace internal {
+
+inline Result<ModelFiles> ShardedModel(const std::filesystem::path& index) {
+  auto shards = ReadShardIndex(index);
+  if (!shards) return Failure(std::move(shards.error()));
+  ModelFiles files;
+  for (const auto& [name, tensors] : *shards) files.weights.push_back(index.parent_path() / name);
+  files.index = index;
+  files.shards = std::move(*shards);
+  return files;
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<ModelFiles> ModelFilesAt(const std::filesystem::path& path) {
+  return NoThrow(path.native(), [&]() -> Result<ModelFiles> {
+    std::error_code ignored;  // what cannot be asked does not exist, and opening it says why
+    if (!std::filesystem::is_directory(path, ignored)) {
+      const bool is_index = path.extension() == ".json" && !FileBeginsWith(path, "GGUF");
+      return is_index ? internal::ShardedModel(path) : ModelFiles{{path}};
+    }
+    if (auto file = path / "model.safetensors"; std::filesystem::exists(file, ignored)) {
+      return ModelFiles{{std::move(file)}};
+    }
+    if (const auto index = path / "model.safetensors.index.json"; std::filesystem::exists(index, ignored)) {
+      return internal::ShardedModel(index);
+    }
+    return Fail(ErrorCode::kNotFound,
+                Concat({path.native(), ": expected model.safetensors or model.safetensors.index.json in this folder"}));
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_BASE_FILES_DETAIL_MODEL_FILES_H_

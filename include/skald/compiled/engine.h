@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of engine/, for the one source of a program that compiles them (skald/compiled.h).
+// They need what skald/compiled/store.h does.
+
+#ifndef SKALD_COMPILED_ENGINE_H_
+#define SKALD_COMPILED_ENGINE_H_
+
+#include "skald/engine/answers/detail/answer.h"
+#include "skald/engine/answers/detail/prompt_reading.h"
+#include "skald/engine/answers/detail/stop_strings.h"
+#include "skald/engine/detail/engine.h"
+#include "skald/engine/detail/engine_loop.h"
+#include "skald/engine/form/detail/engine_options.h"
+#include "skald/engine/form/detail/filter_workers.h"
+#include "skald/engine/form/detail/model_ref.h"
+#include "skald/engine/form/detail/request.h"
+#include "skald/engine/plan/detail/cost_model.h"
+#include "skald/engine/plan/detail/memory_model.h"
+#include "skald/engine/plan/detail/policy.h"
+#include "skald/engine/plan/detail/scheduler.h"
+#include "skald/engine/plan/detail/tenants.h"
+#include "skald/engine/running/detail/memory_holders.h"
+#include "skald/engine/running/detail/prompt_ends.h"
+#include "skald/engine/running/detail/sequence.h"
+#include "skald/engine/running/detail/sequence_list.h"
+#include "skald/engine/running/detail/sequence_view.h"
+#include "skald/engine/running/detail/sequences.h"
+#include "skald/engine/running/detail/suspended.h"
+#include "skald/engine/running/detail/swap_space.h"
+#include "skald/engine/running/detail/swap_ticket.h"
+#include "skald/engine/running/detail/swapping.h"
+#include "skald/engine/speculation/detail/draft_length.h"
+#include "skald/engine/speculation/detail/draft_model.h"
+#include "skald/engine/speculation/detail/prompt_lookup.h"
+
+#endif  // SKALD_COMPILED_ENGINE_H_

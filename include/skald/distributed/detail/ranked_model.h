@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/distributed/ranked_model.h.
+
+#ifndef SKALD_DISTRIBUTED_DETAIL_RANKED_MODEL_H_
+#define SKALD_DISTRIBUTED_DETAIL_RANKED_MODEL_H_
+
+#include "skald/distributed/ranked_model.h"
+
+#include <utility>
+
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/byte_codec.h"
+#include "skald/base/ranks/agreement.h"
+#include "skald/base/ranks/rank_share.h"
+#include "skald/cache/create.h"
+#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step_plan_bytes.h"
+#include "skald/distributed/detail/handshake.h"
+#include "skald/distributed/detail/rank_observers.h"
+#include "skald/distributed/machine_share.h"
+#include "skald/distributed/rank_messages.h"
+
+namespace skald {
+
+SKALD_INLINE Result<RankedModel> RankedModel::Create(const AnyModel& model, const CommunicatorRef& ranks) {
+  return NoThrow("RankedModel", [&]() -> Result<RankedModel> {
+    if (ranks.share().rank != 0) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  "rank " + std::to_string(ranks.share().rank) + " leads no others; it calls FollowRanks");
+    }
+    const auto same = internal::CompareFacts(ranks, internal::FactsOf(model.weights()));
+    if (!same) return Failure(same.error());
+    return RankedModel(model, std::make_shared<internal::RankLead>(ranks));
+  });
+}
+
+SKALD_INLINE RankedModel::~RankedModel() {
+  if (lead_ != nullptr) lead_->Leave(internal::RankOrder::kStop);
+}
+
+SKALD_INLINE Result<std::shared_ptr<BlockPool>> RankedModel::CreatePool(const RuntimeConfig& runtime) const {
+  return NoThrow("RankedModel::CreatePool", [&]() -> Result<std::shared_ptr<BlockPool>> {
+    auto pool = CreateBlockPool(model_->layout(), runtime);
+    if (!pool) return pool;
+    const auto turn = lead_->Turn();
+    const uint64_t number = (*next_pool_)++;
+    if (auto given = lead_->Give(BytesOf(internal::PoolOrder{number, runtime})); !given) return Failure(given.error());
+    if (auto agreed = Agree(lead_->ranks()); !agreed) return Failure(agreed.error());
+    (*pool)->SetPeers(std::make_shared<internal::RankPool>(lead_, number, spec(), runtime));
+    return pool;
+  });
+}
+
+SKALD_INLINE Result<Outputs> RankedModel::Forward(const Batch& batch, Workspace& workspace,
+                                                  const ForwardOptions& options) const {
+  return NoThrow("Forward", [&]() -> Result<Outputs> {
+    const auto turn = lead_->Turn();
+    auto step = Step::Plan(batch, options.pass_tokens);
+    if (!step) return Failure(step.error());
+    BlockPool& pool = *step->pools().front();
+    const auto* const peers = step->pools().size() == 1 ? PeersOf(pool) : nullptr;
+    if (peers == nullptr) {
+      return Fail(ErrorCode::kInvalidArgument, "the caches are not all of one pool that the ranks have (CreatePool)");
+    }
+    if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+    const auto plan = StepPlanToBytes(step->plan());
+    if (!plan) return Failure(plan.error());
+    internal::StepOrder order = {peers->number(), options.pass_tokens, options.observer != nullptr, *plan, {}};
+    for (const StepRequest& request : batch.requests()) {
+      order.tokens.insert(order.tokens.end(), request.tokens.begin(), request.tokens.end());
+    }
+    if (auto given = lead_->Give(internal::BytesOf(order)); !given) return Failure(given.error());
+    ForwardOptions own = options;
+    own.ranks = &lead_->ranks();
+    if (options.observer) own.observer = internal::ShownToAll(options.observer, lead_->ranks());
+    auto outputs = model_->Execute(step->plan(), order.tokens, pool, workspace, own);
+    if (outputs) step->Commit();
+    return outputs;
+  });
+}
+
+SKALD_INLINE Result<std::span<const float>> RankedModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
+                                                                 Workspace& workspace,
+                                                                 const ForwardOptions& options) const {
+  auto outputs = Forward(Batch().Add(cache, tokens), workspace, options);
+  if (!outputs) return Failure(std::move(outputs.error()));
+  return (*outputs)[0];
+}
+
+SKALD_INLINE RankedModel::RankedModel(const AnyModel& model, std::shared_ptr<internal::RankLead> lead)
+    : model_(&model), lead_(std::move(lead)), next_pool_(std::make_unique<uint64_t>(0)) {}
+
+SKALD_INLINE const internal::RankPool* RankedModel::PeersOf(const BlockPool& pool) const {
+  const auto* const peers = dynamic_cast<const internal::RankPool*>(pool.peers().get());
+  return peers != nullptr && peers->lead() == lead_.get() ? peers : nullptr;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_DISTRIBUTED_DETAIL_RANKED_MODEL_H_

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/engine/answers/answer.h.
+
+#ifndef SKALD_ENGINE_ANSWERS_DETAIL_ANSWER_H_
+#define SKALD_ENGINE_ANSWERS_DETAIL_ANSWER_H_
+
+#include "skald/engine/answers/answer.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/sampling/random.h"
+#include "skald/text/tokenizers/tokenizer_engine.h"
+
+namespace skald {
+
+SKALD_INLINE Result<Answer> Answer::Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
+                                          const Tokenizer* tokenizer, bool defers_filter) {
+  return NoThrow("beginning an answer", [&]() -> Result<Answer> {
+    Answer answer(std::move(request), max_tokens);
+    const Request& of = *answer.request_;
+    answer.settings_.random.stream += sample;
+    answer.defers_filter_ = defers_filter;
+    answer.tokens_.reserve(of.prompt.size() + 1);
+    if (of.filter != nullptr) {
+      auto filter = of.filter->Clone();
+      if (!filter) return Failure(filter.error());
+      answer.filter_ = std::move(*filter);
+    }
+    if (of.penalize_prompt) {
+      if (auto seen = ObserveTokens(answer.settings_, of.prompt, answer.sampler_); !seen) return Failure(seen.error());
+    }
+    if (tokenizer != nullptr) {
+      answer.tokenizer_ = tokenizer;
+      answer.decoder_.emplace(*tokenizer);
+      for (const int32_t id : of.prompt) {
+        // What is no token of the tokenizer has no text; the model refuses what is none of its own.
+        (void)answer.decoder_->Push(id);
+      }
+    }
+    return answer;
+  });
+}
+
+SKALD_INLINE Result<Answer> Answer::Begin(std::shared_ptr<const Request> request, uint32_t sample, uint32_t max_tokens,
+                                          const Tokenizer* tokenizer, std::span<const int32_t> drawn,
+                                          bool defers_filter) {
+  auto answer = Begin(std::move(request), sample, max_tokens, tokenizer, defers_filter);
+  if (!answer) return answer;
+  Event told;
+  for (const int32_t id : drawn) {
+    SampledToken token;
+    token.id = id;
+    if (auto taken = answer->Advance(std::move(token), told); !taken) return Failure(taken.error());
+  }
+  return answer;
+}
+
+SKALD_INLINE std::shared_ptr<FilterWork> Answer::TakeFilterWork() {
+  return filter_ != nullptr && defers_filter_ ? filter_->TakeWork() : nullptr;
+}
+
+SKALD_INLINE Result<void> Answer::Settle(Event& event) {
+  if (!is_unsettled_) return {};
+  return NoThrow("an answer's end", [&]() -> Result<void> {
+    const auto allowed = filter_->Allowed();
+    if (!allowed) return Failure(allowed.error());
+    if (AllowsNothingButEnd(*allowed)) {
+      if (auto finished = Finish(FinishReason::kFilter, event); !finished) return finished;
+    }
+    is_unsettled_ = false;
+    return {};
+  });
+}
+
+SKALD_INLINE Result<int32_t> Answer::Draw(std::span<const float> logits, SamplerScratch& scratch, Event& event) {
+  std::optional<std::span<const uint64_t>> allowed;
+  if (filter_ != nullptr) {
+    auto words = filter_->Allowed();
+    if (!words) return Failure(words.error());
+    allowed = *words;
+  }
+  auto drawn = Sample(logits, settings_, sampler_, tokens_.size(), scratch, allowed);
+  if (!drawn) return Failure(drawn.error());
+  const int32_t id = drawn->id;
+  const size_t text = event.text.size();
+  if (auto taken = Take(*std::move(drawn), event); !taken) {
+    event.text.resize(text);
+    return Failure(taken.error());
+  }
+  return id;
+}
+
+SKALD_INLINE Result<void> Answer::Take(SampledToken token, Event& event) {
+  if (auto taken = Advance(std::move(token), event); !taken) return taken;
+  return is_unsettled_ && TakeFilterWork() == nullptr ? Settle(event) : Result<void>();
+}
+
+SKALD_INLINE Result<void> Answer::Advance(SampledToken token, Event& event) {
+  return NoThrow("an answer's token", [&]() -> Result<void> {
+    is_unsettled_ = false;
+    ++drawn_;
+    if (std::ranges::find(request_->end_tokens, token.id) != request_->end_tokens.end()) {
+      return Finish(FinishReason::kEndToken, event);
+    }
+    if (filter_ != nullptr) {
+      if (auto accepted = filter_->Accept(token.id); !accepted) return accepted;
+    }
+    if (auto seen = ObserveToken(settings_, token.id, sampler_); !seen) return seen;
+    tokens_.push_back(token.id);
+    if (auto told = Tell(token.id, event); !told) return told;
+    event.tokens.push_back(std::move(token));
+    if (finish_) return {};
+    if (drawn_ >= max_tokens_) return Finish(FinishReason::kMaxTokens, event);
+    is_unsettled_ = filter_ != nullptr && filter_->IsComplete();
+    return {};
+  });
+}
+
+SKALD_INLINE Answer::Answer(std::shared_ptr<const Request> request, uint32_t max_tokens)
+    : request_(std::move(request)),
+      settings_(request_->sampler),
+      max_tokens_(max_tokens),
+      tokens_(request_->prompt),
+      stops_({request_, &request_->stop_strings}) {}
+
+SKALD_INLINE Result<void> Answer::Tell(int32_t id, Event& event) {
+  if (!decoder_) return {};
+  auto text = decoder_->Push(id);
+  if (!text) return Failure(text.error());
+  if (request_->special_text && text->empty() && tokenizer_->KindOf(id) == PieceKind::kControl) {
+    *text = decoder_->Flush() + std::string(tokenizer_->IdToPiece(id).value_or(""));
+  }
+  event.text += stops_.Push(*text);
+  if (stops_.has_stopped()) finish_ = FinishReason::kStopString;
+  return {};
+}
+
+SKALD_INLINE Result<void> Answer::Finish(FinishReason reason, Event& event) {
+  finish_ = reason;
+  if (!decoder_) return {};
+  event.text += stops_.Push(decoder_->Flush());
+  event.text += stops_.Flush();
+  if (stops_.has_stopped()) finish_ = FinishReason::kStopString;
+  return {};
+}
+
+SKALD_INLINE bool Answer::AllowsNothingButEnd(std::span<const uint64_t> allowed) const {
+  size_t ends = 0, all = 0;
+  for (const uint64_t word : allowed) all += static_cast<size_t>(std::popcount(word));
+  for (const int32_t id : request_->end_tokens) ends += IsAllowed(allowed, id);
+  return all <= ends;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_ANSWERS_DETAIL_ANSWER_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/engine/speculation/draft_length.h.
+
+#ifndef SKALD_ENGINE_SPECULATION_DETAIL_DRAFT_LENGTH_H_
+#define SKALD_ENGINE_SPECULATION_DETAIL_DRAFT_LENGTH_H_
+
+#include "skald/engine/speculation/draft_length.h"
+
+#include <algorithm>
+
+#include "skald/base/inline.h"
+
+namespace skald {
+
+SKALD_INLINE uint32_t DraftLength::Choose(uint32_t most, const StepWork& work, uint64_t cached, const CostModel& cost) {
+  ++steps_;
+  if (!cost.is_known()) return std::min(most, kUnknownCost);
+  uint32_t best = 0;
+  double best_rate = 0.0, plain_rate = 0.0, expected = 1.0, chance = 1.0;
+  for (uint32_t drafts = 0; drafts <= most && chance >= kLeastChance; ++drafts) {
+    // What the whole step brings for its time: the others' rows too, which wait for these.
+    const double tokens = static_cast<double>(work.rows) + expected;
+    const double rate = tokens / std::max(1e-9, cost.Seconds(work.With(cached, 1 + drafts)));
+    if (drafts == 0) plain_rate = rate;
+    if (rate > std::max(best_rate, plain_rate * kLeastGain)) {
+      best_rate = rate;
+      best = drafts;
+    }
+    chance *= accepted_;
+    expected += chance;
+  }
+  if (best == 0 && steps_ % kTryEvery == 0) return std::min(most, 1u);
+  return best;
+}
+
+SKALD_INLINE void DraftLength::Observe(uint32_t drafted, uint32_t right) {
+  if (drafted == 0) return;
+  const uint32_t judged = std::min(drafted, right + 1);  // what follows a wrong guess says nothing
+  for (uint32_t i = 0; i < judged; ++i) accepted_ += (static_cast<double>(i < right) - accepted_) * kLearning;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_SPECULATION_DETAIL_DRAFT_LENGTH_H_

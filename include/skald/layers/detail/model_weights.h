@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/model_weights.h.
+
+#ifndef SKALD_LAYERS_DETAIL_MODEL_WEIGHTS_H_
+#define SKALD_LAYERS_DETAIL_MODEL_WEIGHTS_H_
+
+#include "skald/layers/model_weights.h"
+
+#include <utility>
+
+#include "skald/base/fixed_text.h"
+#include "skald/base/inline.h"
+
+namespace skald {
+
+SKALD_INLINE ModelWeights::ModelWeights(ModelSpec model, const RankShare& of_rank)
+    : spec(std::move(model)), share(of_rank) {
+  for (const Block& block : spec.blocks) {
+    BlockWeights& weights = blocks.emplace_back();
+    for (const LayerSpec& layer : block.layers) weights.layers.push_back(layer.MakeWeights());
+  }
+  if (!spec.tied_embeddings) head.emplace();
+}
+
+SKALD_INLINE ParameterList ParametersOf(ModelWeights& weights) {
+  const ModelSpec& spec = weights.spec;
+  const auto vocab = static_cast<size_t>(spec.vocab_size), model = static_cast<size_t>(spec.model_dim);
+  ParameterList list;
+  list.SetShare(weights.share);
+  list.AddMatrix(weights.embedding, model, {{"embed_tokens.weight", vocab}});
+  if (weights.head) {
+    list.AddMatrix(*weights.head, model, {{"lm_head.weight", vocab}});
+  } else {
+    list.AllowCopy("lm_head.weight", "embed_tokens.weight");
+  }
+  spec.final_norm.ListParameters(weights.final_norm, "norm", model, list);
+  if (spec.embedding_norm) spec.embedding_norm->ListParameters(weights.embedding_norm, "embedding_norm", model, list);
+  if (spec.per_layer_dim > 0) {
+    const auto width = static_cast<size_t>(spec.per_layer_dim), all = NumLayers(spec) * width;
+    list.AddMatrix(weights.per_layer_embedding, all, {{"embed_tokens_per_layer.weight", vocab}});
+    list.AddMatrix(weights.per_layer_projection, model, {{"per_layer_model_projection.weight", all}});
+    spec.final_norm.ListParameters(weights.per_layer_norm, "per_layer_projection_norm", width, list);
+  }
+  if (spec.embedding_multiplier != 1.0f || spec.logits_scaling != 1.0f) list.Assume(Assumption::kNotMultiplied);
+  for (size_t b = 0; b < spec.blocks.size(); ++b) {
+    const Block& block = spec.blocks[b];
+    BlockWeights& of_block = weights.blocks[b];
+    list.SetLayer(block.number);
+    if (block.residual_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+    if (block.norm) block.norm->ListParameters(of_block.norm, block.norm_name, model, list);
+    for (size_t i = 0; i < block.layers.size(); ++i) {
+      block.layers[i].ListParameters(*of_block.layers[i], model, list);
+    }
+    if (block.post_norm) block.post_norm->ListParameters(of_block.post_norm, block.post_norm_name, model, list);
+    if (block.learned_scale) list.AddVector(of_block.scale, {{"layer_scalar", 1}}, {.center = 1.0f});
+  }
+  return list;
+}
+
+SKALD_INLINE ParameterList ParametersOf(const ModelWeights& weights) {
+  return ParametersOf(const_cast<ModelWeights&>(weights));
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_DETAIL_MODEL_WEIGHTS_H_

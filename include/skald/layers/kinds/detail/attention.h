@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/kinds/attention.h.
+
+#ifndef SKALD_LAYERS_KINDS_DETAIL_ATTENTION_H_
+#define SKALD_LAYERS_KINDS_DETAIL_ATTENTION_H_
+
+#include "skald/layers/kinds/attention.h"
+
+#include <cmath>
+#include <utility>
+
+#include "skald/base/inline.h"
+#include "skald/layers/run/multiplications.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/scratch.h"
+
+namespace skald {
+
+SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+  const size_t q = query_dim(), kv = kv_dim(), head = static_cast<size_t>(head_dim);
+  std::vector<Part> projections;
+  if (output_gate)
+    AddGatedParts(0, head, projections);
+  else
+    projections.push_back({"self_attn.q_proj.weight", q, head});
+  if (!shares()) projections.push_back({"self_attn.k_proj.weight", kv, head});
+  if (!shares() && !keys_as_values) projections.push_back({"self_attn.v_proj.weight", kv});
+  if (output_gate) AddGatedParts(head, 0, projections);
+  list.AddMatrix(weights.qkv, model_dim, std::move(projections), {.sections = Sections()});
+  if (qkv_bias) {
+    list.AddVector(weights.qkv_bias,
+                   {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
+    list.DealVector(Sections());
+  }
+  if (const auto& norm = head_norm ? head_norm : projection_norm) {
+    norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
+    if (!shares()) norm->ListParameters(weights.key_norm, "self_attn.k_norm", head_norm ? head : kv, list);
+  }
+  for (const char* const name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight", "self_attn.k_norm.weight"}) {
+    if (shares()) list.AllowUnused(name);  // some checkpoints have them all the same
+  }
+  if (value_norm) value_norm->ListParameters(weights.value_norm, "self_attn.v_norm", head, list);
+  list.AddMatrix(weights.output, q, {{"self_attn.o_proj.weight", model_dim}},
+                 {.input_units = units(), .input_sharers = sharers()});
+  if (output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+  if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
+  if (!sinks) return;
+  list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
+  list.DealVector({Queries(1)});
+}
+
+SKALD_INLINE std::array<size_t, 2> Attention::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+  return {rows * stride(), rows * query_dim()};
+}
+
+SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) const {
+  const size_t rows = run.rows.size(), q = query_dim(), kv = kv_dim();
+  const Rows qkv = {run.scratch[0], stride()}, keys = {qkv.data + q, stride()}, values = {keys.data + kv, stride()};
+  float* const mixed = run.scratch[1];
+  run.ops.MatMul(weights.qkv, run.input, rows, weights.qkv_bias, qkv);
+  if (keys_as_values) run.ops.Copy(keys, rows, kv, values);
+  if (value_norm) NormalizeHeads(*value_norm, weights.value_norm, kv_heads, run, values);
+  if (head_norm) {
+    NormalizeHeads(*head_norm, weights.query_norm, heads, run, qkv);
+    if (!shares()) NormalizeHeads(*head_norm, weights.key_norm, kv_heads, run, keys);
+  }
+  if (projection_norm) NormalizeProjections(weights, run, qkv, keys);
+  if (rotary_dim > 0) Rotate(run, qkv);
+  if (!shares()) Store(run, keys, values);
+  Attend(weights, run, qkv, mixed);
+  if (output_gate) run.ops.Multiply({mixed, q}, {values.data + kv, stride()}, rows, q, FactorFunction::kSigmoid);
+  run.ops.MatMul(weights.output, {mixed, q}, rows, weights.output_bias, run.output);
+  if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
+}
+
+SKALD_INLINE std::vector<DealtSection> Attention::Sections() const {
+  const auto dim = static_cast<size_t>(head_dim);
+  std::vector<DealtSection> sections = {Queries(dim)};
+  if (!shares()) sections.push_back(Keys(dim));
+  if (!shares() && !keys_as_values) sections.push_back(Keys(dim));
+  if (output_gate) sections.push_back(Queries(dim));
+  return sections;
+}
+
+SKALD_INLINE void Attention::AddGatedParts(size_t begin, size_t turned, std::vector<Part>& parts) const {
+  const auto head = static_cast<size_t>(head_dim);
+  for (size_t i = 0; i < static_cast<size_t>(heads); ++i) {
+    parts.push_back({"self_attn.gated_q_proj.weight", head, turned, {}, {2 * i * head + begin, 2 * query_dim()}});
+  }
+}
+
+SKALD_INLINE void Attention::NormalizeHeads(const NormSpec& norm, const NormWeights& weights, int count,
+                                            const LayerRun& run, Rows rows) const {
+  for (int head = 0; head < count; ++head) {
+    const Rows one{rows.data + static_cast<size_t>(head) * static_cast<size_t>(head_dim), rows.stride};
+    norm.Run(weights, run.ops, one, run.rows.size(), one);
+  }
+}
+
+SKALD_INLINE void Attention::NormalizeProjections(const Weights& weights, const LayerRun& run, Rows queries,
+                                                  Rows keys) const {
+  const auto normalize = [&](const NormWeights& norm_weights, size_t queries_of_each, Rows here) {
+    run.ops.ChangeWhole(weights.output, queries_of_each, here, run.rows.size(),
+                        [&](Rows all) { projection_norm->Run(norm_weights, run.ops, all, run.rows.size(), all); });
+  };
+  normalize(weights.query_norm, 1, queries);
+  normalize(weights.key_norm, static_cast<size_t>(heads / kv_heads), keys);
+}
+
+SKALD_INLINE void Attention::Rotate(const LayerRun& run, Rows qkv) const {
+  run.ops.Rope({.rows = qkv.data,
+                .row_stride = qkv.stride,
+                .cos = run.cache.cos,
+                .sin = run.cache.sin,
+                .heads = static_cast<size_t>(shares() ? heads : heads + kv_heads),  // keys lie behind queries
+                .head_dim = static_cast<size_t>(head_dim),
+                .rotary_dim = static_cast<size_t>(rotary_dim),
+                .row_begin = 0,
+                .row_end = 0},
+               run.rows.size());
+}
+
+SKALD_INLINE void Attention::Store(const LayerRun& run, Rows keys, Rows values) const {
+  run.ops.StoreKV(run.cache.kv_type,
+                  {.keys = keys.data,
+                   .values = values.data,
+                   .stride = keys.stride,
+                   .positions = run.rows.positions.data(),
+                   .sequences = run.rows.sequences.data(),
+                   .tables = run.cache.tables,
+                   .geometry = run.cache.geometry,
+                   .row_begin = 0,
+                   .row_end = 0},
+                  run.rows.size());
+}
+
+SKALD_INLINE void Attention::Attend(const Weights& weights, const LayerRun& run, Rows queries, float* mixed) const {
+  run.ops.Attention(run.cache.kv_type,
+                    {.queries = queries.data,
+                     .query_stride = queries.stride,
+                     .output = mixed,
+                     .output_stride = query_dim(),
+                     .positions = run.rows.positions.data(),
+                     .sequences = run.rows.sequences.data(),
+                     .tables = run.cache.tables,
+                     .geometry = run.cache.geometry,
+                     .rows = run.rows.size(),
+                     .heads = static_cast<size_t>(heads),
+                     .window = static_cast<size_t>(window),
+                     .scale = static_cast<float>(1.0 / std::sqrt(query_pre_scale)),
+                     .softcap = softcap,
+                     .sinks = sinks ? weights.sinks.data() : nullptr,
+                     .unit_begin = 0,
+                     .unit_end = 0},
+                    run.rows.visible_tokens);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_DETAIL_ATTENTION_H_

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/kinds/recurrent/causal_conv.h.
+
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_DETAIL_CAUSAL_CONV_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_DETAIL_CAUSAL_CONV_H_
+
+#include "skald/layers/kinds/recurrent/causal_conv.h"
+
+#include <cmath>
+
+#include "skald/base/inline.h"
+#include "skald/base/message.h"
+#include "skald/kernels/args.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/spec/norm.h"
+#include "skald/weights/packing/detail/recurrent_transforms.h"
+
+namespace skald {
+
+SKALD_INLINE void CausalConv::ListParameters(Weights& weights, std::string_view name, ParameterList& list,
+                                             const std::vector<DealtSection>& sections) const {
+  list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
+                {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
+                [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
+  list.DealVector(Repeated(sections, taps));
+  if (!has_bias) return;
+  list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
+  list.DealVector(sections);
+}
+
+SKALD_INLINE void CausalConv::Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset,
+                                  float* output) const {
+  run.ops.Conv({.input = input.data,
+                .input_stride = input.stride,
+                .weights = weights.taps.data(),
+                .bias = has_bias ? weights.bias.data() : nullptr,
+                .output = output,
+                .channels = channels,
+                .taps = taps,
+                .silu = silu,
+                .runs = run.state.runs.data(),
+                .num_runs = run.state.runs.size(),
+                .state_offset = offset,
+                .row_begin = 0,
+                .row_end = 0},
+               run.state.rows());
+  KeepLastRows(run.state.runs, offset, input, taps - 1, channels);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_DETAIL_CAUSAL_CONV_H_

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/kinds/recurrent/mamba2.h.
+
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_DETAIL_MAMBA2_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_DETAIL_MAMBA2_H_
+
+#include "skald/layers/kinds/recurrent/mamba2.h"
+
+#include <utility>
+
+#include "skald/base/inline.h"
+#include "skald/kernels/args.h"
+#include "skald/layers/run/multiplications.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/scratch.h"
+#include "skald/weights/packing/detail/recurrent_transforms.h"
+
+namespace skald {
+
+SKALD_INLINE void Mamba2::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+  const auto h = static_cast<size_t>(heads);
+  std::vector<DealtSection> projected = {OfHeads(width())};
+  for (const DealtSection& section : DealState().inputs) projected.push_back(section);
+  list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}},
+                 {.sections = std::move(projected)});
+  conv().ListParameters(weights.conv, "mixer.conv1d", list, ConvSections());
+  list.AddMatrix(weights.output, width(), {{"mixer.out_proj.weight", model_dim}},
+                 {.input_units = OfHeads(width()).units, .input_sharers = OfHeads(width()).sharers});
+  // As Mamba's.
+  list.AddDecay(weights.decay, "mixer.A_log", h, {-8.5f, 7.5f});
+  list.DealVector({OfHeads(h)});
+  list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
+  list.DealVector({OfHeads(h)});
+  list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
+  list.DealVector({OfHeads(h)});
+  if (has_norm) {
+    norm.ListParameters(weights.norm, "mixer.norm", width(), list);
+    if (norm.weight) list.DealVector({{width(), static_cast<size_t>(groups)}});
+  }
+  if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
+}
+
+SKALD_INLINE std::array<size_t, 3> Mamba2::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+  return {rows * projected_dim(), rows * conv().channels, rows * width()};
+}
+
+SKALD_INLINE void Mamba2::Run(const Weights& weights, const LayerRun& run) const {
+  const size_t rows = run.state.rows(), w = width();
+  const Rows projected = {run.scratch[0], projected_dim()};
+  float* const mixed = run.scratch[2];
+  run.ops.MatMul(weights.input, run.input, rows, {}, projected);
+  if (!input_multipliers.empty()) MultiplySections(run, projected);
+  KeepInputs(run.state, InputsIn(projected), input_floats());
+  Recur(weights, run, projected, mixed);
+  const auto parts = static_cast<size_t>(std::max(groups, groups_of_ranks));
+  if (groups_of_ranks > 0) {
+    run.ops.NormMatMul(weights.output, weights.norm, parts, norm.epsilon, {mixed, w}, rows, {}, run.output);
+  } else {
+    if (has_norm) run.ops.NormParts({mixed, w}, rows, w, parts, weights.norm, norm.epsilon);
+    run.ops.MatMul(weights.output, {mixed, w}, rows, {}, run.output);
+  }
+  if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
+}
+
+SKALD_INLINE void Mamba2::Replay(const Weights& weights, const LayerRun& run) const {
+  const Rows projected = {run.scratch[0], projected_dim()};
+  TakeInputs(run.state, InputsIn(projected), input_floats());
+  Recur(weights, run, projected, run.scratch[2]);
+}
+
+SKALD_INLINE void Mamba2::MultiplySections(const LayerRun& run, Rows projected) const {
+  const size_t of_group = static_cast<size_t>(groups) * static_cast<size_t>(state_dim);
+  const size_t sizes[kSections] = {width(), width(), of_group, of_group, static_cast<size_t>(heads)};
+  for (size_t i = 0; i < kSections; ++i) {
+    run.ops.Scale(projected, run.state.rows(), sizes[i], input_multipliers[i]);
+    projected.data += sizes[i];
+  }
+}
+
+SKALD_INLINE void Mamba2::Recur(const Weights& weights, const LayerRun& run, Rows projected, float* mixed) const {
+  float* const convolved = run.scratch[1];
+  conv().Run(weights.conv, run, InputsIn(projected), run.state.offset + scan_floats() * sizeof(float), convolved);
+  Scan(weights, run, projected.data, convolved, mixed);
+}
+
+SKALD_INLINE void Mamba2::Scan(const Weights& weights, const LayerRun& run, const float* projected,
+                               const float* convolved, float* mixed) const {
+  const size_t rows = run.state.rows(), runs = run.state.runs.size(), h = static_cast<size_t>(heads);
+  run.ops.StateSpace({.input = convolved,
+                      .time_step = projected + projected_dim() - h,
+                      .time_step_stride = projected_dim(),
+                      .time_step_bias = weights.time_step_bias.data(),
+                      .time_step_min = time_step_min,
+                      .time_step_max = time_step_max,
+                      .gate = projected,
+                      .gate_stride = projected_dim(),
+                      .decay = weights.decay.data(),
+                      .skip = weights.skip.data(),
+                      .output = mixed,
+                      .heads = h,
+                      .head_dim = static_cast<size_t>(head_dim),
+                      .groups = static_cast<size_t>(groups),
+                      .state_dim = static_cast<size_t>(state_dim),
+                      .runs = run.state.runs.data(),
+                      .state_offset = run.state.offset,
+                      .unit_begin = 0,
+                      .unit_end = 0},
+                     runs * h, static_cast<size_t>(head_dim) * static_cast<size_t>(state_dim) * rows / runs);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_DETAIL_MAMBA2_H_

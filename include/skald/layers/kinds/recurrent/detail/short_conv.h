@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/kinds/recurrent/short_conv.h.
+
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_DETAIL_SHORT_CONV_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_DETAIL_SHORT_CONV_H_
+
+#include "skald/layers/kinds/recurrent/short_conv.h"
+
+#include "skald/base/inline.h"
+#include "skald/layers/run/multiplications.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
+#include "skald/layers/run/scratch.h"
+
+namespace skald {
+
+SKALD_INLINE void ShortConv::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+  const size_t w = channels();
+  const std::vector<DealtSection> inputs = Repeated(Sections(), 3);
+  list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}}, {.sections = inputs});
+  if (bias) {
+    list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
+    list.DealVector(inputs);
+  }
+  conv().ListParameters(weights.conv, "conv.conv", list, Sections());
+  list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}}, {.input_units = ColumnUnits(w)});
+  if (bias) list.AddVector(weights.output_bias, {{"conv.out_proj.bias", model_dim}});
+}
+
+SKALD_INLINE std::array<size_t, 2> ShortConv::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
+  return {rows * 3 * channels(), rows * channels()};
+}
+
+SKALD_INLINE void ShortConv::Run(const Weights& weights, const LayerRun& run) const {
+  const size_t w = channels(), rows = run.state.rows();
+  const Rows before = {run.scratch[0], 3 * w}, behind = {before.data + w, 3 * w}, values = {behind.data + w, 3 * w};
+  const Rows mixed = {run.scratch[1], w};
+  run.ops.MatMul(weights.input, run.input, rows, weights.input_bias, before);
+  run.ops.Multiply(values, before, rows, w);
+  conv().Run(weights.conv, run, values, run.state.offset, mixed.data);
+  run.ops.Multiply(mixed, behind, rows, w);
+  run.ops.MatMul(weights.output, mixed, rows, weights.output_bias, run.output);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_DETAIL_SHORT_CONV_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/layers/kinds/recurrent/rwkv/channel_mix.h.
+
+#ifndef SKALD_LAYERS_KINDS_RECURRENT_RWKV_DETAIL_CHANNEL_MIX_H_
+#define SKALD_LAYERS_KINDS_RECURRENT_RWKV_DETAIL_CHANNEL_MIX_H_
+
+#include "skald/layers/kinds/recurrent/rwkv/channel_mix.h"
+
+#include "skald/base/inline.h"
+#include "skald/base/numbers/activation.h"
+#include "skald/layers/run/multiplications.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/rows.h"
+#include "skald/layers/run/scratch.h"
+
+namespace skald {
+
+SKALD_INLINE void RwkvChannelMix::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
+  const auto hidden = static_cast<size_t>(width);
+  list.AddVector(weights.mix, {{"ffn.x_k", model_dim}}, TokenShift::kRandom);
+  list.AddMatrix(weights.key, model_dim, {{"ffn.key.weight", hidden}}, {.output_units = ColumnUnits(hidden)});
+  list.AddMatrix(weights.value, hidden, {{"ffn.value.weight", model_dim}}, {.input_units = ColumnUnits(hidden)});
+}
+
+SKALD_INLINE std::array<size_t, 2> RwkvChannelMix::ScratchFloats(size_t rows, size_t model_dim) const {
+  return {rows * model_dim, rows * static_cast<size_t>(width)};
+}
+
+SKALD_INLINE void RwkvChannelMix::Run(const Weights& weights, const LayerRun& run) const {
+  const size_t rows = run.state.rows(), hidden = static_cast<size_t>(width);
+  float* const mixed = run.scratch[0];
+  float* const between = run.scratch[1];
+  shift().Run(weights.mix, run, run.state.offset, mixed);
+  run.ops.MatMul(weights.key, {mixed, run.model_dim}, rows, {}, {between, hidden});
+  run.ops.Activate(Activation::kReluSquared, between, rows * hidden);
+  run.ops.MatMul(weights.value, {between, hidden}, rows, {}, run.output);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_LAYERS_KINDS_RECURRENT_RWKV_DETAIL_CHANNEL_MIX_H_

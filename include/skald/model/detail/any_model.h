@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/model/any_model.h.
+
+#ifndef SKALD_MODEL_DETAIL_ANY_MODEL_H_
+#define SKALD_MODEL_DETAIL_ANY_MODEL_H_
+
+#include "skald/model/any_model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <variant>
+
+#include "skald/base/aligned_buffer.h"
+#include "skald/base/inline.h"
+#include "skald/base/message.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/digest.h"
+#include "skald/base/numbers/group_layout.h"
+#include "skald/base/numbers/rope.h"
+#include "skald/base/ranks/agreement.h"
+#include "skald/base/ranks/rank_share.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/steps/detail/plan_check.h"
+#include "skald/cache/steps/detail/step.h"
+#include "skald/layers/run/adapted_rows.h"
+#include "skald/layers/run/multiplications.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/scratch.h"
+#include "skald/layers/spec/component.h"
+#include "skald/model/output_head.h"
+#include "skald/model/rotation.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+SKALD_INLINE AnyModel::AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions,
+                                std::span<const WeightKernels> kernels)
+    : name_(std::move(name)), weights_(std::move(weights)) {
+  tables_.kernels = kernels;
+  tables_.layout = LayoutOf(weights_.spec, weights_.share);
+  tables_.slots = SlotsOf(weights_.spec, tables_.layout);
+  ListRotations();
+  for (const Block& block : weights_.spec.blocks) {
+    for (const LayerSpec& layer : block.layers) {
+      const auto function = std::ranges::find(functions, layer.type(), &LayerFunction::type);
+      HWY_DASSERT(function != functions.end());
+      tables_.functions.push_back(*function);
+      tables_.layers.push_back(layer.OfRank(weights_.share));
+    }
+  }
+  ListMatrices();
+}
+
+SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& workspace,
+                                               const ForwardOptions& options) const {
+  return Compute("Forward", workspace, options.ranks, [&]() -> Result<Outputs> {
+    std::optional<Step> step;
+    Outputs outputs;
+    const auto pass = NoThrow("Forward", [&]() -> Result<std::unique_ptr<ForwardPass>> {
+      auto planned = Step::Plan(batch, options.pass_tokens);
+      if (!planned) return Failure(planned.error());
+      step.emplace(std::move(*planned));
+      if (auto valid = Check(batch); !valid) return Failure(valid.error());
+      std::vector<std::span<const int32_t>> tokens;
+      for (const StepRequest& request : batch.requests()) tokens.push_back(request.tokens);
+      auto made = MakePass(step->plan(), std::move(tokens), step->pools(), workspace, options);
+      if (!made) return made;
+      outputs = OutputsIn(workspace.outputs, step->plan());
+      if (auto reserved = step->Reserve(); !reserved) return Failure(reserved.error());
+      return made;
+    });
+    if (auto computed = Run(pass, options.ranks); !computed) return Failure(computed.error());
+    step->Commit();
+    return outputs;
+  });
+}
+
+SKALD_INLINE Result<std::span<const float>> AnyModel::Forward(KVCache& cache, std::span<const int32_t> tokens,
+                                                              Workspace& workspace,
+                                                              const ForwardOptions& options) const {
+  auto outputs = Forward(Batch().Add(cache, tokens), workspace, options);
+  if (!outputs) return Failure(std::move(outputs.error()));
+  return (*outputs)[0];
+}
+
+SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<const int32_t> tokens, BlockPool& pool,
+                                               Workspace& workspace, const ForwardOptions& options) const {
+  return Compute("Execute", workspace, options.ranks, [&]() -> Result<Outputs> {
+    Outputs outputs;
+    const auto pass = NoThrow("Execute", [&]() -> Result<std::unique_ptr<ForwardPass>> {
+      if (auto valid = CheckPool(pool, "the pool"); !valid) return Failure(valid.error());
+      if (auto valid = CheckStepPlan(plan, pool); !valid) return Failure(valid.error());
+      if (auto valid = CheckPasses(plan, options.pass_tokens); !valid) return Failure(valid.error());
+      auto runs = SplitTokens(plan, tokens);
+      if (!runs) return Failure(runs.error());
+      BlockPool* const pools[] = {&pool};
+      auto made = MakePass(plan, std::move(*runs), pools, workspace, options);
+      if (made) outputs = OutputsIn(workspace.outputs, plan);
+      return made;
+    });
+    if (auto computed = Run(pass, options.ranks); !computed) return Failure(computed.error());
+    return outputs;
+  });
+}
+
+SKALD_INLINE Result<Outputs> AnyModel::Logits(std::span<const float> residual, Workspace& workspace,
+                                              const CommunicatorRef* ranks) const {
+  return Compute("Logits", workspace, ranks, [&]() -> Result<Outputs> {
+    Operations ops(workspace.executor(), workspace.activations.matmul, tables_.kernels, nullptr, ranks);
+    OutputHead head(weights_, ops);
+    const size_t rows = residual.size() / head.model_dim();
+    if (residual.size() % head.model_dim() != 0) {
+      return Fail(ErrorCode::kInvalidArgument,
+                  std::to_string(residual.size()) + " floats are no rows of " + std::to_string(head.model_dim()));
+    }
+    head.Reserve(rows, workspace.activations);
+    Reserve(workspace.activations.hidden, residual.size());
+    Reserve(workspace.outputs.logits, rows * head.vocab_size());
+    std::vector<uint32_t> all(rows);
+    std::iota(all.begin(), all.end(), 0u);
+    float* const stream = workspace.activations.hidden.data();
+    std::copy(residual.begin(), residual.end(), stream);
+    head.Logits(stream, all, workspace.activations.normed.data(), workspace.outputs.logits.data());
+    if (!ops.status()) return Failure(ops.status().error());
+    return RowsOf(workspace.outputs, std::vector<Want>(rows, Want::kLogits));
+  });
+}
+
+SKALD_INLINE void AnyModel::ListRotations() {
+  std::vector<uint64_t> limits = {kMaxTokens};
+  for (const CacheGroup& group : tables_.layout.groups()) {
+    if (group.rope.short_factors.empty()) continue;
+    limits.push_back(static_cast<uint64_t>(std::min(group.rope.original_context, double{kMaxTokens})));
+  }
+  for (const uint64_t limit : limits) {
+    const CacheLayout layout = tables_.layout.ForTokens(limit);
+    CacheRotations& rotations = tables_.rotations.emplace_back(CacheRotations{layout.Fingerprint(), {}});
+    for (const CacheGroup& group : layout.groups()) rotations.of_groups.emplace_back(group.rope, group.rotary_dim);
+  }
+}
+
+SKALD_INLINE void AnyModel::ListMatrices() {
+  const ParameterList list = ParametersOf(weights_);
+  unknown_ = FindTypeOutside(tables_.kernels, list);
+  for (const Parameter& parameter : list.parameters()) {
+    if (!parameter.layer) continue;
+    if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_.matrices.push_back(one->target);
+    if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
+      tables_.block_matrices.emplace_back(blocks->targets, blocks->here.size() * blocks->cols);
+    }
+  }
+  tables_.numbers = MatrixNumbers(tables_.matrices);
+}
+
+template <class Function>
+Result<Outputs> AnyModel::Compute(std::string_view call, Workspace& workspace, const CommunicatorRef* ranks,
+                                  Function function) const {
+  return NoThrow(call, [&]() -> Result<Outputs> {
+    const WorkspaceUse use(workspace);
+    if (!use.is_ours()) {
+      return Fail(ErrorCode::kFailedPrecondition,
+                  "another thread is computing with this workspace; each thread needs one of its own");
+    }
+    if (weights_.blocks.empty()) {
+      return Fail(ErrorCode::kFailedPrecondition, "the model has no weights: it was moved from");
+    }
+    if (unknown_) {
+      return Fail(ErrorCode::kFailedPrecondition, Concat({"the model has weights of the type ", NameOf(*unknown_),
+                                                          ", which is not among the WeightTypes of its Config"}));
+    }
+    if (auto valid = CheckRanks(ranks); !valid) return Failure(valid.error());
+    if (!workspace.is_valid()) return Fail(ErrorCode::kFailedPrecondition, "the workspace was moved from");
+    const FloatEnvironment contract;
+    return function();
+  });
+}
+
+SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(const StepPlan& plan,
+                                                                     std::vector<std::span<const int32_t>> tokens,
+                                                                     std::span<BlockPool* const> pools,
+                                                                     Workspace& workspace,
+                                                                     const ForwardOptions& options) const {
+  const auto adapters = AdaptersOf(plan, options.adapters);
+  if (!adapters) return Failure(adapters.error());
+  return std::make_unique<ForwardPass>(weights_, tables_, plan, std::move(tokens), pools, workspace, options,
+                                       *adapters);
+}
+
+SKALD_INLINE Result<void> AnyModel::Run(const Result<std::unique_ptr<ForwardPass>>& pass,
+                                        const CommunicatorRef* ranks) const {
+  if (weights_.share.ranks > 1) {
+    if (auto agreed = Agree(*ranks, pass); !agreed) return agreed;
+  }
+  if (!pass) return Failure(pass.error());
+  return (*pass)->Run();
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckPasses(const StepPlan& plan, uint32_t pass_tokens) {
+  if (LargestPass(plan) <= pass_tokens) return {};
+  return Fail(ErrorCode::kInvalidArgument, "the step plan has passes of up to " + std::to_string(LargestPass(plan)) +
+                                               " tokens, expected at most " + std::to_string(pass_tokens) +
+                                               " (ForwardOptions::pass_tokens)");
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckRanks(const CommunicatorRef* ranks) const {
+  const RankShare& share = weights_.share;
+  if (share.ranks == 1 || (ranks != nullptr && ranks->share() == share)) return {};
+  const std::string part = std::to_string(share.rank) + " of " + std::to_string(share.ranks);
+  if (ranks == nullptr) {
+    return Fail(ErrorCode::kFailedPrecondition,
+                "the model has the weights of rank " + part + " alone; ForwardOptions::ranks must have the others");
+  }
+  return Fail(ErrorCode::kInvalidArgument,
+              "the model has the weights of rank " + part + ", but ForwardOptions::ranks is rank " +
+                  std::to_string(ranks->share().rank) + " of " + std::to_string(ranks->share().ranks));
+}
+
+SKALD_INLINE Result<void> AnyModel::Check(const Batch& batch) const {
+  for (size_t i = 0; i < batch.requests().size(); ++i) {
+    const StepRequest& request = batch.requests()[i];
+    if (auto valid = CheckPool(*request.cache->pool(), "its cache"); !valid) return OfSequence(i, valid);
+    if (auto valid = CheckTokens(request.tokens); !valid) return OfSequence(i, valid);
+  }
+  return {};
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckPool(const BlockPool& pool, const char* whose) const {
+  if (tables_.RotationsOf(pool) == nullptr) {
+    return Fail(ErrorCode::kInvalidArgument,
+                std::string(whose) + " has another layout than the model " + name_ + " needs; make it for that model");
+  }
+  if (!pool.has_bytes()) return BlockPool::FailNoBytes();
+  return {};
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckTokens(std::span<const int32_t> tokens) const {
+  const int vocab_size = spec().vocab_size;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] >= 0 && tokens[i] < vocab_size) continue;
+    return Fail(ErrorCode::kInvalidArgument, "token " + std::to_string(i) + " has the id " + std::to_string(tokens[i]) +
+                                                 ", expected 0 to " + std::to_string(vocab_size - 1));
+  }
+  return {};
+}
+
+SKALD_INLINE Result<std::vector<const Adapter*>> AnyModel::AdaptersOf(const StepPlan& plan,
+                                                                      std::span<const Adapter* const> adapters) const {
+  const auto has_one = [](const SequencePlan& sequence) { return sequence.adapter != Sha256Digest{}; };
+  if (std::ranges::none_of(plan.sequences, has_one)) return std::vector<const Adapter*>();
+  std::vector<const Adapter*> found(plan.sequences.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (!has_one(plan.sequences[i])) continue;
+    const auto adapter = std::ranges::find_if(
+        adapters, [&](const Adapter* one) { return one != nullptr && one->digest == plan.sequences[i].adapter; });
+    if (adapter == adapters.end()) {
+      return OfSequence(
+          i, Fail(ErrorCode::kInvalidArgument, Concat({"it is for the adapter ", ShortHex(plan.sequences[i].adapter),
+                                                       ", which is not among ForwardOptions::adapters"})));
+    }
+    if (auto fits = CheckAdapter(**adapter); !fits) return OfSequence(i, fits);
+    found[i] = *adapter;
+  }
+  return found;
+}
+
+SKALD_INLINE Result<void> AnyModel::CheckAdapter(const Adapter& adapter) const {
+  if (adapter.model != tables_.layout.model()) {
+    return Fail(ErrorCode::kInvalidArgument, Concat({"the adapter ", ShortHex(adapter.digest),
+                                                     " is for another model than ", name_, "; load it for that"}));
+  }
+  if (adapter.share != weights_.share) {
+    const auto part = [](const RankShare& share) {
+      return std::to_string(share.rank) + " of " + std::to_string(share.ranks);
+    };
+    return Fail(ErrorCode::kInvalidArgument,
+                Concat({"the adapter ", ShortHex(adapter.digest), " was loaded for rank ", part(adapter.share),
+                        ", the model for rank ", part(weights_.share)}));
+  }
+  if (FindType(tables_.kernels, kAdapterType) != nullptr) return {};
+  return Fail(ErrorCode::kFailedPrecondition, Concat({"adapters are multiplied as ", NameOf(kAdapterType),
+                                                      ", which is not among the WeightTypes of the model's Config"}));
+}
+
+SKALD_INLINE Result<std::vector<std::span<const int32_t>>> AnyModel::SplitTokens(
+    const StepPlan& plan, std::span<const int32_t> tokens) const {
+  uint64_t expected = 0;
+  for (const SequencePlan& sequence : plan.sequences) expected += sequence.num_tokens;
+  if (tokens.size() != expected) {
+    return Fail(ErrorCode::kInvalidArgument, "the step plan is for " + std::to_string(expected) +
+                                                 " tokens, but there are " + std::to_string(tokens.size()));
+  }
+  std::vector<std::span<const int32_t>> runs;
+  for (size_t i = 0; i < plan.sequences.size(); ++i) {
+    runs.push_back(tokens.first(plan.sequences[i].num_tokens));
+    if (auto valid = CheckTokens(runs.back()); !valid) return OfSequence(i, valid);
+    tokens = tokens.subspan(runs.back().size());
+  }
+  return runs;
+}
+
+SKALD_INLINE Outputs AnyModel::OutputsIn(const OutputBuffers& buffers, const StepPlan& plan) const {
+  std::vector<Want> wants;
+  for (const SequencePlan& sequence : plan.sequences) {
+    wants.insert(wants.end(), sequence.wants.begin(), sequence.wants.end());
+  }
+  return RowsOf(buffers, wants);
+}
+
+SKALD_INLINE Outputs AnyModel::RowsOf(const OutputBuffers& buffers, std::span<const Want> wants) const {
+  const auto vocab_size = static_cast<size_t>(spec().vocab_size), model_dim = static_cast<size_t>(spec().model_dim);
+  Outputs outputs;
+  outputs.Reserve(wants.size() - static_cast<size_t>(std::count(wants.begin(), wants.end(), Want::kNothing)));
+  const float* logits = buffers.logits.data();
+  const float* hidden = buffers.hidden.data();
+  for (const Want want : wants) {
+    if (want == Want::kLogits) outputs.Append({std::exchange(logits, logits + vocab_size), vocab_size});
+    if (want == Want::kHidden) outputs.Append({std::exchange(hidden, hidden + model_dim), model_dim});
+  }
+  return outputs;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_DETAIL_ANY_MODEL_H_

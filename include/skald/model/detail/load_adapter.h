@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/model/load_adapter.h.
+
+#ifndef SKALD_MODEL_DETAIL_LOAD_ADAPTER_H_
+#define SKALD_MODEL_DETAIL_LOAD_ADAPTER_H_
+
+#include "skald/model/load_adapter.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/sha256.h"
+#include "skald/base/threads/executor.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/base/threads/thread_pool.h"
+#include "skald/layers/model_weights.h"
+#include "skald/weights/adapters/detail/adapter_file.h"
+#include "skald/weights/adapters/detail/adapter_plan.h"
+#include "skald/weights/packing/detail/copy_rows.h"
+#include "skald/weights/types/matrix.h"
+#include "skald/weights/types/matrix_bytes.h"
+
+namespace skald {
+
+SKALD_INLINE Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter) {
+  Sha256 hash;
+  const auto add = [&hash](uint64_t number) { hash.Update(std::as_bytes(std::span(&number, 1))); };
+  hash.Update("skald adapter 1");
+  add(adapter.model);
+  for (const LowRank& low : adapter.low_ranks) {
+    for (const uint64_t number : {low.matrix, low.b.rows, low.a.rows, low.a.cols}) add(number);
+    hash.Update(low.a.data).Update(low.b.data);
+  }
+  return hash.Finish();
+}
+
+namespace internal {
+
+SKALD_INLINE void KeepDealt(const ParameterList& list, const RankShare& share, Adapter& adapter) {
+  adapter.share = share;
+  auto low = adapter.low_ranks.begin();
+  size_t number = 0;
+  for (const Parameter& parameter : list.parameters()) {
+    const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+    if (matrix == nullptr || !parameter.layer) continue;
+    if (low == adapter.low_ranks.end()) return;
+    if (low->matrix != number++) continue;
+    const DealtRows here = RowsHere(*matrix, share);
+    if (here.division != nullptr) low->b = CopyRows(low->b.bytes(), low->b.dtype, low->b.cols, here.ranges);
+    ++low;
+  }
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, const ModelSpec& spec,
+                                         const RankShare& share) {
+  return NoThrow(path.native(), [&]() -> Result<Adapter> {
+    if (const char* const why = WhyImpossible(spec)) return Fail(ErrorCode::kInvalidArgument, why);
+    const auto file = internal::AdapterFile::Open(path);
+    if (!file) return Failure(file.error());
+    ModelWeights places(spec);  // no parameter is there, but the list says which there are
+    const ParameterList list = ParametersOf(places);
+    const FloatEnvironment plain(Denormals::kKept);
+    ThreadPool pool(1);
+    auto low_ranks = internal::AdapterPlan(*file, list).Make(ExecutorRef(pool));
+    if (!low_ranks) return Failure(low_ranks.error());
+    Adapter adapter = {.model = Fingerprint(spec), .low_ranks = std::move(*low_ranks)};
+    const auto digest = DigestOfAdapter(adapter);
+    if (!digest) return Failure(digest.error());
+    adapter.digest = *digest;
+    internal::KeepDealt(list, share, adapter);
+    return adapter;
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_DETAIL_LOAD_ADAPTER_H_

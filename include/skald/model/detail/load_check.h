@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a spec says what the metadata beside the weights say. Tensors tell their sizes alone: a model with another
+// RoPE base, epsilon or window would load and compute other numbers.
+
+#ifndef SKALD_MODEL_DETAIL_LOAD_CHECK_H_
+#define SKALD_MODEL_DETAIL_LOAD_CHECK_H_
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "skald/base/files/small_file.h"
+#include "skald/base/message.h"
+#include "skald/base/result.h"
+#include "skald/configs/form/detail/differences.h"
+#include "skald/configs/gguf_config.h"
+#include "skald/configs/identify.h"
+#include "skald/configs/readers/config_json.h"
+#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/layers/model_spec.h"
+#include "skald/weights/files/gguf.h"
+
+namespace skald::internal {
+
+inline Failure OtherThan(std::string_view file, const std::vector<std::string>& differences) {
+  return Fail(ErrorCode::kInvalidArgument,
+              Concat({file, ": what it says of the model is not what the Config says: ", Joined(differences)}));
+}
+
+// Compares `spec` with the config.json of the folder that `path` is or lies in. There is nothing to compare with where
+// there is none, and where it names no family that Skald has a reader for, as those of layers of a user's own.
+inline Result<void> CheckConfigJson(const std::filesystem::path& path, const ModelSpec& spec) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  const auto file = folder / "config.json";
+  if (!std::filesystem::exists(path, ignored) || !std::filesystem::exists(file, ignored)) return {};
+  const auto text = ReadSmallFile(file, kMaxConfigJson);
+  if (!text) return Failure(text.error());
+  const auto is_known = NamesKnownFamily(*text);
+  if (!is_known) return Annotate(folder.string(), is_known);
+  if (!*is_known) return {};
+  const auto described = ParseConfigJson(*text);
+  if (!described) return Annotate(folder.string(), described);
+  const auto differences = Differences(described->spec, spec, described->model_type);
+  return differences.empty() ? Result<void>() : OtherThan(file.string(), differences);
+}
+
+// The same of the metadata of a GGUF file. There is nothing to compare with where they lack a value that a description
+// needs, or name an architecture that Skald has no reader for. Numbers in them were rounded to floats; and those of
+// "llama" do not tell of the windows of Mistral.
+inline Result<void> CheckGgufMetadata(std::string_view path, const GgufFile& file, const ModelSpec& spec) {
+  if (!IsKnownArchitecture(file.metadata().values)) return {};
+  const auto models = ModelsOf(file);
+  if (!models && models.error().code == ErrorCode::kNotFound) return {};
+  if (!models) return Annotate(std::string(path), models);
+  std::vector<std::string> fewest;
+  for (const DescribedModel& model : *models) {
+    std::vector<std::string> differences = DifferencesBeyondRounding(model.spec, spec);
+    if (model.model_type == MistralFamily::kModelType) {
+      std::erase_if(differences, [](const std::string& one) {
+        return one.starts_with("attention.sliding_window (") || one.starts_with("layer_types (");
+      });
+    }
+    if (differences.empty()) return {};
+    if (fewest.empty() || differences.size() < fewest.size()) fewest = std::move(differences);
+  }
+  return OtherThan(path, fewest);
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_MODEL_DETAIL_LOAD_CHECK_H_

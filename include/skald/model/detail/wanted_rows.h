@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/model/wanted_rows.h.
+
+#ifndef SKALD_MODEL_DETAIL_WANTED_ROWS_H_
+#define SKALD_MODEL_DETAIL_WANTED_ROWS_H_
+
+#include "skald/model/wanted_rows.h"
+
+#include <algorithm>
+
+#include "skald/base/inline.h"
+#include "skald/cache/steps/detail/step.h"
+
+namespace skald {
+
+SKALD_INLINE WantedRows::WantedRows(size_t most) : most_(most) {
+  rows.tokens.reserve(most);
+  for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
+    list->reserve(most);
+  }
+}
+
+SKALD_INLINE void WantedRows::BeginPass(const Pass& pass, const StepPlan& plan,
+                                        std::span<const std::span<const int32_t>> tokens) {
+  rows.tokens.clear();
+  for (std::vector<uint32_t>* const list : {&rows.positions, &rows.sequences, &logit_rows, &hidden_rows}) {
+    list->clear();
+  }
+  rows.visible_tokens = 0;
+  for (const PassSlice& slice : pass) {
+    const SequencePlan& sequence = plan.sequences[slice.sequence];
+    for (uint32_t i = slice.begin; i < slice.end; ++i) {
+      const auto row = static_cast<uint32_t>(rows.size());
+      const Want want = sequence.wants[i];
+      if (want == Want::kLogits) logit_rows.push_back(row);
+      if (want == Want::kHidden) hidden_rows.push_back(row);
+      rows.tokens.push_back(tokens[slice.sequence][i]);
+      rows.positions.push_back(sequence.first_position + i);
+      rows.sequences.push_back(slice.sequence);
+      rows.visible_tokens = std::max<size_t>(rows.visible_tokens, rows.positions.back() + 1);
+    }
+  }
+}
+
+}  // namespace skald
+
+#endif  // SKALD_MODEL_DETAIL_WANTED_ROWS_H_

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/store/backends/directory_store.h.
+
+#ifndef SKALD_STORE_BACKENDS_DETAIL_DIRECTORY_STORE_H_
+#define SKALD_STORE_BACKENDS_DETAIL_DIRECTORY_STORE_H_
+
+#include "skald/store/backends/directory_store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+
+namespace skald {
+
+SKALD_INLINE Result<std::unique_ptr<DirectoryStore>> DirectoryStore::Open(const std::filesystem::path& path,
+                                                                          const DirectoryStoreOptions& options) {
+  return NoThrow(path.native(), [&]() -> Result<std::unique_ptr<DirectoryStore>> {
+    if (auto made = MakeFolder(path, kPrivateFolder, options.sync); !made) return Failure(made.error());
+    std::unique_ptr<DirectoryStore> store(new DirectoryStore(path, options));
+    if (auto cleared = store->folder_.RemoveUnfinished(); !cleared) return Failure(cleared.error());
+    return store;
+  });
+}
+
+SKALD_INLINE Result<bool> DirectoryStore::Has(const ChunkKey& key) const {
+  return NoThrow("the directory store", [&] { return folder_.MarkUsed(key); });
+}
+
+SKALD_INLINE Result<ChunkBytes> DirectoryStore::Get(const ChunkKey& key) const {
+  return NoThrow("the directory store", [&] { return folder_.Read(key, /*use=*/true); });
+}
+
+SKALD_INLINE Result<ChunkFront> DirectoryStore::Front(const ChunkKey& key, uint64_t most) const {
+  return NoThrow("the directory store", [&] { return folder_.ReadFront(key, /*use=*/true, most); });
+}
+
+SKALD_INLINE Result<ChunkBytes> DirectoryStore::Peek(const ChunkKey& key, uint64_t most) const {
+  return NoThrow("the directory store", [&] { return folder_.Read(key, /*use=*/false, most); });
+}
+
+SKALD_INLINE Result<void> DirectoryStore::Put(const ChunkKey& key, std::span<const std::byte> value) {
+  if (auto size = CheckChunkSize(key, value.size()); !size) return size;
+  return NoThrow("the directory store", [&]() -> Result<void> {
+    const auto is_there = folder_.MarkUsed(key);
+    if (!is_there) return Failure(is_there.error());
+    if (*is_there) return {};
+    Reservation room(*this);
+    if (auto made = room.Make(key, value.size()); !made) return made;
+    auto written = folder_.Write(key, value, options_.sync);
+    if (written) room.Keep();
+    return written;
+  });
+}
+
+SKALD_INLINE Result<void> DirectoryStore::Drop(const ChunkKey& key) const {
+  return NoThrow("the directory store", [&] { return folder_.Remove(key); });
+}
+
+SKALD_INLINE Result<std::vector<ChunkKey>> DirectoryStore::List() const {
+  return NoThrow("the directory store", [&] { return folder_.List(); });
+}
+
+SKALD_INLINE Result<std::vector<StoredChunk>> DirectoryStore::ListByUse() const {
+  return NoThrow("the directory store", [&]() -> Result<std::vector<StoredChunk>> {
+    auto chunks = folder_.Chunks();
+    const auto by_use = [](const StoredChunk& chunk) { return std::pair(chunk.last_used, chunk.key); };
+    if (chunks) std::ranges::sort(*chunks, {}, by_use);
+    return chunks;
+  });
+}
+
+SKALD_INLINE Result<void> DirectoryStore::Pin(const ChunkKey& key) {
+  return NoThrow("the directory store", [&]() -> Result<void> {
+    const std::lock_guard lock(mutex_);
+    ++pins_[key];
+    return {};
+  });
+}
+
+SKALD_INLINE void DirectoryStore::Unpin(const ChunkKey& key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto pin = pins_.find(key); pin != pins_.end() && --pin->second == 0) pins_.erase(pin);
+}
+
+SKALD_INLINE Result<ChunkCount> DirectoryStore::Prune(uint64_t max_bytes) {
+  return NoThrow("the directory store", [&]() -> Result<ChunkCount> {
+    const std::lock_guard lock(mutex_);
+    return DropOldest(max_bytes, max_bytes);
+  });
+}
+
+SKALD_INLINE DirectoryStore::Reservation::~Reservation() {
+  const std::lock_guard lock(store_.mutex_);
+  store_.unfinished_bytes_ -= bytes_;
+  if (is_kept_) store_.added_bytes_ += bytes_;
+}
+
+SKALD_INLINE Result<void> DirectoryStore::Reservation::Make(const ChunkKey& key, uint64_t bytes) {
+  const std::lock_guard lock(store_.mutex_);
+  if (auto room = store_.MakeRoom(key, bytes); !room) return room;
+  store_.unfinished_bytes_ += bytes_ = bytes;
+  return {};
+}
+
+SKALD_INLINE Result<void> DirectoryStore::MakeRoom(const ChunkKey& key, uint64_t bytes) {
+  const uint64_t limit = options_.max_bytes;
+  if (limit == kUnlimited) return {};
+  if (bytes > limit) {
+    return Fail(ErrorCode::kResourceExhausted, "chunk " + key.ToHex() + " has " + std::to_string(bytes) +
+                                                   " bytes, the limit of the store " + path().string() + " is " +
+                                                   std::to_string(limit));
+  }
+  // What others added or dropped is noticed by looking, from time to time and before anything is dropped.
+  if (!found_bytes_ || added_bytes_ > limit / kSlack) {
+    if (const auto chunks = Look(); !chunks) return Failure(chunks.error());
+  }
+  if (*found_bytes_ + added_bytes_ + unfinished_bytes_ + bytes <= limit) return {};
+  if (unfinished_bytes_ > limit - bytes) {
+    return Fail(ErrorCode::kResourceExhausted, "the store " + path().string() + " is at its limit of " +
+                                                   std::to_string(limit) + " bytes with what is being written to it");
+  }
+  const uint64_t most = limit - bytes - unfinished_bytes_;
+  const auto dropped = DropOldest(most, most - std::min(most, limit / kSlack));
+  if (!dropped) return Annotate("chunk " + key.ToHex() + " finds no room", dropped);
+  return {};
+}
+
+SKALD_INLINE Result<std::vector<StoredChunk>> DirectoryStore::Look() {
+  auto chunks = ListByUse();
+  if (!chunks) return chunks;
+  found_bytes_ = added_bytes_ = 0;
+  for (const StoredChunk& chunk : *chunks) *found_bytes_ += chunk.bytes;
+  return chunks;
+}
+
+SKALD_INLINE Result<ChunkCount> DirectoryStore::DropOldest(uint64_t most, uint64_t goal) {
+  const auto lock = LockFolder();
+  if (!lock) return Failure(lock.error());
+  internal::ChunkFolder::Remover remover(folder_);
+  const auto chunks = Look();
+  if (!chunks) return Failure(chunks.error());
+  ChunkCount dropped;
+  if (*found_bytes_ <= most) return dropped;
+  Result<void> refusal;
+  for (const StoredChunk& chunk : *chunks) {
+    if (*found_bytes_ <= goal) return dropped;
+    if (pins_.contains(chunk.key)) continue;
+    if (auto removed = remover.Remove(chunk.key); !removed) {
+      refusal = std::move(removed);
+      continue;
+    }
+    *found_bytes_ -= chunk.bytes;
+    dropped = {dropped.chunks + 1, dropped.bytes + chunk.bytes};
+  }
+  if (*found_bytes_ <= most) return dropped;
+  if (!refusal) return Failure(refusal.error());
+  return Fail(ErrorCode::kResourceExhausted, "pinned chunks take " + std::to_string(*found_bytes_) +
+                                                 " bytes of the store " + path().string() + ", expected at most " +
+                                                 std::to_string(most));
+}
+
+SKALD_INLINE Result<internal::Descriptor> DirectoryStore::LockFolder() const {
+  const std::string name = (path() / "lock").string();
+  internal::Descriptor file = internal::OpenFile(name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW, kPrivateFile);
+  struct stat status;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(name);
+  if (status.st_uid == ::geteuid() && (status.st_mode & 0777) != kPrivateFile) {
+    ::fchmod(file.get(), kPrivateFile);  // of an earlier release; where that fails, it is still bounded
+  }
+  const auto give_up = std::chrono::steady_clock::now() + options_.lock_timeout;
+  while (internal::Uninterrupted([&file] { return ::flock(file.get(), LOCK_EX | LOCK_NB); }) != 0) {
+    if (errno != EWOULDBLOCK) return internal::SystemFailure(name);
+    if (std::chrono::steady_clock::now() >= give_up) {
+      return Fail(ErrorCode::kFailedPrecondition, name + ": another process has held this lock for " +
+                                                      std::to_string(options_.lock_timeout.count()) + " ms");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return file;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_BACKENDS_DETAIL_DIRECTORY_STORE_H_

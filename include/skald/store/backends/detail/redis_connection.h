@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/store/backends/redis_connection.h.
+
+#ifndef SKALD_STORE_BACKENDS_DETAIL_REDIS_CONNECTION_H_
+#define SKALD_STORE_BACKENDS_DETAIL_REDIS_CONNECTION_H_
+
+#include "skald/store/backends/redis_connection.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include "skald/base/inline.h"
+#include "skald/base/printable.h"
+
+namespace skald {
+
+namespace internal {
+
+SKALD_INLINE Result<RedisConnection> RedisConnection::Open(const RedisOptions& options, Clock::time_point deadline) {
+  auto socket = Connect(options);
+  if (!socket) return Failure(socket.error());
+  RedisConnection connection(std::move(*socket), NameOf(options), options.answer_timeout);
+  connection.SetDeadline(deadline);
+  if (auto done = connection.Encrypt(options); !done) return Failure(done.error());
+  if (auto done = connection.Authenticate(options); !done) return Failure(done.error());
+  if (options.database != 0) {
+    const std::string number = std::to_string(options.database);
+    if (auto done = connection.Call({"SELECT", number}, {REDIS_REPLY_STATUS}); !done) return Failure(done.error());
+  }
+  if (auto done = connection.Call({"PING"}, {REDIS_REPLY_STATUS}); !done) return Failure(done.error());
+  return connection;
+}
+
+SKALD_INLINE Result<RedisReply> RedisConnection::Call(std::initializer_list<std::string_view> arguments,
+                                                      std::initializer_list<int> types, uint64_t most_bytes) {
+  const std::string_view command = *arguments.begin();
+  if (!is_usable_) return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection broke before");
+  // Also while an exception flies by.
+  is_usable_ = false;
+  // What comes unasked would be taken for the answer. (The first command may find the server's refusal to serve us.)
+  if (has_answered_ && !IsQuiet()) return NotQuiet(command);
+  if (auto sent = Send(arguments); !sent) return Failure(sent.error());
+  auto reply = Receive(command, most_bytes);
+  if (!reply) return reply;
+  has_answered_ = is_usable_ = true;
+  if ((*reply)->type == REDIS_REPLY_ERROR) return Refusal(command, {(*reply)->str, (*reply)->len});
+  if (std::find(types.begin(), types.end(), (*reply)->type) == types.end()) return Nonsense(command);
+  return reply;
+}
+
+SKALD_INLINE Failure RedisConnection::Nonsense(std::string_view command) {
+  is_usable_ = false;
+  return Fail(ErrorCode::kDataLoss, About(command) + "the answer is not what Redis answers");
+}
+
+SKALD_INLINE std::string RedisConnection::NameOf(const RedisOptions& options) {
+  return "Redis server " + options.host + ":" + std::to_string(options.port);
+}
+
+SKALD_INLINE timeval RedisConnection::ToTimeval(std::chrono::milliseconds time) {
+  timeval value{};
+  value.tv_sec = static_cast<decltype(value.tv_sec)>(time.count() / 1000);
+  value.tv_usec = static_cast<decltype(value.tv_usec)>(time.count() % 1000 * 1000);
+  return value;
+}
+
+SKALD_INLINE Result<Descriptor> RedisConnection::Connect(const RedisOptions& options) {
+  const std::unique_ptr<redisContext, FreeContext> context(
+      redisConnectWithTimeout(options.host.c_str(), options.port, ToTimeval(options.connect_timeout)));
+  const std::string name = NameOf(options);
+  if (context == nullptr) return OutOfMemory(name);
+  if (context->err != 0) {
+    return Fail(ErrorCode::kFailedPrecondition, name + ": cannot connect: " + context->errstr);
+  }
+  Descriptor socket(::fcntl(context->fd, F_DUPFD_CLOEXEC, 0));
+  if (socket.get() < 0) return SystemFailure(name);
+  return socket;
+}
+
+SKALD_INLINE Result<void> RedisConnection::Encrypt(const RedisOptions& options) {
+  if (!options.tls.is_used) return {};
+  auto session = TlsSession::Create(options.tls, options.host);
+  if (!session) return Annotate(name_, session);
+  if (auto begun = session->Begin(socket_); !begun) return Annotate(name_, begun);
+  tls_.emplace(*std::move(session));
+  return {};
+}
+
+SKALD_INLINE RedisConnection::Outcome RedisConnection::SendBytes(std::span<const std::byte> bytes) {
+  return tls_ ? tls_->Send(socket_, bytes) : socket_.Send(bytes);
+}
+
+SKALD_INLINE RedisConnection::Outcome RedisConnection::ReceiveBytes(std::span<std::byte>& bytes) {
+  return tls_ ? tls_->Receive(socket_, bytes) : socket_.Receive(bytes);
+}
+
+SKALD_INLINE Result<void> RedisConnection::Authenticate(const RedisOptions& options) {
+  if (options.password.empty()) return {};
+  const auto done = options.user.empty() ? Call({"AUTH", options.password}, {REDIS_REPLY_STATUS})
+                                         : Call({"AUTH", options.user, options.password}, {REDIS_REPLY_STATUS});
+  if (done) return {};
+  Error error = done.error();
+  if (error.message.find(options.password) != std::string::npos) {
+    error.message = About("AUTH") + "it was refused";
+  }
+  return Failure(std::move(error));
+}
+
+SKALD_INLINE Result<void> RedisConnection::Send(std::initializer_list<std::string_view> arguments) {
+  std::vector<const char*> texts;
+  std::vector<size_t> lengths;
+  for (const std::string_view argument : arguments) {
+    texts.push_back(argument.data());
+    lengths.push_back(argument.size());
+  }
+  char* formatted = nullptr;
+  const auto length = redisFormatCommandArgv(&formatted, static_cast<int>(texts.size()), texts.data(), lengths.data());
+  if (length < 0) return OutOfMemory(name_);
+  const std::unique_ptr<char, FreeCommand> command(formatted);
+  const Outcome sent = SendBytes(std::as_bytes(std::span(formatted, static_cast<size_t>(length))));
+  if (sent != Outcome::kDone) return NoAnswer(*arguments.begin(), sent, errno);
+  return {};
+}
+
+SKALD_INLINE Result<RedisReply> RedisConnection::Receive(std::string_view command, uint64_t most_bytes) {
+  std::array<std::byte, 1 << 14> buffer;
+  for (uint64_t bytes = 0;;) {
+    auto reply = reader_.Next();
+    if (!reply) return Fail(reply.error().code, About(command) + reply.error().message);
+    if (*reply != nullptr && !reader_.IsEmpty()) return Nonsense(command);
+    if (*reply != nullptr) return reply;
+    if (bytes > most_bytes) {
+      return Fail(ErrorCode::kDataLoss, About(command) + "the answer is not what Redis answers: it has more than " +
+                                            std::to_string(most_bytes) + " bytes");
+    }
+    std::span<std::byte> received(buffer);
+    if (const Outcome got = ReceiveBytes(received); got != Outcome::kDone) return NoAnswer(command, got, errno);
+    if (!reader_.Feed({reinterpret_cast<const char*>(received.data()), received.size()})) return OutOfMemory(name_);
+    bytes += received.size();
+  }
+}
+
+SKALD_INLINE Failure RedisConnection::OutOfMemory(const std::string& name) {
+  return Fail(ErrorCode::kResourceExhausted, name + ": hiredis has not enough memory");
+}
+
+SKALD_INLINE Failure RedisConnection::NotQuiet(std::string_view command) {
+  is_lost_ = true;
+  return Fail(ErrorCode::kFailedPrecondition, About(command) + "the connection was not quiet, or closed");
+}
+
+SKALD_INLINE Failure RedisConnection::NoAnswer(std::string_view command, Outcome outcome, int code) {
+  std::string why;
+  if (outcome == Outcome::kSilent) {
+    why = "silence for " + std::to_string(answer_timeout_.count()) + " ms";
+  } else if (outcome == Outcome::kLate) {
+    why = "no whole answer in the time for a call";
+  } else {
+    is_lost_ = true;
+    why = outcome == Outcome::kClosed ? "the server closed the connection"
+                                      : "the connection broke: " + std::generic_category().message(code);
+  }
+  return Fail(ErrorCode::kFailedPrecondition, About(command) + why);
+}
+
+SKALD_INLINE Failure RedisConnection::Refusal(std::string_view command, std::string_view text) const {
+  constexpr size_t kMostShown = 500;
+  const ErrorCode code = text.starts_with("OOM ")         ? ErrorCode::kResourceExhausted
+                         : text.starts_with("WRONGTYPE ") ? ErrorCode::kDataLoss
+                                                          : ErrorCode::kFailedPrecondition;
+  return Fail(code, About(command) + Printable(text.substr(0, kMostShown)));
+}
+
+}  // namespace internal
+}  // namespace skald
+
+#endif  // SKALD_STORE_BACKENDS_DETAIL_REDIS_CONNECTION_H_

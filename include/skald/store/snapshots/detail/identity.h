@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/store/snapshots/identity.h.
+
+#ifndef SKALD_STORE_SNAPSHOTS_DETAIL_IDENTITY_H_
+#define SKALD_STORE_SNAPSHOTS_DETAIL_IDENTITY_H_
+
+#include "skald/store/snapshots/identity.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "skald/base/files/fd_io.h"
+#include "skald/base/files/model_files.h"
+#include "skald/base/files/small_file.h"
+#include "skald/base/files/system_call.h"
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/sha256.h"
+#include "skald/store/chunks/chunk_repair.h"
+
+namespace skald {
+
+SKALD_INLINE Result<IdentityDigests> IdentityDigests::Of(const Identity& identity) {
+  auto salt = Sha256().Update("skald salt").Update(identity.salt).Finish();
+  if (!salt) return Failure(salt.error());
+  return IdentityDigests{identity.weights, identity.adapter, identity.tokenizer, *salt,
+                         WeightTypeCode(identity.weight_type)};
+}
+
+SKALD_INLINE Result<void> IdentityDigests::Check(const IdentityDigests& expected) const {
+  if (*this == expected) return {};
+  return NoThrow("the snapshot's identity", [&] { return Compare(expected); });
+}
+
+SKALD_INLINE Result<void> IdentityDigests::Compare(const IdentityDigests& expected) const {
+  const auto differs = [&](const char* what, const Sha256Digest& found, const Sha256Digest& wanted) {
+    return Fail(ErrorCode::kFailedPrecondition, std::string("the snapshot was made with ") + what + ": its digest is " +
+                                                    ShortHex(found) + ", expected " + ShortHex(wanted));
+  };
+  if (weights != expected.weights) return differs("other weights", weights, expected.weights);
+  if (weight_type != expected.weight_type) {
+    return Fail(ErrorCode::kFailedPrecondition, "the snapshot was made with the weights loaded as another type");
+  }
+  if (adapter != expected.adapter) return differs("another adapter", adapter, expected.adapter);
+  if (tokenizer != expected.tokenizer) return differs("another tokenizer", tokenizer, expected.tokenizer);
+  if (salt != expected.salt) return Fail(ErrorCode::kFailedPrecondition, "the snapshot was made with another salt");
+  return {};
+}
+
+SKALD_INLINE Result<Sha256Digest> DigestOfFile(const std::filesystem::path& path) {
+  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
+    const internal::Descriptor file = internal::OpenFile(path.c_str(), internal::kOpenToRead);
+    struct stat status;
+    if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return internal::SystemFailure(path.native());
+    if (auto regular = internal::CheckRegular(status, path.native()); !regular) return Failure(regular.error());
+    Sha256 hash;
+    std::vector<std::byte> buffer(size_t{1} << 20);
+    for (auto rest = static_cast<uint64_t>(status.st_size); rest > 0;) {
+      const std::span<std::byte> part = std::span(buffer).first(std::min<uint64_t>(rest, buffer.size()));
+      if (auto read = internal::ReadAll(file.get(), path.native(), part); !read) return Failure(read.error());
+      hash.Update(part);
+      rest -= part.size();
+    }
+    return hash.Finish();
+  });
+}
+
+SKALD_INLINE Result<Sha256Digest> DigestOfWeights(const std::filesystem::path& path) {
+  return NoThrow(path.native(), [&]() -> Result<Sha256Digest> {
+    const auto files = ModelFilesAt(path);
+    if (!files) return Failure(files.error());
+    if (files->weights.size() == 1) return DigestOfFile(files->weights.front());
+    Sha256 hash;
+    for (const auto& file : files->weights) {
+      const auto digest = DigestOfFile(file);
+      if (!digest) return digest;
+      hash.Update(*digest);
+    }
+    return hash.Finish();
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_STORE_SNAPSHOTS_DETAIL_IDENTITY_H_

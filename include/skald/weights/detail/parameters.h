@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/weights/parameters.h.
+
+#ifndef SKALD_WEIGHTS_DETAIL_PARAMETERS_H_
+#define SKALD_WEIGHTS_DETAIL_PARAMETERS_H_
+
+#include "skald/weights/parameters.h"
+
+#include "skald/base/inline.h"
+#include "skald/base/message.h"
+#include "skald/weights/packing/detail/recurrent_transforms.h"
+#include "skald/weights/types/matrix_bytes.h"
+
+namespace skald {
+
+SKALD_INLINE size_t MatrixParameter::rows() const {
+  size_t sum = 0;
+  for (const Part& part : parts) sum += part.rows;
+  return sum;
+}
+
+SKALD_INLINE size_t VectorParameter::size() const {
+  size_t sum = 0;
+  for (const ArrayPart& part : parts) {
+    size_t product = 1;
+    for (const uint64_t axis : part.shape) product *= static_cast<size_t>(axis);
+    sum += product;
+  }
+  return sum;
+}
+
+SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts,
+                                           std::optional<DType> dtype) {
+  Add(MatrixParameter{&target, cols, std::move(parts), dtype});
+}
+
+SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing) {
+  Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(dealing)});
+}
+
+SKALD_INLINE void ParameterList::AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols,
+                                           std::vector<Part> parts, size_t units) {
+  const DealtSection blocks[] = {{count, units}};
+  const DealtRange here = DealEach(blocks, share_).front();
+  targets.resize(parts.size() * here.size());
+  Add(BlocksParameter{&targets, count, cols, std::move(parts), here});
+}
+
+SKALD_INLINE void ParameterList::AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random,
+                                          Conversion convert) {
+  Add(VectorParameter{&target, std::move(parts), random, std::move(convert)});
+}
+
+SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std::vector<Part>& parts,
+                                           RandomRange random) {
+  AddArray(target, ArraysOf(parts), random);
+}
+
+SKALD_INLINE void ParameterList::AddDealtVector(std::vector<float>& target, const std::vector<Part>& parts,
+                                                size_t units, RandomRange random) {
+  AddVector(target, parts, random);
+  std::vector<DealtSection> sections;
+  for (const Part& part : parts) sections.push_back({part.rows, units});
+  DealVector(std::move(sections));
+}
+
+SKALD_INLINE void ParameterList::DealVector(std::vector<DealtSection> sections) {
+  std::get<VectorParameter>(parameters_.back().value).sections = std::move(sections);
+}
+
+SKALD_INLINE void ParameterList::AddNorm(std::vector<float>& target, std::string_view name, size_t size,
+                                         bool unit_offset) {
+  AddVector(target, {{Concat({name, ".weight"}), size}}, {.center = 1.0f});
+  if (!unit_offset) return;
+  MayBeConverted([](std::vector<float>& values) {
+    for (float& value : values) value += 1.0f;
+  });
+}
+
+SKALD_INLINE void ParameterList::AddDecay(std::vector<float>& target, std::string name, size_t size,
+                                          RandomRange random) {
+  AddVector(target, {{std::move(name), size}}, random);
+  MayBeConverted(internal::DecayFromLogarithm);
+}
+
+template <class Value>
+void ParameterList::Add(Value value) {
+  Parameter& parameter = parameters_.emplace_back();
+  parameter.layer = layer_;
+  parameter.value = std::move(value);
+}
+
+SKALD_INLINE void ParameterList::MayBeConverted(Conversion convert) {
+  auto& vector = std::get<VectorParameter>(parameters_.back().value);
+  vector.convert = std::move(convert);
+  vector.may_be_converted = true;
+}
+
+SKALD_INLINE std::vector<ArrayPart> ParameterList::ArraysOf(const std::vector<Part>& parts) {
+  std::vector<ArrayPart> arrays;
+  for (const Part& part : parts) arrays.push_back({part.name, {part.rows}, part.expert});
+  return arrays;
+}
+
+SKALD_INLINE size_t MemoryBytes(const ParameterList& list) {
+  size_t bytes = 0;
+  ForEachArray(
+      list, [&](const Matrix& matrix, size_t, size_t) { bytes += matrix.data.size(); },
+      [&](const std::vector<float>& vector, size_t) { bytes += vector.size() * sizeof(float); });
+  return bytes;
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_DETAIL_PARAMETERS_H_

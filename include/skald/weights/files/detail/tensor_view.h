@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/weights/files/tensor_view.h.
+
+#ifndef SKALD_WEIGHTS_FILES_DETAIL_TENSOR_VIEW_H_
+#define SKALD_WEIGHTS_FILES_DETAIL_TENSOR_VIEW_H_
+
+#include "skald/weights/files/tensor_view.h"
+
+#include "skald/base/inline.h"
+
+namespace skald {
+
+namespace internal {
+
+SKALD_INLINE std::optional<DType> ParameterType(std::string_view dtype) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    if (NameOf(type) == dtype) return type;
+  }
+  return std::nullopt;
+}
+
+}  // namespace internal
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_FILES_DETAIL_TENSOR_VIEW_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of the rows of a query or key projection. RoPE turns them in pairs, which Skald, like Hugging Face, has
+// half a head apart: i and i + head_dim / 2. GGUF files of the Llama lineage have them side by side, as Meta's first
+// code had: 2 * i and 2 * i + 1.
+
+#ifndef SKALD_WEIGHTS_PACKING_DETAIL_ROPE_ROWS_H_
+#define SKALD_WEIGHTS_PACKING_DETAIL_ROPE_ROWS_H_
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace skald::internal {
+
+// Returns a copy of `bytes`, `rows` rows with pairs side by side, with the pairs of each head of `head_dim` rows moved
+// apart. `head_dim` is even and divides `rows`.
+inline std::vector<std::byte> WithRopePairsApart(std::span<const std::byte> bytes, size_t rows, size_t head_dim) {
+  std::vector<std::byte> moved(bytes.size());
+  const size_t row_bytes = bytes.size() / rows, half = head_dim / 2;
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t in_head = row % head_dim;
+    const size_t source = row - in_head + (in_head < half ? 2 * in_head : 2 * (in_head - half) + 1);
+    std::memcpy(moved.data() + row * row_bytes, bytes.data() + source * row_bytes, row_bytes);
+  }
+  return moved;
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_PACKING_DETAIL_ROPE_ROWS_H_
