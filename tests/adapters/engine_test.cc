@@ -11,6 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/numbers/detail/xxh64.h"
+#include "skald/configs/create.h"
 #include "skald/engine/engine.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "tests/adapters/adapter_files.h"

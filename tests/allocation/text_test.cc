@@ -15,6 +15,7 @@
 #include "skald/text/chat.h"
 #include "skald/text/gguf_tokenizer.h"
 #include "skald/text/stream_decoder.h"
+#include "skald/text/templates/built_in.h"
 #include "skald/text/tokenizer.h"
 #include "skald/text/tokenizers/sentencepiece/detail/sentencepiece_writer.h"
 #include "tests/allocation/fail_each.h"

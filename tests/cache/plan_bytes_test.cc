@@ -13,7 +13,9 @@
 #include "doctest/doctest.h"
 #include "skald/cache/blocks/detail/table_bytes.h"
 #include "skald/cache/create.h"
+#include "skald/cache/steps/detail/plan_check.h"
 #include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step_plan.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/support/tiny_cache.h"
 

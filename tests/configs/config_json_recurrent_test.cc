@@ -9,6 +9,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/configs/published.h"
+#include "skald/configs/readers/python_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/golden_configs.h"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/configs/create.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/plan/memory_model.h"

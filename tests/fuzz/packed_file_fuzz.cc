@@ -14,7 +14,12 @@
 #include <string_view>
 #include <vector>
 
+#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/packed_layout.h"
 #include "skald/model/load.h"
+#include "skald/weights/packed_files/packed_file.h"
+#include "skald/weights/packed_files/packed_format.h"
+#include "skald/weights/parameters.h"
 #include "tests/fuzz/packed_model.h"
 #include "tests/support/temporary_folder.h"
 

@@ -16,6 +16,8 @@
 #include "skald/base/numbers/detail/xxh64.h"
 #include "skald/text/stream_decoder.h"
 #include "skald/text/tokenizer.h"
+#include "skald/text/tokenizers/detail/engine_files.h"
+#include "skald/text/tokenizers/pipeline/detail/pipeline_file.h"
 
 namespace skald {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include "skald/base/threads/float_environment.h"
 #include "skald/sampling/sampler.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "skald/text/chat.h"
+#include "skald/text/templates/built_in.h"
 
 #include <algorithm>
 #include <string>

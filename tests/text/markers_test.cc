@@ -17,6 +17,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/text/chat.h"
+#include "skald/text/templates/built_in.h"
 #include "skald/text/tokenizers/sentencepiece/detail/special_pieces.h"
 #include "tests/text/test_tokenizers.h"
 

@@ -13,6 +13,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/model/load_any.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/gguf_writer.h"

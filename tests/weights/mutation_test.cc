@@ -11,6 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/model/load.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/weights/tiny_checkpoint.h"
 

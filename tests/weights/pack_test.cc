@@ -15,6 +15,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/model/load.h"
+#include "skald/weights/random_weights.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/unpack.h"
 

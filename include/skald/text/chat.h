@@ -70,48 +70,35 @@ struct NextTurn {
 // "### Response:" nothing tells that it separates messages, and a rule that refused whatever the template writes would
 // refuse half of all messages. What the tokenizer has tokens of its own for, which is how nearly all models mark turns,
 // is safe with any template.)
-inline Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
+Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
 
 // Returns the ids of a whole chat.
-inline Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                               const Chat& chat);
+Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+                                        const Chat& chat);
 
 // Returns what a cache that holds `cached` needs to hold the whole `chat`, which goes on from an earlier one: rendered
 // whole, and compared with what is there. Where the ids agree, or the texts of the ids up to a place between two ids of
 // each, the cache is kept: a model may spell its answer with other ids than the tokenizer would. From there on the ids
 // are those of EncodeChat. Where a template rewrites the past, as those of reasoning models do that drop what the model
 // thought, `keep` is where that begins. Errors: those of EncodeChat.
-inline Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
-                                       std::span<const int32_t> cached);
+Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
+                                std::span<const int32_t> cached);
 
 // Returns the ids that end the model's turn: those that its publisher names; the tokenizer's own; those that the
 // template is known by. Stop when one is sampled, and do not feed it to the model: EncodeNextTurn brings it. Error:
 // kDataLoss for an id that the tokenizer does not have.
-inline Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
+Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
                                             const GenerationConfig& advice = {});
 
 // Returns the name of the built-in template that the special pieces of `tokenizer` tell of, or "none". Llama 2,
 // TinyLlama and the first Mistral models have no pieces of their own for chats, so they cannot be told apart.
 std::string_view GuessBuiltInTemplate(const Tokenizer& tokenizer);
 
-// Implementation.
-
 namespace internal {
 
 Result<void> CheckPieces(const Tokenizer& tokenizer, const ChatTemplateParts& parts);
 
 }  // namespace internal
-
-Result<MarkedText> RenderChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat);
-
-Result<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                        const Chat& chat);
-
-Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& chat_template, const Chat& chat,
-                                std::span<const int32_t> cached);
-
-Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                     const GenerationConfig& advice);
 
 }  // namespace skald
 

@@ -12,8 +12,6 @@
 #include "skald/text/tokenizer_value.h"
 #include "skald/text/tokenizers/tokenizer_spec.h"
 
-namespace skald {}  // namespace skald
-
 #ifndef SKALD_COMPILED
 #include "skald/text/detail/tokenizer.h"
 #endif

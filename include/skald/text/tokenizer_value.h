@@ -45,13 +45,13 @@ class Tokenizer {
   // Reads a SentencePiece model or a tokenizer.json of at most kMaxTokenizerFile bytes, or of a folder that of the two
   // which tokenizer_file.h tells. Which pieces begin and end a text a tokenizer_config.json beside it says. Errors name
   // the file.
-  inline static Result<Tokenizer> Load(const std::filesystem::path& path);
+  static Result<Tokenizer> Load(const std::filesystem::path& path);
 
   // Makes a tokenizer of the bytes of such a file, which are copied, or of what ToBytes returned.
-  inline static Result<Tokenizer> Parse(std::string_view bytes);
+  static Result<Tokenizer> Parse(std::string_view bytes);
 
   // Makes a tokenizer that does what `spec` says. The error names what in it cannot be.
-  inline static Result<Tokenizer> From(TokenizerSpec spec);
+  static Result<Tokenizer> From(TokenizerSpec spec);
 
   // Makes a tokenizer of an engine of your own, which must not be null.
   static Tokenizer From(std::shared_ptr<const TokenizerEngine> engine) { return Tokenizer(std::move(engine)); }

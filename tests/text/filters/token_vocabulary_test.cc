@@ -19,6 +19,7 @@
 #include "skald/text/filters/grammar_filter.h"
 #include "skald/text/filters/json_schema.h"
 #include "skald/text/filters/token_vocabulary.h"
+#include "skald/text/tokenizers/detail/utf8_repair.h"
 #include "tests/text/filters/small_vocabulary.h"
 #include "tests/text/test_tokenizers.h"
 

@@ -44,7 +44,7 @@ std::string StructName(std::string_view name);
 // Each returns an expression of C++ that has this value.
 std::string Literal(std::string_view text);
 inline std::string Literal(const FixedText& text) { return Literal(std::string_view(text)); }
-inline std::string Literal(const std::vector<float>& values);
+std::string Literal(const std::vector<float>& values);
 inline std::string Literal(bool value) { return value ? "true" : "false"; }
 template <std::integral T>
 std::string Literal(T value) {
@@ -80,7 +80,6 @@ class List {
   std::string text_;
 };
 
-std::string Literal(const std::vector<float>& values);
 
 template <class Layers, class Norms>
 class Expressions;

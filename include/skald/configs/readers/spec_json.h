@@ -41,7 +41,7 @@ namespace internal {
 
 template <class T>
 nlohmann::json ToJson(const std::optional<T>& value);
-inline nlohmann::json ToJson(const NormSpec& norm);
+nlohmann::json ToJson(const NormSpec& norm);
 
 template <class T>
 nlohmann::json ToJson(const T& value) {

@@ -23,7 +23,7 @@
 
 namespace skald {
 
-SKALD_INLINE Result<Tokenizer> Tokenizer::Tokenizer::Load(const std::filesystem::path& path) {
+SKALD_INLINE Result<Tokenizer> Tokenizer::Load(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&]() -> Result<Tokenizer> {
     std::error_code ignored;
     const bool is_folder = std::filesystem::is_directory(path, ignored);
@@ -47,7 +47,7 @@ SKALD_INLINE Result<Tokenizer> Tokenizer::Tokenizer::Load(const std::filesystem:
   });
 }
 
-SKALD_INLINE Result<Tokenizer> Tokenizer::Tokenizer::Parse(std::string_view bytes) {
+SKALD_INLINE Result<Tokenizer> Tokenizer::Parse(std::string_view bytes) {
   return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
     const Result<internal::EnginePointer> engine = internal::ParseEngine(bytes, {});
     if (!engine) return Failure(engine.error());
@@ -55,7 +55,7 @@ SKALD_INLINE Result<Tokenizer> Tokenizer::Tokenizer::Parse(std::string_view byte
   });
 }
 
-SKALD_INLINE Result<Tokenizer> Tokenizer::Tokenizer::From(TokenizerSpec spec) {
+SKALD_INLINE Result<Tokenizer> Tokenizer::From(TokenizerSpec spec) {
   return NoThrow("the tokenizer", [&]() -> Result<Tokenizer> {
     const auto engine = internal::PipelineEngine::Make(std::move(spec));
     if (!engine) return Failure(engine.error());

@@ -35,20 +35,18 @@ SKALD_INLINE Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t mod
   });
 }
 
-SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Tokenizer::Encode(std::string_view text,
-                                                                       ParseSpecial parse_special,
-                                                                       AddSpecial add_special) const {
+SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text, ParseSpecial parse_special,
+                                                            AddSpecial add_special) const {
   const Author author = parse_special == ParseSpecial::kYes ? Author::kTemplate : Author::kMessage;
   return NoThrow("encoding a text", [&] { return Surround(engine_->Encode(text, author), add_special); });
 }
 
-SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Tokenizer::Encode(const MarkedText& text,
-                                                                       AddSpecial add_special) const {
+SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Encode(const MarkedText& text, AddSpecial add_special) const {
   return NoThrow("encoding a text", [&] { return Surround(engine_->Encode(text), add_special); });
 }
 
-SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Tokenizer::Surround(Result<std::vector<int32_t>> ids,
-                                                                         AddSpecial add_special) const {
+SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Surround(Result<std::vector<int32_t>> ids,
+                                                              AddSpecial add_special) const {
   if (!ids || add_special == AddSpecial::kNo) return ids;
   const std::span<const int32_t> prefix = engine_->prefix(), suffix = engine_->suffix();
   ids->insert(ids->begin(), prefix.begin(), prefix.end());
@@ -56,8 +54,7 @@ SKALD_INLINE Result<std::vector<int32_t>> Tokenizer::Tokenizer::Surround(Result<
   return ids;
 }
 
-SKALD_INLINE Result<std::string> Tokenizer::Tokenizer::Decode(std::span<const int32_t> ids,
-                                                              SkipSpecial skip_special) const {
+SKALD_INLINE Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, SkipSpecial skip_special) const {
   return NoThrow("decoding ids", [&]() -> Result<std::string> {
     for (const int32_t id : ids) {
       if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
@@ -66,17 +63,17 @@ SKALD_INLINE Result<std::string> Tokenizer::Tokenizer::Decode(std::span<const in
   });
 }
 
-SKALD_INLINE Result<std::string_view> Tokenizer::Tokenizer::IdToPiece(int32_t id) const {
+SKALD_INLINE Result<std::string_view> Tokenizer::IdToPiece(int32_t id) const {
   if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
   return engine_->IdToPiece(id);
 }
 
-SKALD_INLINE Result<PieceKind> Tokenizer::Tokenizer::KindOf(int32_t id) const {
+SKALD_INLINE Result<PieceKind> Tokenizer::KindOf(int32_t id) const {
   if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
   return engine_->KindOf(id);
 }
 
-SKALD_INLINE Result<uint8_t> Tokenizer::Tokenizer::ByteOf(int32_t id) const {
+SKALD_INLINE Result<uint8_t> Tokenizer::ByteOf(int32_t id) const {
   if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
   if (engine_->KindOf(id) == PieceKind::kByte) return engine_->ByteOf(id);
   return NoThrow("a piece", [&]() -> Result<uint8_t> {
@@ -84,7 +81,7 @@ SKALD_INLINE Result<uint8_t> Tokenizer::Tokenizer::ByteOf(int32_t id) const {
   });
 }
 
-SKALD_INLINE Result<std::string> Tokenizer::Tokenizer::BytesOf(int32_t id) const {
+SKALD_INLINE Result<std::string> Tokenizer::BytesOf(int32_t id) const {
   return NoThrow("a piece", [&]() -> Result<std::string> {
     if (Result<void> valid = CheckId(id); !valid) return Failure(valid.error());
     std::optional<std::string> bytes = engine_->BytesOf(id);
@@ -94,7 +91,7 @@ SKALD_INLINE Result<std::string> Tokenizer::Tokenizer::BytesOf(int32_t id) const
   });
 }
 
-SKALD_INLINE Result<void> Tokenizer::Tokenizer::CheckId(int32_t id) const {
+SKALD_INLINE Result<void> Tokenizer::CheckId(int32_t id) const {
   if (id >= 0 && static_cast<size_t>(id) < vocab_size()) return {};
   return NoThrow("a token id", [&]() -> Result<void> {
     return Fail(ErrorCode::kInvalidArgument, "token id " + std::to_string(id) + " is outside of the vocabulary of " +

@@ -16,11 +16,10 @@
 namespace skald {
 
 // Errors name the line, and say what was expected.
-inline Result<Grammar> ParseGbnf(std::string_view text);
+Result<Grammar> ParseGbnf(std::string_view text);
 
 // Implementation.
 
-Result<Grammar> ParseGbnf(std::string_view text);
 
 }  // namespace skald
 

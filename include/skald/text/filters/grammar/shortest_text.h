@@ -22,7 +22,7 @@ inline constexpr size_t kNoText = std::numeric_limits<size_t>::max();
 
 // Returns the bytes of the shortest text, so no text needs more tokens of a vocabulary that has every byte; kNoText
 // where there is none.
-inline size_t ShortestText(const Grammar& grammar);
+size_t ShortestText(const Grammar& grammar);
 
 // Implementation.
 

@@ -25,7 +25,7 @@ SKALD_INLINE const internal::jinja::Program* ChatTemplate::Find(std::string_view
   return nullptr;
 }
 
-SKALD_INLINE Result<ChatTemplate> ChatTemplate::ChatTemplate::Make(std::string_view source, ChatTemplateParts parts) {
+SKALD_INLINE Result<ChatTemplate> ChatTemplate::Make(std::string_view source, ChatTemplateParts parts) {
   return NoThrow("the chat template", [&]() -> Result<ChatTemplate> {
     using internal::jinja::Parser;
     auto content = std::make_shared<Content>();
@@ -44,9 +44,8 @@ SKALD_INLINE Result<ChatTemplate> ChatTemplate::ChatTemplate::Make(std::string_v
   });
 }
 
-SKALD_INLINE Result<MarkedText> ChatTemplate::ChatTemplate::Render(const nlohmann::ordered_json& variables,
-                                                                   const RenderOptions& options,
-                                                                   std::string_view name) const {
+SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const nlohmann::ordered_json& variables,
+                                                     const RenderOptions& options, std::string_view name) const {
   return NoThrow("the chat template", [&] {
     TemplateVariables list;
     if (variables.is_object()) {
@@ -58,9 +57,8 @@ SKALD_INLINE Result<MarkedText> ChatTemplate::ChatTemplate::Render(const nlohman
   });
 }
 
-SKALD_INLINE Result<MarkedText> ChatTemplate::ChatTemplate::Render(const TemplateVariables& variables,
-                                                                   const RenderOptions& options,
-                                                                   std::string_view name) const {
+SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variables, const RenderOptions& options,
+                                                     std::string_view name) const {
   return NoThrow("the chat template", [&]() -> Result<MarkedText> {
     const internal::jinja::Program* const named = Find(name);
     internal::jinja::Machine machine(options.limits, internal::jinja::kFinders);
