@@ -8,8 +8,8 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/text/sentencepiece.h"
-#include "skald/text/stream_decoder.h"
+#include "skald/tokenizers/sentencepiece.h"
+#include "skald/tokenizers/stream_decoder.h"
 
 int Stop(const skald::Error& error) {
   std::cerr << error.message << '\n';

@@ -9,7 +9,7 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 const skald::SamplerSettings kSampler = {.temperature = 0.7f, .top_k = 40, .random = {.seed = 1}};
 

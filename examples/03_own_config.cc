@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 struct MyModel {
   static constexpr std::string_view kName = "my-model";  // for error messages

@@ -9,7 +9,7 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 constexpr const char* kPrompt =
     "In the beginning God created the heaven and the earth. And the earth was without form, and void; and "

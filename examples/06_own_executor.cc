@@ -13,7 +13,7 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 class MyThreads {
  public:

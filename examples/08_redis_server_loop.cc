@@ -11,7 +11,7 @@
 #include "skald/skald.h"
 #include "skald/store/backends/redis_store.h"
 #include "skald/store/snapshots/snapshot.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 struct Server {
   const skald::Tokenizer& tokenizer;

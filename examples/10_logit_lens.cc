@@ -11,7 +11,7 @@
 
 #include "demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 int32_t MostLikely(std::span<const float> logits) {
   return static_cast<int32_t>(std::ranges::max_element(logits) - logits.begin());

@@ -12,7 +12,7 @@
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 skald::Result<void> Run(const std::filesystem::path& folder) {
   const auto tokenizer = skald::Tokenizer::Load(folder / "tokenizer.model");

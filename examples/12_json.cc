@@ -11,9 +11,9 @@
 #include "demo_model/demo_config.h"
 #include "skald/engine/engine.h"
 #include "skald/skald.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
-#include "skald/text/tokenizer.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
+#include "skald/tokenizers/tokenizer.h"
 
 constexpr const char* kSchema = R"({
   "type": "object",

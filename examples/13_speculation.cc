@@ -15,7 +15,7 @@
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 // Guesses what followed the last two tokens when they stood together before, in any text.
 class Pairs : public skald::Drafter {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/dense/gemma2.h"
 #include "skald/configs/families/dense/llama.h"

@@ -19,7 +19,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 #include "skald/configs/families/dense/llama.h"
 #include "skald/store/backends/memory_store.h"

@@ -20,11 +20,11 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
-#include "skald/text/filters/token_vocabulary.h"
-#include "skald/text/tokenizer.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
+#include "skald/constraints/token_vocabulary.h"
+#include "skald/tokenizers/tokenizer.h"
 
 namespace skald {
 namespace {

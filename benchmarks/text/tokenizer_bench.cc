@@ -18,11 +18,11 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/text/tokenizer.h"
-#include "skald/text/tokenizers/detail/byte_range.h"
-#include "skald/text/tokenizers/detail/published_patterns.h"
-#include "skald/text/tokenizers/detail/split_pattern.h"
-#include "skald/text/tokenizers/detail/unicode.h"
+#include "skald/tokenizers/tokenizer.h"
+#include "skald/tokenizers/detail/byte_range.h"
+#include "skald/tokenizers/detail/published_patterns.h"
+#include "skald/tokenizers/detail/split_pattern.h"
+#include "skald/tokenizers/detail/unicode.h"
 
 namespace skald {
 namespace {

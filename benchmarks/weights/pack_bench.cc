@@ -15,7 +15,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/weights/packing/pack.h"
-#include "skald/weights/types/detail/gguf_blocks.h"
+#include "skald/weights/types/gguf_blocks.h"
 
 namespace skald {
 namespace {

@@ -26,7 +26,7 @@
 
 #include "examples/demo_model/demo_config.h"
 #include "skald/skald.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 namespace skald {
 namespace {

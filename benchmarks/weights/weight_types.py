@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 
-FORMATS = pathlib.Path(__file__).resolve().parents[2] / "include/skald/weights/types/detail/gguf_blocks.h"
+FORMATS = pathlib.Path(__file__).resolve().parents[2] / "include/skald/weights/types/gguf_blocks.h"
 SHAPE, OUTPUTS, TERMS = "TinyLlama-1.1B/gate_up", 11264, 2048
 
 

@@ -25,7 +25,7 @@
 #include "skald/base/version.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/cache/steps/step_plan_bytes.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/configs/create.h"
 #include "skald/engine/engine.h"
 #include "skald/store/prompts/prompt_cache.h"

@@ -11,7 +11,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/adapters/adapter_files.h"
 #include "tests/support/check_error.h"

@@ -12,7 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/allocation/fail_each.h"
 #include "tests/allocation/the_model.h"

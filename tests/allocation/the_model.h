@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 
 #include <string>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/detail/utf8.h"
+#include "skald/base/text/utf8.h"
 
 #include <string>
 

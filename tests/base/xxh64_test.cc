@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 
 #include <string_view>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 
 #include "doctest/doctest.h"
 #include "skald/configs/form/model_config.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 //
 // From the metadata of GGUF files to a Config.
 
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -16,7 +16,7 @@
 #include "skald/configs/families/dense/gemma3.h"
 #include "skald/configs/families/dense/smollm3.h"
 #include "skald/configs/families/mixtures/qwen3_moe.h"
-#include "skald/configs/form/detail/differences.h"
+#include "skald/configs/form/differences.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/form/short_form.h"
 

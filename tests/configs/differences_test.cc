@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/detail/differences.h"
+#include "skald/configs/form/differences.h"
 
 #include <string>
 #include <vector>

@@ -10,7 +10,7 @@
 #include "doctest/doctest.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/configs/form/config_list.h"
-#include "skald/configs/form/detail/differences.h"
+#include "skald/configs/form/differences.h"
 #include "skald/configs/form/model_config.h"
 #include "skald/configs/published.h"
 #include "skald/layers/model_spec.h"

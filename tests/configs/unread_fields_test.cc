@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 #include "skald/configs/readers/config_json.h"
 #include "skald/configs/readers/detail/family_readers.h"
 #include "tests/configs/gguf_samples.h"

@@ -15,7 +15,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/ranks/communicator.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/distributed/communicators/thread_ranks.h"
 #include "skald/distributed/follow_ranks.h"
 #include "skald/distributed/ranked_model.h"

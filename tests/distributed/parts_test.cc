@@ -17,7 +17,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/distributed/dealt_state.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"

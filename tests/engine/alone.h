@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/numbers/detail/xxh64.h"
-#include "skald/engine/form/request.h"
+#include "skald/base/numbers/xxh64.h"
+#include "skald/engine/requests/request.h"
 #include "skald/sampling/penalties.h"
 #include "skald/sampling/sampler.h"
 #include "tests/support/small_models.h"

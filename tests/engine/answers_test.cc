@@ -14,7 +14,7 @@
 #include "doctest/doctest.h"
 #include "skald/engine/answers/stop_strings.h"
 #include "skald/engine/engine.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/tokenizers/tokenizer_value.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_models.h"
 

@@ -17,10 +17,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/form/filter_workers.h"
+#include "skald/engine/requests/filter_workers.h"
 #include "skald/engine/speculation/prompt_lookup.h"
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/grammar_filter.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {

@@ -15,7 +15,7 @@
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
 #include "skald/cache/steps/batch.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {

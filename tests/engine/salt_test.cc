@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 #include "skald/engine/running/detail/shared_beginnings.h"
 #include "skald/engine/running/suspended.h"
 

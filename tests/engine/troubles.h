@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "skald/engine/form/drafter.h"
-#include "skald/engine/form/model_ref.h"
+#include "skald/engine/requests/drafter.h"
+#include "skald/engine/requests/model_ref.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "skald/text/templates/chat_template.h"
+#include "skald/templates/chat_template.h"
 
 namespace skald {
 namespace {

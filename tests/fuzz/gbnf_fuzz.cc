@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "skald/text/filters/gbnf.h"
+#include "skald/constraints/gbnf.h"
 #include "tests/fuzz/grammar_walk.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -9,9 +9,9 @@
 #include <span>
 #include <variant>
 
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 #include "skald/weights/files/gguf.h"
-#include "skald/weights/types/detail/gguf_blocks.h"
+#include "skald/weights/types/gguf_blocks.h"
 
 namespace skald {
 namespace {

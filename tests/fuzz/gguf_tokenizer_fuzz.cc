@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "skald/text/gguf_tokenizer.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
 #include "skald/weights/files/gguf.h"
 
 namespace skald {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "skald/base/result.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/token_vocabulary.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/token_vocabulary.h"
 
 namespace skald {
 

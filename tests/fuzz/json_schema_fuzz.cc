@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "skald/text/filters/json_schema.h"
+#include "skald/constraints/json_schema.h"
 #include "tests/fuzz/grammar_walk.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "skald/cache/create.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/fuzz/whole_or_changed.h"
 #include "tests/support/small_models.h"

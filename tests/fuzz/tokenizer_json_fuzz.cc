@@ -13,11 +13,11 @@
 #include <string>
 #include <string_view>
 
-#include "skald/base/numbers/detail/xxh64.h"
-#include "skald/text/stream_decoder.h"
-#include "skald/text/tokenizer.h"
-#include "skald/text/tokenizers/detail/engine_files.h"
-#include "skald/text/tokenizers/pipeline/detail/pipeline_file.h"
+#include "skald/base/numbers/xxh64.h"
+#include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/tokenizer.h"
+#include "skald/tokenizers/detail/engine_files.h"
+#include "skald/tokenizers/pipeline/detail/pipeline_file.h"
 
 namespace skald {
 namespace {

@@ -48,7 +48,7 @@ ROOMS = {
     "cache": ["steps", "", "blocks", "form"],
     "base": ["files", "json", "threads", "ranks", "numbers", ""],
 }
-FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/text/marked_text.h"}
+FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
 
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
 # ordinary C++ and free for all.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 #include "skald/configs/readers/config_json.h"
 #include "skald/configs/readers/spec_json.h"
 #include "skald/layers/model_weights.h"

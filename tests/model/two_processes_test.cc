@@ -17,7 +17,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "tests/support/child_process.h"
 #include "tests/support/small_models.h"

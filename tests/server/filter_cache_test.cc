@@ -8,8 +8,8 @@
 
 #include "doctest/doctest.h"
 #include "serve/chat/filter_cache.h"
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/token_vocabulary.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/token_vocabulary.h"
 
 namespace skald::testing {
 namespace filter_cache_test {

@@ -3,7 +3,7 @@
 // Tiles carry a block's content from one block size to another and lose nothing. They are part of cache/; they are
 // tested here because only snapshots use them.
 
-#include "skald/cache/form/tile.h"
+#include "skald/cache/layout/tile.h"
 
 #include <cstdint>
 #include <cstring>

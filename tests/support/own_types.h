@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/threads/parallel.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/standard_layers.h"

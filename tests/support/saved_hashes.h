@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 #include "tests/support/targets.h"
 #include "tests/support/test_data.h"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 
 namespace skald::testing {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/configs/create.h"
 
 namespace skald::testing {

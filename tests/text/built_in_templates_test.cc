@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/chat.h"
-#include "skald/text/templates/built_in.h"
+#include "skald/open/chat.h"
+#include "skald/templates/built_in.h"
 
 #include <algorithm>
 #include <string>

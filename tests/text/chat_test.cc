@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/chat.h"
+#include "skald/open/chat.h"
 
 #include <algorithm>
 #include <string>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/chat.h"
+#include "skald/open/chat.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {

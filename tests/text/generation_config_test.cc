@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/generation_config.h"
+#include "skald/open/generation_config.h"
 
 #include "doctest/doctest.h"
 

@@ -2,7 +2,7 @@
 //
 // What the metadata of a GGUF file with a byte-level tokenizer say, as a TokenizerSpec.
 
-#include "skald/text/tokenizers/gguf/detail/gguf_byte_pairs.h"
+#include "skald/tokenizers/gguf/detail/gguf_byte_pairs.h"
 
 #include <nlohmann/json.hpp>
 #include <span>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/gguf_tokenizer.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

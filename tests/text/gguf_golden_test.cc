@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/gguf_tokenizer.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"

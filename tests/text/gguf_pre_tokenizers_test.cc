@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/tokenizers/gguf/detail/gguf_pre_tokenizers.h"
+#include "skald/tokenizers/gguf/detail/gguf_pre_tokenizers.h"
 
 #include <set>
 #include <sstream>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/tokenizers/detail/byte_range.h"
-#include "skald/text/tokenizers/detail/split_pattern.h"
+#include "skald/tokenizers/detail/byte_range.h"
+#include "skald/tokenizers/detail/split_pattern.h"
 
 namespace skald::internal {
 namespace gguf_pre_tokenizers_test {

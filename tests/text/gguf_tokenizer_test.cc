@@ -2,7 +2,7 @@
 //
 // Tokenizers rebuilt from the metadata of GGUF files: the same ids as those of the original model.
 
-#include "skald/text/gguf_tokenizer.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
 
 #include <cstring>
 #include <iterator>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/stream_decoder.h"
-#include "skald/text/tokenizers/sentencepiece/detail/sentencepiece_file.h"
+#include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/sentencepiece/detail/sentencepiece_file.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

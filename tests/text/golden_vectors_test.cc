@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/stream_decoder.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "tests/support/test_data.h"
 #include "tests/text/test_tokenizers.h"
 

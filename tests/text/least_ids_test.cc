@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/tokenizer.h"
-#include "skald/text/tokenizers/normalization_form.h"
-#include "skald/text/tokenizers/pipeline/detail/byte_alphabet.h"
-#include "skald/text/tokenizers/detail/rwkv_vocabulary.h"
-#include "skald/text/tokenizers/sentencepiece/detail/sentencepiece_writer.h"
-#include "skald/text/tokenizers/tokenizer_spec.h"
+#include "skald/tokenizers/tokenizer.h"
+#include "skald/tokenizers/normalization_form.h"
+#include "skald/tokenizers/pipeline/detail/byte_alphabet.h"
+#include "skald/tokenizers/detail/rwkv_vocabulary.h"
+#include "skald/tokenizers/sentencepiece/detail/sentencepiece_writer.h"
+#include "skald/tokenizers/tokenizer_spec.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/chat.h"
-#include "skald/text/templates/built_in.h"
-#include "skald/text/tokenizers/sentencepiece/detail/special_pieces.h"
+#include "skald/open/chat.h"
+#include "skald/templates/built_in.h"
+#include "skald/tokenizers/sentencepiece/detail/special_pieces.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {

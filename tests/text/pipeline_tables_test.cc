@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/numbers/detail/xxh64.h"
-#include "skald/text/tokenizers/pipeline/detail/byte_alphabet.h"
-#include "skald/text/tokenizers/pipeline/detail/merge_table.h"
-#include "skald/text/tokenizers/pipeline/detail/token_table.h"
-#include "skald/text/tokenizers/detail/utf8_repair.h"
+#include "skald/base/numbers/xxh64.h"
+#include "skald/tokenizers/pipeline/detail/byte_alphabet.h"
+#include "skald/tokenizers/pipeline/detail/merge_table.h"
+#include "skald/tokenizers/pipeline/detail/token_table.h"
+#include "skald/tokenizers/detail/utf8_repair.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald::internal {

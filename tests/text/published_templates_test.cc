@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/templates/published.h"
+#include "skald/templates/published.h"
 
 #include <map>
 #include <string>

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/chat.h"
-#include "skald/text/gguf_tokenizer.h"
-#include "skald/text/stream_decoder.h"
-#include "skald/text/templates/published.h"
+#include "skald/open/chat.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
+#include "skald/tokenizers/stream_decoder.h"
+#include "skald/templates/published.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

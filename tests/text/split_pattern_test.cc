@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/tokenizers/detail/split_pattern.h"
+#include "skald/tokenizers/detail/split_pattern.h"
 
 #include <cstddef>
 #include <random>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/tokenizers/gguf/detail/gguf_pre_tokenizers.h"
+#include "skald/tokenizers/gguf/detail/gguf_pre_tokenizers.h"
 #include "tests/support/long_tests.h"
 
 namespace skald::internal {

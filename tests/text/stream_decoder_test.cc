@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/stream_decoder.h"
+#include "skald/tokenizers/stream_decoder.h"
 
 #include <array>
 #include <string>

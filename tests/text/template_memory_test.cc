@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/templates/chat_template.h"
+#include "skald/templates/chat_template.h"
 
 namespace skald {
 namespace template_memory_test {

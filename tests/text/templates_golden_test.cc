@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "doctest/doctest.h"
-#include "skald/text/templates/chat_template.h"
+#include "skald/templates/chat_template.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/text/templates/chat_template.h"
+#include "skald/templates/chat_template.h"
 
 namespace skald {
 namespace templates_test {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "tests/support/test_data.h"
 
 namespace skald {

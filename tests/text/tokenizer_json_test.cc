@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/stream_decoder.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"
 

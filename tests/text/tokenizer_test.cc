@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 #include <algorithm>
 #include <filesystem>

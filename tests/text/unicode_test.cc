@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/text/tokenizers/detail/unicode.h"
+#include "skald/tokenizers/detail/unicode.h"
 
 #include <utf8proc.h>
 

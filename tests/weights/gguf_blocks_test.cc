@@ -2,7 +2,7 @@
 //
 // The decoders of quantised blocks against formulas for one weight at a time, in double.
 
-#include "skald/weights/types/detail/gguf_blocks.h"
+#include "skald/weights/types/gguf_blocks.h"
 
 #include <bit>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/published.h"
 #include "skald/model/load.h"

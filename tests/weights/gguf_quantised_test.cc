@@ -13,7 +13,7 @@
 #include "skald/base/numbers/group_layout.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/gguf_types.h"
-#include "skald/weights/types/detail/gguf_blocks.h"
+#include "skald/weights/types/gguf_blocks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/layer_blocks.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/support/quantised_types.h"
 #include "tests/support/safetensors_writer.h"

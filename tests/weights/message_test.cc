@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 //
 // LoadOptions::cache_folder: the first load writes, later ones map, and whatever changed is packed again.
 
-#include "skald/weights/packed_files/detail/packed_cache.h"
+#include "skald/weights/packed_files/packed_cache.h"
 
 #include <unistd.h>
 

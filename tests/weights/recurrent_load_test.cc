@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/configs/form/layer.h"
 #include "skald/model/load.h"
-#include "skald/weights/packing/detail/recurrent_transforms.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/layer_blocks.h"
 #include "tests/support/test_data.h"

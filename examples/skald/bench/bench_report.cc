@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "skald/base/version.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 
 namespace skald::program {
 namespace {

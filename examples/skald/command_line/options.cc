@@ -19,7 +19,7 @@
 #include "command_line/option_checks.h"
 #include "command_line/serve_options.h"
 #include "skald/base/version.h"
-#include "skald/text/templates/built_in.h"
+#include "skald/templates/built_in.h"
 #include "terminal/messages.h"
 #include "user_folders.h"
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "skald/base/numbers/numeric.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/settings.h"
 

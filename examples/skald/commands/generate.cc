@@ -9,8 +9,8 @@
 
 #include "model_files/model_text.h"
 #include "setup.h"
-#include "skald/text/chat.h"
-#include "skald/text/stream_decoder.h"
+#include "skald/open/chat.h"
+#include "skald/tokenizers/stream_decoder.h"
 #include "terminal/interrupt.h"
 #include "terminal/standard_streams.h"
 

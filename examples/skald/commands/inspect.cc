@@ -21,8 +21,8 @@
 
 #include "commands/inspect_ranks.h"
 #include "model_files/identify_model.h"
-#include "skald/base/message.h"
-#include "skald/base/printable.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/printable.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/packed_files/packed_file.h"

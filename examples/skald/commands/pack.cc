@@ -9,7 +9,7 @@
 
 #include "conversation/language_model.h"
 #include "setup.h"
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {

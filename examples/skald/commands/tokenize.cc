@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "model_files/model_text.h"
-#include "skald/base/printable.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/base/text/printable.h"
+#include "skald/tokenizers/tokenizer_value.h"
 #include "terminal/standard_streams.h"
 
 namespace skald::program {

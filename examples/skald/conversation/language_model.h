@@ -19,7 +19,7 @@
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/distributed/ranked_model.h"
 #include "skald/layers/model_cost.h"

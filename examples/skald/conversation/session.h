@@ -19,7 +19,7 @@
 #include "conversation/saved_state.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"

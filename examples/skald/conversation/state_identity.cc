@@ -9,7 +9,7 @@
 
 #include "model_files/identify_model.h"
 #include "skald/store/snapshots/cached_digest.h"
-#include "skald/text/tokenizer_file.h"
+#include "skald/tokenizers/tokenizer_file.h"
 
 namespace skald::program {
 

@@ -18,7 +18,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald::program {
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "model_files/open_tokenizer.h"
-#include "skald/text/templates/published.h"
+#include "skald/templates/published.h"
 
 namespace skald::program {
 

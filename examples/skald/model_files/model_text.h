@@ -13,9 +13,9 @@
 #include "model_files/identify_model.h"
 #include "skald/base/result.h"
 #include "skald/sampling/settings.h"
-#include "skald/text/chat.h"
-#include "skald/text/generation_config.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/open/chat.h"
+#include "skald/open/generation_config.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald::program {
 

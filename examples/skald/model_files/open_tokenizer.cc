@@ -2,8 +2,8 @@
 
 #include "model_files/open_tokenizer.h"
 
-#include "skald/text/gguf_tokenizer.h"
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/gguf_tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 #include "skald/weights/files/gguf.h"
 
 namespace skald::program {

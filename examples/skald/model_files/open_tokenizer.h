@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "skald/base/result.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/tokenizers/tokenizer_value.h"
 #include "skald/weights/files/gguf_metadata.h"
 
 namespace skald::program {

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <string>
 
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 
 namespace skald::program {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/files/system_call.h"
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 #include "terminal/interrupt.h"
 
 namespace skald::program {

@@ -10,7 +10,7 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/kv_cache.h"
 
 namespace skald {

@@ -22,8 +22,8 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
 #include "skald/cache/blocks/table_lease.h"
-#include "skald/cache/form/layout.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/layout.h"
+#include "skald/cache/layout/runtime_config.h"
 
 namespace skald {
 

@@ -17,7 +17,7 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
 #include "skald/cache/blocks/table_lease.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/kv_cache.h"
 
 namespace skald {

@@ -7,8 +7,8 @@
 #define SKALD_COMPILED_BASE_H_
 
 #include "skald/base/detail/aligned_buffer.h"
-#include "skald/base/detail/message.h"
-#include "skald/base/detail/printable.h"
+#include "skald/base/text/detail/message.h"
+#include "skald/base/text/detail/printable.h"
 #include "skald/base/detail/result.h"
 #include "skald/base/files/detail/fd_io.h"
 #include "skald/base/files/detail/folders.h"
@@ -38,8 +38,8 @@
 #include "skald/cache/detail/kv_cache.h"
 #include "skald/cache/detail/rebuild.h"
 #include "skald/cache/detail/spare_bytes.h"
-#include "skald/cache/form/detail/runtime_config.h"
-#include "skald/cache/form/detail/tile.h"
+#include "skald/cache/layout/detail/runtime_config.h"
+#include "skald/cache/layout/detail/tile.h"
 #include "skald/cache/steps/detail/batch.h"
 #include "skald/cache/steps/detail/step_plan.h"
 #include "skald/cache/steps/detail/step_plan_bytes.h"

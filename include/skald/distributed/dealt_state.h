@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
-#include "skald/cache/form/layout.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/layout.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/layers/model_spec.h"
 
 namespace skald::internal {

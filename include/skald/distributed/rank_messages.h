@@ -12,7 +12,7 @@
 
 #include "skald/base/numbers/byte_codec.h"
 #include "skald/cache/blocks/block_table.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 
 namespace skald::internal {
 

@@ -15,7 +15,7 @@
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/distributed/rank_lead.h"

@@ -26,8 +26,8 @@
 
 #include "skald/base/result.h"
 #include "skald/engine/engine.h"
-#include "skald/engine/form/engine_options.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/engine_options.h"
+#include "skald/engine/requests/request.h"
 
 namespace skald {
 

@@ -12,12 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/spec/component.h"
 #include "skald/layers/spec/field_visitor.h"

@@ -19,7 +19,7 @@
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/cache/steps/step_plan.h"

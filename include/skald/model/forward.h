@@ -18,7 +18,7 @@
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/steps/step_plan.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"

@@ -13,7 +13,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/layers/model_spec.h"
 
 namespace skald {

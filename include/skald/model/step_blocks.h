@@ -16,7 +16,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/steps/step_plan.h"
 #include "skald/kernels/args.h"
 #include "skald/model/rotation.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/cache/steps/step_plan.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"

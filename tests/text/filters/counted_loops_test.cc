@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/filters/grammar/automaton.h"
-#include "skald/text/filters/grammar/shortest_text.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
+#include "skald/constraints/grammar/automaton.h"
+#include "skald/constraints/grammar/shortest_text.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
 #include "tests/text/filters/random_schemas.h"
 #include "tests/text/filters/small_vocabulary.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/grammar_filter.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
 #include "tests/text/filters/small_vocabulary.h"
 
 namespace skald {

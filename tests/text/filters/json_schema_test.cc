@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
 #include "tests/text/filters/small_vocabulary.h"
 
 namespace skald {

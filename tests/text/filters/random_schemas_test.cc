@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "doctest/doctest.h"
-#include "skald/text/filters/grammar_filter.h"
+#include "skald/constraints/grammar_filter.h"
 #include "tests/text/filters/random_schemas.h"
 #include "tests/text/filters/small_vocabulary.h"
 

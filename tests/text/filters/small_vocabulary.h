@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
-#include "skald/text/filters/token_vocabulary.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
+#include "skald/constraints/token_vocabulary.h"
 
 namespace skald {
 namespace filter_tests {

@@ -15,11 +15,11 @@
 #include <nlohmann/json.hpp>
 
 #include "doctest/doctest.h"
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
-#include "skald/text/filters/token_vocabulary.h"
-#include "skald/text/tokenizers/detail/utf8_repair.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
+#include "skald/constraints/token_vocabulary.h"
+#include "skald/tokenizers/detail/utf8_repair.h"
 #include "tests/text/filters/small_vocabulary.h"
 #include "tests/text/test_tokenizers.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "skald/text/tokenizer.h"
+#include "skald/tokenizers/tokenizer.h"
 
 namespace {
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "skald/base/result.h"
-#include "skald/text/filters/grammar_filter.h"
+#include "skald/constraints/grammar_filter.h"
 
 namespace skald::serve {
 

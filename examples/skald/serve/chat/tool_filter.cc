@@ -11,10 +11,10 @@
 #include "serve/chat/calls/call_filter.h"
 #include "serve/chat/calls/call_grammar.h"
 #include "skald/base/no_throw.h"
-#include "skald/text/filters/grammar/automaton.h"
-#include "skald/text/filters/grammar/shortest_text.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/json_schema.h"
+#include "skald/constraints/grammar/automaton.h"
+#include "skald/constraints/grammar/shortest_text.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/json_schema.h"
 
 namespace skald::serve {
 namespace {

@@ -17,9 +17,9 @@
 #include "serve/chat/output_format.h"
 #include "serve/chat/tools.h"
 #include "skald/base/result.h"
-#include "skald/text/filters/token_filter.h"
-#include "skald/text/filters/token_vocabulary.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/constraints/token_filter.h"
+#include "skald/constraints/token_vocabulary.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald::serve {
 

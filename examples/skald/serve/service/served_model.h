@@ -16,11 +16,11 @@
 
 #include "skald/base/numbers/digest.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/engine/form/model_ref.h"
+#include "skald/engine/requests/model_ref.h"
 #include "skald/sampling/settings.h"
 #include "skald/store/snapshots/identity.h"
-#include "skald/text/chat.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/open/chat.h"
+#include "skald/tokenizers/tokenizer_value.h"
 #include "skald/weights/adapters/adapter.h"
 
 namespace skald::serve {

@@ -30,7 +30,7 @@
 #include "skald/model/workspace.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_cache.h"
-#include "skald/text/filters/token_vocabulary.h"
+#include "skald/constraints/token_vocabulary.h"
 
 namespace skald::serve {
 

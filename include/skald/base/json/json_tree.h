@@ -20,7 +20,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/json/read_json.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 
 namespace skald::internal {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 
 namespace skald {
 

@@ -25,7 +25,7 @@
 #include "hwy/base.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/detail/pause.h"
+#include "skald/base/threads/pause.h"
 #include "skald/base/threads/executor.h"
 
 namespace skald {

@@ -22,8 +22,8 @@
 #include "skald/cache/blocks/block_storage.h"
 #include "skald/cache/blocks/block_table.h"
 #include "skald/cache/blocks/reclaimers.h"
-#include "skald/cache/form/layout.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/layout.h"
+#include "skald/cache/layout/runtime_config.h"
 
 namespace skald {
 

@@ -11,7 +11,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 
 namespace skald {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "skald/base/inline.h"
-#include "skald/cache/form/layout.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/layout.h"
+#include "skald/cache/layout/runtime_config.h"
 
 namespace skald {
 

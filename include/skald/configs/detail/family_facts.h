@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "skald/base/inline.h"
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 #include "skald/configs/readers/detail/config_json_transformer.h"
 #include "skald/configs/readers/detail/family_readers.h"
 

@@ -16,9 +16,9 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/configs/readers/config_gguf.h"
 #include "skald/configs/readers/detail/model_fields.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_view.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/configs/form/detail/differences.h"
+#include "skald/configs/form/differences.h"
 
 namespace skald {
 

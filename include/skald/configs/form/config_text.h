@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"

@@ -39,7 +39,7 @@
 #include <vector>
 
 #include "skald/base/numbers/group_layout.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/layers/model_spec.h"

@@ -20,7 +20,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/activation.h"

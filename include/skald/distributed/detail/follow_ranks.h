@@ -20,7 +20,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/distributed/dealt_state.h"
 #include "skald/distributed/detail/handshake.h"

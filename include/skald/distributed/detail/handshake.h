@@ -20,7 +20,7 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/ranks/rank_share.h"

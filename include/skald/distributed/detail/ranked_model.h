@@ -15,7 +15,7 @@
 #include "skald/base/ranks/agreement.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/create.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 #include "skald/cache/steps/step_plan_bytes.h"
 #include "skald/distributed/detail/handshake.h"
 #include "skald/distributed/detail/rank_observers.h"

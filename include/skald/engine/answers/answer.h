@@ -16,13 +16,13 @@
 
 #include "skald/base/result.h"
 #include "skald/engine/answers/stop_strings.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 #include "skald/sampling/penalties.h"
 #include "skald/sampling/sampler.h"
 #include "skald/sampling/settings.h"
-#include "skald/text/filters/token_filter.h"
-#include "skald/text/stream_decoder.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/constraints/token_filter.h"
+#include "skald/tokenizers/stream_decoder.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald {
 

@@ -15,7 +15,7 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/steps/step_plan.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 #include "skald/sampling/sampler.h"
 
 namespace skald {

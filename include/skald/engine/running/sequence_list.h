@@ -10,7 +10,7 @@
 #include <list>
 #include <unordered_map>
 
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 #include "skald/engine/running/sequence.h"
 
 namespace skald {

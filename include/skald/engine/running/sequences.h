@@ -16,8 +16,8 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/engine/form/engine_options.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/engine_options.h"
+#include "skald/engine/requests/request.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"

@@ -19,7 +19,7 @@
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/engine/form/engine_options.h"
+#include "skald/engine/requests/engine_options.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/swap_space.h"

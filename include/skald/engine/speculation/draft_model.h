@@ -18,8 +18,8 @@
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/kv_cache.h"
-#include "skald/engine/form/drafter.h"
-#include "skald/engine/form/model_ref.h"
+#include "skald/engine/requests/drafter.h"
+#include "skald/engine/requests/model_ref.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 

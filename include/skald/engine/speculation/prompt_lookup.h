@@ -11,7 +11,7 @@
 #include <span>
 
 #include "skald/base/result.h"
-#include "skald/engine/form/drafter.h"
+#include "skald/engine/requests/drafter.h"
 
 namespace skald {
 

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/inline.h"
 
 namespace skald {

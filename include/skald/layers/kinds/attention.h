@@ -19,7 +19,7 @@
 #include "skald/base/numbers/rope.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/rows.h"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/run/layer_run.h"

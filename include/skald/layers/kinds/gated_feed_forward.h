@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/visit_unless.h"

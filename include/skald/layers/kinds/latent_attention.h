@@ -18,7 +18,7 @@
 
 #include "skald/base/numbers/rope.h"
 #include "skald/base/ranks/rank_share.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"

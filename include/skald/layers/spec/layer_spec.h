@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/spec/component.h"

@@ -12,7 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/layers/run/multiplications.h"
 #include "skald/layers/run/rank_gathers.h"
 #include "skald/layers/spec/norm.h"

@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
@@ -23,8 +23,8 @@
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_names.h"
-#include "skald/weights/packed_files/detail/packed_cache.h"
-#include "skald/weights/packed_files/detail/packed_check.h"
+#include "skald/weights/packed_files/packed_cache.h"
+#include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"
 #include "skald/weights/packed_files/packed_format.h"
 #include "skald/weights/random_weights.h"

@@ -20,9 +20,9 @@
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/layers/model_weights.h"
-#include "skald/weights/adapters/detail/adapter_file.h"
-#include "skald/weights/adapters/detail/adapter_plan.h"
-#include "skald/weights/packing/detail/copy_rows.h"
+#include "skald/weights/adapters/adapter_file.h"
+#include "skald/weights/adapters/adapter_plan.h"
+#include "skald/weights/packing/copy_rows.h"
 #include "skald/weights/types/matrix.h"
 #include "skald/weights/types/matrix_bytes.h"
 

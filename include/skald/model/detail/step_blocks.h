@@ -13,7 +13,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/run/operations.h"
 

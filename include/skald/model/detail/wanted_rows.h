@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "skald/base/inline.h"
-#include "skald/cache/steps/detail/step.h"
+#include "skald/cache/steps/step.h"
 
 namespace skald {
 

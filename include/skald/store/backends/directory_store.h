@@ -23,7 +23,7 @@
 #include "skald/base/files/folders.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/result.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/store/backends/chunk_folder.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"

@@ -31,7 +31,7 @@
 #include "skald/base/threads/background_queue.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/reclaimers.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_store.h"

@@ -23,7 +23,7 @@
 #include "skald/base/threads/run_on.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/table_lease.h"
-#include "skald/cache/form/tile.h"
+#include "skald/cache/layout/tile.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/store/chunks/chunk_codec.h"
 #include "skald/store/chunks/chunk_key.h"

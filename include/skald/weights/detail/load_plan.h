@@ -12,8 +12,8 @@
 #include <variant>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/text/message.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/weights/types/code_group.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"

@@ -8,8 +8,8 @@
 #include "skald/weights/parameters.h"
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
-#include "skald/weights/packing/detail/recurrent_transforms.h"
+#include "skald/base/text/message.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 #include "skald/weights/types/matrix_bytes.h"
 
 namespace skald {

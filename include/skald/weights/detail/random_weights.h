@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "skald/base/inline.h"
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/weights/dealt_parameters.h"
 #include "skald/weights/types/division.h"

@@ -16,7 +16,7 @@
 #include "serve/api/request/api_error.h"
 #include "serve/api/request/json_reader.h"
 #include "serve/chat/output_parser.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 
 namespace skald::serve {
 

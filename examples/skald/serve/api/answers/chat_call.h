@@ -15,7 +15,7 @@
 #include "serve/api/call.h"
 #include "serve/api/request/json_reader.h"
 #include "serve/chat/tools.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 
 namespace skald::serve {
 

@@ -11,8 +11,8 @@
 #include "serve/api/openai/logprobs.h"
 #include "serve/api/request/sampling.h"
 #include "serve/api/request/texts.h"
-#include "skald/text/filters/gbnf.h"
-#include "skald/text/filters/grammar_filter.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
 
 namespace skald::serve {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "serve/api/request/json_reader.h"
 #include "skald/sampling/sampler.h"
-#include "skald/text/filters/token_vocabulary.h"
+#include "skald/constraints/token_vocabulary.h"
 
 namespace skald::serve {
 

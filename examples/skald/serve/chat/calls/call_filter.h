@@ -17,9 +17,9 @@
 
 #include "serve/chat/filter_cache.h"
 #include "skald/base/result.h"
-#include "skald/text/filters/grammar_filter.h"
-#include "skald/text/filters/token_filter.h"
-#include "skald/text/filters/token_vocabulary.h"
+#include "skald/constraints/grammar_filter.h"
+#include "skald/constraints/token_filter.h"
+#include "skald/constraints/token_vocabulary.h"
 
 namespace skald::serve {
 

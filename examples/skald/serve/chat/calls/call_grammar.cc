@@ -10,7 +10,7 @@
 #include "serve/chat/calls/parameters.h"
 #include "serve/chat/calls/tagged_call.h"
 #include "serve/chat/calls/whole_calls.h"
-#include "skald/text/filters/json_schema.h"
+#include "skald/constraints/json_schema.h"
 
 namespace skald::serve {
 namespace {

@@ -13,7 +13,7 @@
 #include "serve/chat/output_format.h"
 #include "serve/chat/tools.h"
 #include "skald/base/result.h"
-#include "skald/text/filters/grammar/grammar.h"
+#include "skald/constraints/grammar/grammar.h"
 
 namespace skald::serve {
 

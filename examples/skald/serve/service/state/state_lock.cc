@@ -12,7 +12,7 @@
 
 #include "skald/base/files/folders.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 
 namespace skald::serve {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
 

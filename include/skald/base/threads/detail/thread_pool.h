@@ -12,7 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/detail/pause.h"
+#include "skald/base/threads/pause.h"
 
 namespace skald {
 

@@ -11,7 +11,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 
 namespace skald {
 

@@ -14,7 +14,7 @@
 #include "skald/base/numbers/byte_codec.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/cache/blocks/detail/table_bytes.h"
-#include "skald/cache/steps/detail/plan_check.h"
+#include "skald/cache/steps/plan_check.h"
 
 namespace skald {
 

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 
-#include "skald/base/fixed_text.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/configs/form/layer.h"

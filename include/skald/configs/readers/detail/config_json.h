@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/threads/float_environment.h"

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/configs/families/recurrent/mamba.h"
 #include "skald/configs/families/recurrent/mamba2.h"

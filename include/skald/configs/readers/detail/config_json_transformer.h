@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/dense/gemma.h"
 #include "skald/configs/families/dense/gemma2.h"
 #include "skald/configs/families/dense/gemma3.h"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/model_fields.h"
 #include "skald/layers/kinds/mixture_of_experts.h"

@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/model_fields.h"
 #include "skald/configs/readers/families/detail/deepseek_v3.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/configs/readers/detail/model_fields.h"
 

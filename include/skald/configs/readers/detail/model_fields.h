@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 
 namespace skald {
 

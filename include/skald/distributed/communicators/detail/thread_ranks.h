@@ -12,7 +12,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/ranks/communicator.h"
-#include "skald/base/threads/detail/pause.h"
+#include "skald/base/threads/pause.h"
 #include "skald/distributed/communicators/missing_ranks.h"
 
 namespace skald {

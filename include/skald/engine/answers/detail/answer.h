@@ -15,7 +15,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/sampling/random.h"
-#include "skald/text/tokenizers/tokenizer_engine.h"
+#include "skald/tokenizers/tokenizer_engine.h"
 
 namespace skald {
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 
 #include "skald/base/inline.h"
-#include "skald/cache/steps/detail/sequence_planner.h"
+#include "skald/cache/steps/sequence_planner.h"
 
 namespace skald {
 

@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/result.h"
 #include "skald/engine/answers/answer.h"
-#include "skald/engine/form/engine_options.h"
+#include "skald/engine/requests/engine_options.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/sampling/sampler.h"
-#include "skald/text/tokenizer_value.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald::internal {
 

@@ -13,7 +13,7 @@
 
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 #include "skald/sampling/settings.h"
 #include "skald/weights/adapters/adapter.h"
 

@@ -12,7 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/engine/answers/prompt_reading.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 
 namespace skald {
 

@@ -15,8 +15,8 @@
 
 #include "skald/base/result.h"
 #include "skald/engine/answers/answer.h"
-#include "skald/engine/form/engine_options.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/engine_options.h"
+#include "skald/engine/requests/request.h"
 #include "skald/engine/running/sequence.h"
 #include "skald/engine/running/suspended.h"
 #include "skald/engine/running/swapping.h"

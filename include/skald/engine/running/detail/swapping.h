@@ -14,7 +14,7 @@
 #include "skald/base/no_throw.h"
 #include "skald/base/threads/background_queue.h"
 #include "skald/engine/answers/answer.h"
-#include "skald/engine/form/request.h"
+#include "skald/engine/requests/request.h"
 
 namespace skald {
 

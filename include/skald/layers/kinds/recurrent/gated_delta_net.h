@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/norms/rms_norm.h"
 #include "skald/layers/run/layer_run.h"

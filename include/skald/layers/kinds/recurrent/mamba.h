@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"

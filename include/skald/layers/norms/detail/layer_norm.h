@@ -8,7 +8,7 @@
 #include "skald/layers/norms/layer_norm.h"
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/layers/run/operations.h"
 #include "skald/layers/run/rows.h"
 

@@ -13,7 +13,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/detail/hmac_sha256.h"
+#include "skald/base/numbers/hmac_sha256.h"
 #include "skald/base/numbers/sha256.h"
 
 namespace skald {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "skald/base/inline.h"
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 
 namespace skald {
 

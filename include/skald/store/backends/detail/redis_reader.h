@@ -8,7 +8,7 @@
 #include "skald/store/backends/redis_reader.h"
 
 #include "skald/base/inline.h"
-#include "skald/base/printable.h"
+#include "skald/base/text/printable.h"
 
 namespace skald {
 

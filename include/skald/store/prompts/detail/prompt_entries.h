@@ -12,7 +12,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/cache/create.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 
 namespace skald {
 

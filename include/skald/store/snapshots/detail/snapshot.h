@@ -12,7 +12,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/store/chunks/chunk_codec.h"
 #include "skald/store/chunks/chunk_frame.h"
 

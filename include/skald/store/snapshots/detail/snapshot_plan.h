@@ -14,9 +14,9 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/base/numbers/sha256.h"
-#include "skald/cache/form/layout.h"
-#include "skald/cache/form/runtime_config.h"
-#include "skald/cache/form/tile.h"
+#include "skald/cache/layout/layout.h"
+#include "skald/cache/layout/runtime_config.h"
+#include "skald/cache/layout/tile.h"
 #include "skald/store/chunks/chunk_store.h"
 
 namespace skald {

@@ -13,7 +13,7 @@
 #include "skald/base/inline.h"
 #include "skald/cache/block_peers.h"
 #include "skald/cache/create.h"
-#include "skald/cache/form/runtime_config.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/rebuild.h"
 #include "skald/store/prompts/stored_prompts.h"
 #include "skald/store/snapshots/whole_state.h"

@@ -16,10 +16,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/json/detail/json_fields.h"
-#include "skald/base/json/detail/strict_json.h"
+#include "skald/base/json/json_fields.h"
+#include "skald/base/json/strict_json.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/float_environment.h"

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
 
 namespace skald {

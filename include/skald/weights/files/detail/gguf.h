@@ -17,9 +17,9 @@
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
-#include "skald/weights/types/detail/gguf_blocks.h"
+#include "skald/weights/types/gguf_blocks.h"
 
 namespace skald {
 

@@ -11,7 +11,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
 

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
 

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "skald/base/files/folders.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/base/result.h"
-#include "skald/weights/packed_files/detail/packed_check.h"
+#include "skald/weights/packed_files/packed_check.h"
 
 namespace skald::internal {
 

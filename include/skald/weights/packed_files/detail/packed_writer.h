@@ -14,7 +14,7 @@
 #include "skald/base/files/fd_io.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/detail/xxh64.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/packed_files/packed_format.h"
 #include "skald/weights/types/matrix.h"

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/mixtures/deepseek_v3.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/config_json_rope.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/configs/families/recurrent/falcon_h1.h"
 #include "skald/configs/form/short_form.h"

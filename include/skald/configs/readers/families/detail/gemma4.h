@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/dense/gemma4.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/experts.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/mixtures/gpt_oss.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/config_json_rope.h"

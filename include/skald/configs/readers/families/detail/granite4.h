@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/recurrent/granite4.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/model_config.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/recurrent/lfm2.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/config_json_rope.h"

@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/configs/families/recurrent/nemotron_h.h"
 #include "skald/configs/form/short_form.h"

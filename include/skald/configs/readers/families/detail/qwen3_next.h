@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/configs/families/recurrent/qwen3_next.h"
 #include "skald/configs/form/short_form.h"

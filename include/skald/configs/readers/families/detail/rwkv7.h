@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_fields.h"
 #include "skald/configs/families/recurrent/rwkv7.h"
 #include "skald/configs/form/short_form.h"
 #include "skald/configs/readers/detail/model_fields.h"

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <variant>
 
-#include "skald/base/json/detail/json_fields.h"
-#include "skald/base/message.h"
+#include "skald/base/json/json_fields.h"
+#include "skald/base/text/message.h"
 #include "skald/base/result.h"
 
 namespace skald::internal {

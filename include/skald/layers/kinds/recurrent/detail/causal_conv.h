@@ -10,11 +10,11 @@
 #include <cmath>
 
 #include "skald/base/inline.h"
-#include "skald/base/message.h"
+#include "skald/base/text/message.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/run/operations.h"
 #include "skald/layers/spec/norm.h"
-#include "skald/weights/packing/detail/recurrent_transforms.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {
 

@@ -14,7 +14,7 @@
 #include "skald/layers/run/rows.h"
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/spec/norm.h"
-#include "skald/weights/packing/detail/recurrent_transforms.h"
+#include "skald/weights/packing/recurrent_transforms.h"
 
 namespace skald {
 

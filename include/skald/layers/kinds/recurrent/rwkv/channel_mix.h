@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "skald/base/ranks/rank_share.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"

@@ -16,7 +16,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
-#include "skald/cache/form/layout.h"
+#include "skald/cache/layout/layout.h"
 #include "skald/kernels/args.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// JSON from a file that nobody vouches for: with no name twice in one object, and with no more levels than such files
+// have.
+
+#ifndef SKALD_BASE_JSON_STRICT_JSON_H_
+#define SKALD_BASE_JSON_STRICT_JSON_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "skald/base/json/json_tree.h"
+
+namespace skald::internal {
+
+// Deeper than any file that is read here goes.
+inline constexpr size_t kMaxStrictJsonDepth = 8;
+
+// Parses `text` into `root`, which its caller guards. Returns "" or a complaint that continues a sentence about the
+// text.
+inline std::string ParseStrictJson(std::string_view text, nlohmann::json& root) {
+  return ParseJson(text, root, {.depth = kMaxStrictJsonDepth}, RepeatedNames::kRefused);
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_BASE_JSON_STRICT_JSON_H_

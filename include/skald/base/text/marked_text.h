@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A text that knows of every byte who wrote it: the chat template or a message in it. Only what a template wrote may
+// become a special token, so that a user who spells "<|im_end|>" ends nothing. A plain value.
+
+#ifndef SKALD_BASE_TEXT_MARKED_TEXT_H_
+#define SKALD_BASE_TEXT_MARKED_TEXT_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace skald {
+
+enum class Author : char { kTemplate = 't', kMessage = 'm' };
+
+class MarkedText {
+ public:
+  MarkedText() = default;
+  MarkedText(std::string_view text, Author author) : text_(text), authors_(text.size(), static_cast<char>(author)) {}
+
+  const std::string& text() const { return text_; }
+  size_t size() const { return text_.size(); }
+  bool empty() const { return text_.empty(); }
+
+  // Who wrote the byte at `position`, which must be less than size().
+  Author AuthorAt(size_t position) const { return static_cast<Author>(authors_[position]); }
+
+  // Whether templates wrote all of the `count` bytes from `begin`, as far as there are so many.
+  bool IsTemplates(size_t begin, size_t count) const;
+
+  void Append(std::string_view text, Author author);
+
+  void Append(const MarkedText& other);
+
+  // Of `other` the `count` bytes from `begin`, which is at most its size, or as many as there are.
+  void Append(const MarkedText& other, size_t begin, size_t count);
+
+  // Room for so many bytes in all; what was reserved or is in use.
+  void Reserve(size_t bytes);
+  size_t capacity() const { return text_.capacity(); }
+
+  // The `count` bytes from `begin`, which is at most size(), or as many as there are.
+  MarkedText Substr(size_t begin, size_t count = std::string::npos) const;
+
+  friend bool operator==(const MarkedText&, const MarkedText&) = default;
+
+ private:
+  std::string text_, authors_;  // of equal size
+};
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/base/text/detail/marked_text.h"
+#endif
+
+#endif  // SKALD_BASE_TEXT_MARKED_TEXT_H_

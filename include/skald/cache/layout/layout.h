@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CacheLayout: what a cache must hold for a model. Layers that keep the same kind of state form a group. A block of
+// an attention group holds what a run of tokens added to all its layers; a block of a recurrent group holds the whole
+// state of all its layers after some number of tokens. Layers whose states are large go back to an earlier one by
+// replay: behind the groups of layers come groups of inputs, whose blocks hold what one token gave to all layers of a
+// recurrent group. A plain value; nothing in cache/ knows about models.
+
+#ifndef SKALD_CACHE_LAYOUT_LAYOUT_H_
+#define SKALD_CACHE_LAYOUT_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "skald/base/numbers/fingerprint.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/rope.h"
+#include "skald/base/ranks/rank_share.h"
+
+namespace skald {
+
+// Layers that keep the same kind of state: keys and values for each token, or a fixed number of floats.
+struct CacheGroup {
+  uint32_t layers = 0;
+  // Keys and values:
+  uint32_t kv_heads = 0;
+  uint32_t head_dim = 0;
+  uint32_t window = 0;      // tokens a position sees, itself included; 0 = all
+  RopeSpec rope = {};       // how keys were rotated, for moving them to other positions
+  uint32_t rotary_dim = 0;  // elements of a head that were rotated
+  uint32_t latent_dim = 0;  // not 0: values are the last so many elements of keys, and not kept beside them
+  // Floats of one layer; 0 for keys and values.
+  uint32_t state_floats = 0;
+  // Floats that one token gives to the state of one layer, where states are computed again from these; 0: states
+  // themselves are kept wherever something can come back to them. A group of inputs has these and no state.
+  uint32_t input_floats = 0;
+
+  friend constexpr bool operator==(const CacheGroup&, const CacheGroup&) = default;
+
+  constexpr bool is_recurrent() const { return state_floats > 0; }
+  constexpr bool is_replayed() const { return is_recurrent() && input_floats > 0; }
+  constexpr bool is_inputs() const { return !is_recurrent() && input_floats > 0; }
+  constexpr bool is_attention() const { return !is_recurrent() && !is_inputs(); }
+
+  // First position that a token at `position` sees.
+  constexpr uint32_t FirstVisible(uint32_t position) const {
+    return window == 0 || position < window ? 0 : position - window + 1;
+  }
+};
+
+// Returns CacheGroup::input_floats for a layer of these sizes: replay where it takes less memory. With K tokens to be
+// taken back, up to 4 K inputs and two states are kept instead of K + 1 states.
+constexpr uint32_t InputsToReplay(size_t state_floats, size_t input_floats) {
+  return state_floats >= 6 * input_floats ? static_cast<uint32_t>(input_floats) : 0;
+}
+
+// Where a layer keeps its state: layer number `index` of group `group`.
+struct LayerSlot {
+  uint32_t group = 0;
+  uint32_t index = 0;
+
+  friend constexpr bool operator==(const LayerSlot&, const LayerSlot&) = default;
+};
+
+class CacheLayout {
+ public:
+  // `model` stands for all that the state depends on and its layout does not show (Fingerprint of a ModelSpec): two
+  // models may keep state of the same form that means different things. `share` is that of the rank whose part of the
+  // state this is.
+  constexpr explicit CacheLayout(uint64_t model = 0, const RankShare& share = {}) : model_(model), share_(share) {}
+
+  // Appends a layer whose state is as `group` describes (its `layers` is ignored), to the group of that
+  // description, made if new.
+  constexpr void AddLayer(CacheGroup group) {
+    uint32_t g = 0;
+    while (g < num_layer_groups_ && !SameState(groups_[g], group)) ++g;
+    group.layers = 0;
+    if (g == num_layer_groups_) {
+      groups_.insert(groups_.begin() + g, group);
+      ++num_layer_groups_;
+      if (group.is_replayed()) groups_.push_back({.input_floats = group.input_floats});
+    }
+    slots_.push_back(LayerSlot{g, groups_[g].layers++});
+    if (group.is_replayed()) ++groups_[InputsOf(g)].layers;
+  }
+
+  // Makes the layers of a group keep what one rank has of their state: `part` is as the group but for the numbers of kv
+  // heads or floats.
+  constexpr void SetPart(uint32_t group, const CacheGroup& part) {
+    groups_[group].kv_heads = part.kv_heads;
+    groups_[group].state_floats = part.state_floats;
+    groups_[group].input_floats = part.input_floats;
+    if (part.is_replayed()) groups_[InputsOf(group)].input_floats = part.input_floats;
+  }
+
+  // Returns the layout of caches that may have `max_tokens` tokens, which decides on their RoPEs (RopeFor).
+  constexpr CacheLayout ForTokens(uint64_t max_tokens) const {
+    CacheLayout layout = *this;
+    for (CacheGroup& group : layout.groups_) group.rope = RopeFor(group.rope, max_tokens);
+    return layout;
+  }
+
+  // Of the model, as given.
+  constexpr uint64_t model() const { return model_; }
+  constexpr const RankShare& share() const { return share_; }
+  constexpr std::span<const CacheGroup> groups() const { return groups_; }
+  // Those of layers; behind them stand the groups of inputs.
+  constexpr std::span<const CacheGroup> layer_groups() const { return groups().first(num_layer_groups_); }
+  // The group of the inputs of replayed group `group`; layers have the same numbers in both.
+  constexpr uint32_t InputsOf(uint32_t group) const {
+    uint32_t inputs = num_layer_groups_;
+    for (uint32_t g = 0; g < group; ++g) inputs += groups_[g].is_replayed() ? 1 : 0;
+    return inputs;
+  }
+  // Those that keep state, in the order in which they were added.
+  constexpr std::span<const LayerSlot> layers() const { return slots_; }
+
+  // Of every field, the model's included: state is exchanged between layouts of the same fingerprint only. Inputs are
+  // left out: they are another way to the same state.
+  constexpr uint64_t Fingerprint() const {
+    Fingerprint64 print;
+    print.Add(model_);
+    for (const CacheGroup& group : layer_groups()) {
+      print.Add(group.layers).Add(group.kv_heads).Add(group.head_dim).Add(group.window);
+      print.Add(group.rotary_dim).Add(group.state_floats);
+      if (group.latent_dim != 0) print.Add(group.latent_dim);
+      const RopeSpec& rope = group.rope;
+      print.Add(rope.scaling).Add(rope.base).Add(rope.factor).Add(rope.low_frequency_factor);
+      print.Add(rope.high_frequency_factor).Add(rope.original_context);
+      for (const float factor : rope.factors) print.Add(factor);
+      for (const float factor : rope.short_factors) print.Add(factor);
+      if (rope.attention_factor != 1.0f) print.Add(rope.attention_factor);
+      if (rope.whole_ramp) print.Add(rope.whole_ramp);
+      if (rope.turning_pairs != 0) print.Add(rope.turning_pairs);
+    }
+    for (const LayerSlot& slot : slots_) print.Add(slot.group).Add(slot.index);
+    if (share_.ranks > 1) print.Add(uint64_t{share_.rank}).Add(uint64_t{share_.ranks});
+    return print.value();
+  }
+
+  // True when some layers keep one state instead of one for each token.
+  constexpr bool has_recurrence() const {
+    for (const CacheGroup& group : groups_) {
+      if (group.is_recurrent()) return true;
+    }
+    return false;
+  }
+
+  friend constexpr bool operator==(const CacheLayout&, const CacheLayout&) = default;
+
+ private:
+  static constexpr bool SameState(CacheGroup a, const CacheGroup& b) {
+    a.layers = b.layers;
+    return a == b;
+  }
+
+  uint64_t model_;
+  RankShare share_;
+  std::vector<CacheGroup> groups_;
+  uint32_t num_layer_groups_ = 0;
+  std::vector<LayerSlot> slots_;
+};
+
+// Where a block of one group keeps what.
+//
+// Attention: [layers][keys, values], of block_tokens tokens; keys are [kv_heads] packed [block_tokens, head_dim]
+// matrices and values [kv_heads] packed [head_dim, block_tokens] matrices (see base/numbers/packed_layout.h), so that
+// attention reads them as it reads weights. Keys and values of kI8 have their scales behind them, floats [kv_heads,
+// block_tokens]. Where values are elements of keys there are keys alone. Recurrence: [layers][state], floats whatever
+// the type of keys and values: rounding would add up over time. Inputs: [layers][inputs of one token], floats.
+struct BlockGeometry {
+  size_t layers, kv_heads, head_dim, block_tokens;
+  size_t latent_dim;                          // of values that are elements of keys; else 0
+  size_t key_bytes, value_bytes;              // of one layer, all kv heads
+  size_t key_scale_bytes, value_scale_bytes;  // of one layer; 0 unless kI8
+  size_t state_bytes;                         // of one layer, or of what one token gives to it
+
+  static constexpr BlockGeometry Of(const CacheGroup& group, size_t block_tokens, DType type) {
+    const size_t keys = group.kv_heads * PackedSize(block_tokens, group.head_dim);
+    const size_t values = group.latent_dim != 0 ? 0 : group.kv_heads * PackedSize(group.head_dim, block_tokens);
+    const size_t scales = type == DType::kI8 ? group.kv_heads * block_tokens * sizeof(float) : 0;
+    return {.layers = group.layers,
+            .kv_heads = group.kv_heads,
+            .head_dim = group.head_dim,
+            .block_tokens = block_tokens,
+            .latent_dim = group.latent_dim,
+            .key_bytes = keys * SizeOf(type),
+            .value_bytes = values * SizeOf(type),
+            .key_scale_bytes = scales,
+            .value_scale_bytes = group.latent_dim != 0 ? 0 : scales,
+            .state_bytes = (group.is_inputs() ? group.input_floats : group.state_floats) * sizeof(float)};
+  }
+
+  constexpr size_t layer_bytes() const {
+    return key_bytes + value_bytes + key_scale_bytes + value_scale_bytes + state_bytes;
+  }
+  constexpr size_t block_bytes() const { return layers * layer_bytes(); }
+
+  constexpr size_t KeyOffset(size_t layer) const { return layer * layer_bytes(); }
+  constexpr size_t KeyScaleOffset(size_t layer) const { return KeyOffset(layer) + key_bytes; }
+  constexpr size_t ValueOffset(size_t layer) const { return KeyScaleOffset(layer) + key_scale_bytes; }
+  constexpr size_t ValueScaleOffset(size_t layer) const { return ValueOffset(layer) + value_bytes; }
+  constexpr size_t StateOffset(size_t layer) const { return layer * layer_bytes(); }
+};
+
+}  // namespace skald
+
+#endif  // SKALD_CACHE_LAYOUT_LAYOUT_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/engine/requests/model_ref.h.
+
+#ifndef SKALD_ENGINE_REQUESTS_DETAIL_MODEL_REF_H_
+#define SKALD_ENGINE_REQUESTS_DETAIL_MODEL_REF_H_
+
+#include "skald/engine/requests/model_ref.h"
+
+#include "skald/base/inline.h"
+
+namespace skald {
+
+SKALD_INLINE Result<Outputs> ModelRef::Forward(const Batch& batch, Workspace& workspace,
+                                               const ForwardOptions& options) const {
+  return forward_(model_, batch, workspace, options);
+}
+
+}  // namespace skald
+
+#endif  // SKALD_ENGINE_REQUESTS_DETAIL_MODEL_REF_H_

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ModelRef: a Model or AnyModel that someone else owns, without its type, so that what is compiled against it is
+// compiled once and includes no kernels. A few pointers, to be passed by value; the model must outlive it.
+
+#ifndef SKALD_ENGINE_REQUESTS_MODEL_REF_H_
+#define SKALD_ENGINE_REQUESTS_MODEL_REF_H_
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+
+#include "skald/base/result.h"
+#include "skald/cache/steps/batch.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/outputs.h"
+#include "skald/model/workspace.h"
+
+namespace skald {
+
+// What can compute batches as AnyModel does.
+template <class M>
+concept ForwardModel = requires(const M& model, const Batch& batch, Workspace& workspace,
+                                const ForwardOptions& options) {
+  { model.Forward(batch, workspace, options) } -> std::same_as<Result<Outputs>>;
+  { model.spec().vocab_size } -> std::convertible_to<int64_t>;
+};
+
+class ModelRef {
+ public:
+  template <ForwardModel M>
+  requires(!std::same_as<M, ModelRef>) ModelRef(const M& model)  // NOLINT: a reference like any other
+      : model_(std::addressof(model)),
+        vocab_size_(static_cast<int32_t>(model.spec().vocab_size)),
+        forward_([](const void* m, const Batch& batch, Workspace& workspace, const ForwardOptions& options) {
+          return static_cast<const M*>(m)->Forward(batch, workspace, options);
+        }) {}
+
+  // Safe for concurrent calls with a workspace each.
+  Result<Outputs> Forward(const Batch& batch, Workspace& workspace, const ForwardOptions& options) const;
+
+  int32_t vocab_size() const { return vocab_size_; }
+
+ private:
+  const void* model_;
+  int32_t vocab_size_;
+  Result<Outputs> (*forward_)(const void*, const Batch&, Workspace&, const ForwardOptions&);
+};
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/requests/detail/model_ref.h"
+#endif
+
+#endif  // SKALD_ENGINE_REQUESTS_MODEL_REF_H_

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a model's publisher advises for writing with it: generation_config.json, in the terms of Hugging Face's
+// transformers. Pure; safe for concurrent calls.
+
+#ifndef SKALD_OPEN_GENERATION_CONFIG_H_
+#define SKALD_OPEN_GENERATION_CONFIG_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "skald/base/result.h"
+
+namespace skald {
+
+// What the file does not say is unset.
+struct GenerationConfig {
+  std::vector<int32_t> eos_ids = {};   // each ends a text
+  std::optional<bool> do_sample = {};  // whether to draw tokens rather than take the likeliest
+  std::optional<float> temperature = {}, top_p = {}, min_p = {}, repetition_penalty = {};
+  std::optional<int32_t> top_k = {};
+};
+
+// Reads the content of the file. Error: kDataLoss, naming what is wrong.
+Result<GenerationConfig> ParseGenerationConfig(std::string_view text);
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/open/detail/generation_config.h"
+#endif
+
+#endif  // SKALD_OPEN_GENERATION_CONFIG_H_

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Chat templates as models publish them: programs in the Jinja language that write a chat as the text that a model was
+// trained on. Every byte of a rendering knows whether the template or a message wrote it, so that no message can spell
+// a special token. A ChatTemplate is immutable and cheap to copy; all its functions are safe for concurrent calls.
+//
+// The language is that of Jinja 3.1 (jinja.palletsprojects.com) in the environment of Hugging Face's transformers
+// (utils/chat_template_utils.py), without what loads other templates. As a kindness to templates that need it, lists
+// and dictionaries can be changed by their methods.
+
+#ifndef SKALD_TEMPLATES_CHAT_TEMPLATE_H_
+#define SKALD_TEMPLATES_CHAT_TEMPLATE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "skald/base/result.h"
+#include "skald/base/text/marked_text.h"
+#include "skald/templates/syntax/syntax.h"
+#include "skald/templates/values/machine.h"
+#include "skald/templates/variables.h"
+
+namespace skald {
+
+// Variables of a rendering by name. What they refer to must outlive the call. (JSON values cannot be copied, nor taken
+// apart again, where memory runs out, so a rendering does neither.)
+using TemplateVariables = std::vector<std::pair<std::string_view, const nlohmann::ordered_json*>>;
+
+struct RenderOptions {
+  std::optional<WallTime> now = {};  // what strftime_now tells; without it templates find no such function
+  TemplateLimits limits = {};
+};
+
+// What a chat template is made of, beside its program.
+struct ChatTemplateParts {
+  std::string name = "chat template";  // for errors
+  // Other programs by name, as "tool_use", of models that publish several.
+  std::vector<std::pair<std::string, std::string>> named_sources = {};
+  // The spellings of special tokens by the names in kSpecialTokenNames; null for one that the model does not have.
+  // What is not named is asked of the tokenizer.
+  nlohmann::ordered_json special_tokens = nlohmann::ordered_json::object();
+  // Whether it stands for no format at all: the model goes on with the text of the messages.
+  bool only_continues = false;
+  // Whether a rendering that does not begin with the token that begins texts gets it nevertheless.
+  bool adds_bos = false;
+  // Marks that are ordinary text for the tokenizer, which messages of users and systems must therefore not contain.
+  std::vector<std::string> marks = {};
+  // Special pieces that the tokenizer must have; "BOS" and "EOS" for whatever begins and ends its texts.
+  std::vector<std::string> pieces = {};
+  // Special pieces that end the model's turn, beside the tokenizer's end of text.
+  std::vector<std::string> stops = {};
+};
+
+class ChatTemplate {
+ public:
+  // Parses a template's source. Errors tell the line and column.
+  static Result<ChatTemplate> Parse(std::string_view source) { return Make(source, {}); }
+
+  // The same with all that belongs to it.
+  static Result<ChatTemplate> Make(std::string_view source, ChatTemplateParts parts);
+
+  // Renders the template with `variables`, an object. Strings in them are the messages', but for special tokens
+  // and well-known roles (variables.h). The program is the one named in `named_sources` or else the main one.
+  // Errors: kInvalidArgument, with the line, for what the program complains of or cannot do; kOutOfRange for a limit.
+  Result<MarkedText> Render(const nlohmann::ordered_json& variables, const RenderOptions& options = {},
+                            std::string_view name = {}) const;
+
+  // The same with variables that do not lie in one object. The last one of a name counts.
+  Result<MarkedText> Render(const TemplateVariables& variables, const RenderOptions& options = {},
+                            std::string_view name = {}) const;
+
+  const ChatTemplateParts& parts() const { return content_->parts; }
+  const std::string& source() const { return content_->source; }
+  bool Has(std::string_view name) const { return Find(name) != nullptr; }
+
+ private:
+  struct Content {
+    ChatTemplateParts parts;
+    std::string source;
+    std::shared_ptr<const internal::jinja::Program> program;
+    std::vector<std::pair<std::string, std::shared_ptr<const internal::jinja::Program>>> named;
+  };
+
+  explicit ChatTemplate(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+
+  const internal::jinja::Program* Find(std::string_view name) const;
+
+  std::shared_ptr<const Content> content_;
+};
+
+// Implementation.
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/templates/detail/chat_template.h"
+#endif
+
+#endif  // SKALD_TEMPLATES_CHAT_TEMPLATE_H_

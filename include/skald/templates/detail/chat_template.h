@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/templates/chat_template.h.
+
+#ifndef SKALD_TEMPLATES_DETAIL_CHAT_TEMPLATE_H_
+#define SKALD_TEMPLATES_DETAIL_CHAT_TEMPLATE_H_
+
+#include "skald/templates/chat_template.h"
+
+#include "skald/base/inline.h"
+#include "skald/base/text/message.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/text/printable.h"
+#include "skald/templates/execution/detail/evaluator.h"
+#include "skald/templates/execution/detail/interpreter.h"
+#include "skald/templates/library/detail/finders.h"
+#include "skald/templates/syntax/detail/parser.h"
+
+namespace skald {
+
+SKALD_INLINE const internal::jinja::Program* ChatTemplate::Find(std::string_view name) const {
+  for (const auto& [known, program] : content_->named) {
+    if (known == name) return program.get();
+  }
+  return nullptr;
+}
+
+SKALD_INLINE Result<ChatTemplate> ChatTemplate::Make(std::string_view source, ChatTemplateParts parts) {
+  return NoThrow("the chat template", [&]() -> Result<ChatTemplate> {
+    using internal::jinja::Parser;
+    auto content = std::make_shared<Content>();
+    const auto parse = [&](std::string_view text) { return Parser::Parse(text, internal::jinja::kFinders); };
+    const auto main = parse(source);
+    if (!main) return Annotate("the " + parts.name, main);
+    content->program = *main;
+    for (const auto& [name, text] : parts.named_sources) {
+      const auto program = parse(text);
+      if (!program) return Annotate("the " + parts.name + " " + Printable(name), program);
+      content->named.emplace_back(name, *program);
+    }
+    content->source = source;
+    content->parts = std::move(parts);
+    return ChatTemplate(std::move(content));
+  });
+}
+
+SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const nlohmann::ordered_json& variables,
+                                                     const RenderOptions& options, std::string_view name) const {
+  return NoThrow("the chat template", [&] {
+    TemplateVariables list;
+    if (variables.is_object()) {
+      for (auto variable = variables.begin(); variable != variables.end(); ++variable) {
+        list.emplace_back(variable.key(), &variable.value());
+      }
+    }
+    return Render(list, options, name);
+  });
+}
+
+SKALD_INLINE Result<MarkedText> ChatTemplate::Render(const TemplateVariables& variables, const RenderOptions& options,
+                                                     std::string_view name) const {
+  return NoThrow("the chat template", [&]() -> Result<MarkedText> {
+    const internal::jinja::Program* const named = Find(name);
+    internal::jinja::Machine machine(options.limits, internal::jinja::kFinders);
+    machine.now = options.now;
+    internal::jinja::Interpreter interpreter(named == nullptr ? *content_->program : *named, machine);
+    internal::jinja::VariableReader reader(machine);
+    for (const auto& [variable, value] : variables) {
+      interpreter.SetVariable(variable, reader.ReadVariable(variable, *value));
+    }
+    MarkedText text = interpreter.Render();
+    if (machine.ok()) return text;
+    return Fail(machine.error()->code,
+                Concat({"the ", content_->parts.name, ", ", Printable(machine.error()->message)}));
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_TEMPLATES_DETAIL_CHAT_TEMPLATE_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells the kinds of files with tokenizers apart, and makes engines of them. Pure; safe for concurrent calls.
+
+#ifndef SKALD_TOKENIZERS_DETAIL_ENGINE_FILES_H_
+#define SKALD_TOKENIZERS_DETAIL_ENGINE_FILES_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "skald/base/result.h"
+#include "skald/tokenizers/detail/rwkv_vocabulary.h"
+#include "skald/tokenizers/json/detail/tokenizer_config.h"
+#include "skald/tokenizers/json/detail/tokenizer_json.h"
+#include "skald/tokenizers/pipeline/detail/pipeline_engine.h"
+#include "skald/tokenizers/pipeline/detail/pipeline_file.h"
+#include "skald/tokenizers/sentencepiece/detail/sentencepiece_engine.h"
+#include "skald/tokenizers/tokenizer_engine.h"
+
+namespace skald::internal {
+
+using EnginePointer = std::shared_ptr<const TokenizerEngine>;
+
+// A JSON object: no SentencePiece model begins so.
+inline bool IsTokenizerJson(std::string_view bytes) {
+  const size_t first = bytes.find_first_not_of(" \t\r\n");
+  return first != bytes.npos && bytes[first] == '{';
+}
+
+// Pieces are spelled with the letters of bytes, and only there: the file and `config` have them as they are.
+inline Result<EnginePointer> ParseRwkvVocabulary(std::string_view bytes, TokenizerConfig config) {
+  Result<TokenizerSpec> spec = ReadRwkvVocabulary(bytes);
+  if (!spec) return Failure(spec.error());
+  for (std::optional<std::string>* const name : {&config.bos, &config.eos, &config.unk, &config.pad}) {
+    if (!*name) *name = kRwkvEndOfText;
+    if (**name == kRwkvEndOfText) continue;
+    std::string letters;
+    AppendByteLetters(**name, letters);
+    *name = letters;
+  }
+  ApplyTokenizerConfig(config, *spec);
+  return PipelineEngine::Make(*std::move(spec));
+}
+
+// Makes an engine of the bytes of a file. `config` is what lies beside it.
+inline Result<EnginePointer> ParseEngine(std::string_view bytes, const TokenizerConfig& config) {
+  if (IsPipelineFile(bytes)) return ReadPipelineFile(bytes);
+  if (IsRwkvVocabulary(bytes)) return ParseRwkvVocabulary(bytes, config);
+  if (!IsTokenizerJson(bytes)) {
+    return SentencePieceEngine::Parse(bytes,
+                                      SentencePieceAdds{config.add_bos.value_or(true), config.add_eos.value_or(false)});
+  }
+  Result<TokenizerSpec> spec = ReadTokenizerJson(bytes);
+  if (!spec) return Failure(spec.error());
+  ApplyTokenizerConfig(config, *spec);
+  return PipelineEngine::Make(*std::move(spec));
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_TOKENIZERS_DETAIL_ENGINE_FILES_H_

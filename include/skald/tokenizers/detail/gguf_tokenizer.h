@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/tokenizers/gguf_tokenizer.h.
+
+#ifndef SKALD_TOKENIZERS_DETAIL_GGUF_TOKENIZER_H_
+#define SKALD_TOKENIZERS_DETAIL_GGUF_TOKENIZER_H_
+
+#include "skald/tokenizers/gguf_tokenizer.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+#include <utility>
+
+#include "skald/base/inline.h"
+#include "skald/base/json/json_fields.h"
+#include "skald/base/no_throw.h"
+#include "skald/tokenizers/tokenizer.h"
+#include "skald/tokenizers/gguf/detail/gguf_byte_pairs.h"
+#include "skald/tokenizers/gguf/detail/gguf_pieces.h"
+#include "skald/tokenizers/gguf/detail/gguf_rwkv.h"
+#include "skald/tokenizers/gguf/detail/gguf_sentencepiece.h"
+#include "skald/tokenizers/sentencepiece/detail/sentencepiece_engine.h"
+
+namespace skald {
+
+namespace internal {
+
+// Calls read(reader) if the metadata describe a tokenizer of one of these kinds.
+template <class Read>
+auto ReadGgufTokenizer(const GgufMetadata& metadata, std::initializer_list<std::string_view> kinds, Read read)
+    -> decltype(read(std::declval<const GgufTokenizerReader&>(), std::string())) {
+  return NoThrow("the metadata", [&]() -> decltype(read(std::declval<const GgufTokenizerReader&>(), std::string())) {
+    const GgufTokenizerReader reader(metadata);
+    const std::string kind = reader.fields().String("model");
+    if (reader.ok() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) {
+      reader.fields().Unsupported("model", kind,
+                                  R"("llama", the kind with scores, "gpt2", the kind with merges, and "rwkv")");
+    }
+    if (!reader.ok()) return reader.failure();
+    return read(reader, kind);
+  });
+}
+
+inline Result<Tokenizer> MakeScoredTokenizer(const GgufTokenizerReader& reader) {
+  const bool adds_eos = reader.fields().Flag("add_eos_token", false);
+  const Result<std::string> model = ScoredPiecesFromGguf(reader);
+  if (!model) return Failure(model.error());
+  const auto engine = SentencePieceEngine::Parse(*model, {.eos = adds_eos});
+  if (!engine) return Annotate("the tokenizer in the metadata", engine);
+  return Tokenizer::From(*engine);
+}
+
+// Of the kinds that are a pipeline of steps.
+inline Result<TokenizerSpec> StepsFromGguf(const GgufTokenizerReader& reader, std::string_view kind) {
+  return kind == "rwkv" ? RwkvFromGguf(reader) : BytePairsFromGguf(reader);
+}
+
+inline Result<Tokenizer> MakePipelineTokenizer(const GgufTokenizerReader& reader, std::string_view kind) {
+  Result<TokenizerSpec> spec = StepsFromGguf(reader, kind);
+  if (!spec) return Failure(spec.error());
+  Result<Tokenizer> tokenizer = Tokenizer::From(*std::move(spec));
+  if (!tokenizer) return Annotate("the tokenizer in the metadata", tokenizer);
+  return tokenizer;
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<Tokenizer> TokenizerFromGguf(const GgufMetadata& metadata) {
+  return internal::ReadGgufTokenizer(
+      metadata, {"llama", "gpt2", "rwkv"}, [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
+        return kind == "llama" ? internal::MakeScoredTokenizer(reader) : internal::MakePipelineTokenizer(reader, kind);
+      });
+}
+
+SKALD_INLINE Result<std::string> SentencePieceFromGguf(const GgufMetadata& metadata) {
+  return internal::ReadGgufTokenizer(metadata, {"llama"},
+                                     [](const internal::GgufTokenizerReader& reader, const std::string&) {
+                                       return internal::ScoredPiecesFromGguf(reader);
+                                     });
+}
+
+SKALD_INLINE Result<TokenizerSpec> TokenizerSpecFromGguf(const GgufMetadata& metadata) {
+  return internal::ReadGgufTokenizer(metadata, {"gpt2", "rwkv"},
+                                     [](const internal::GgufTokenizerReader& reader, const std::string& kind) {
+                                       return internal::StepsFromGguf(reader, kind);
+                                     });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_TOKENIZERS_DETAIL_GGUF_TOKENIZER_H_

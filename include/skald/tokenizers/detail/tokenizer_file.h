@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/tokenizers/tokenizer_file.h.
+
+#ifndef SKALD_TOKENIZERS_DETAIL_TOKENIZER_FILE_H_
+#define SKALD_TOKENIZERS_DETAIL_TOKENIZER_FILE_H_
+
+#include "skald/tokenizers/tokenizer_file.h"
+
+#include <system_error>
+
+#include "skald/base/inline.h"
+#include "skald/base/no_throw.h"
+
+namespace skald {
+
+SKALD_INLINE Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder) {
+  return NoThrow(folder.native(), [&]() -> Result<std::filesystem::path> {
+    for (const char* const name : {"tokenizer.json", "tokenizer.model", "rwkv_vocab_v20230424.txt"}) {
+      std::error_code ignored;
+      if (std::filesystem::exists(folder / name, ignored)) return folder / name;
+    }
+    return Fail(
+        ErrorCode::kNotFound,
+        folder.string() + ": is a folder with neither a tokenizer.json nor a SentencePiece model tokenizer.model");
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_TOKENIZERS_DETAIL_TOKENIZER_FILE_H_

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which file of a model's folder is its tokenizer. Safe for concurrent calls.
+
+#ifndef SKALD_TOKENIZERS_TOKENIZER_FILE_H_
+#define SKALD_TOKENIZERS_TOKENIZER_FILE_H_
+
+#include <filesystem>
+
+#include "skald/base/result.h"
+
+namespace skald {
+
+// Returns the file of a folder that Tokenizer::Load reads: tokenizer.json, else tokenizer.model, else RWKV's list of
+// pieces. Where a model was given further tokens after its training, as most that chat were, only the first has them.
+// Error: kNotFound.
+Result<std::filesystem::path> TokenizerFileIn(const std::filesystem::path& folder);
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/tokenizers/detail/tokenizer_file.h"
+#endif
+
+#endif  // SKALD_TOKENIZERS_TOKENIZER_FILE_H_

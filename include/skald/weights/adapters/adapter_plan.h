@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the pairs of an adapter's file to what is added to each matrix of a model. Which matrix a pair belongs to, and
+// which of its rows, follows from the model's own list of parameters, as it does for its tensors: of matrices that are
+// stacked from several tensors each may have a pair of its own, and a tensor that several parts lie in has one for all.
+
+#ifndef SKALD_WEIGHTS_ADAPTERS_ADAPTER_PLAN_H_
+#define SKALD_WEIGHTS_ADAPTERS_ADAPTER_PLAN_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "skald/base/text/message.h"
+#include "skald/base/numbers/group_types.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/result.h"
+#include "skald/base/threads/executor.h"
+#include "skald/weights/adapters/adapter.h"
+#include "skald/weights/adapters/adapter_file.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/tensor_names.h"
+#include "skald/weights/files/tensor_view.h"
+#include "skald/weights/packing/pack.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/tensor_finder.h"
+#include "skald/weights/types/matrix.h"
+
+namespace skald::internal {
+
+// What a file calls the tensor that a part is in.
+inline std::string TensorOf(const TensorNames& names, size_t layer, const Spelling& spelling, size_t expert = 0) {
+  std::string name = names.OfLayer(layer, spelling.name);
+  if (const size_t number = name.find('#'); number != name.npos) name.replace(number, 1, std::to_string(expert));
+  return name;
+}
+
+// Returns the names that the pairs follow: those by which most of them belong to a parameter of `list`.
+inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const ParameterList& list) {
+  const TensorNames* best = &kTensorNames.front();
+  size_t most = 0;
+  for (const TensorNames& names : kTensorNames) {
+    size_t found = 0;
+    for (const Parameter& parameter : list.parameters()) {
+      const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+      if (matrix == nullptr || !parameter.layer) continue;
+      for (const Part& part : matrix->parts) {
+        if (part.expert && part.expert->index > 0) continue;
+        for (const Spelling& spelling : names.SpellingsOf(part.name)) {
+          found += file.Find(TensorOf(names, *parameter.layer, spelling)) != nullptr;
+        }
+      }
+    }
+    if (found <= most) continue;
+    most = found;
+    best = &names;
+  }
+  return *best;
+}
+
+// The file and the list must outlive it.
+class AdapterPlan {
+ public:
+  AdapterPlan(const AdapterFile& file, const ParameterList& list)
+      : file_(file),
+        list_(list),
+        names_(DetectAdapterNames(file, list)),
+        second_halves_(file.path(), SecondHalves(file)),
+        finder_(second_halves_, names_) {}
+
+  // Returns what the adapter adds to each matrix, in order. Errors name the tensor and what was expected: kUnsupported
+  // for one that nothing can be added to here, kInvalidArgument for one of other sizes than the model's.
+  Result<std::vector<LowRank>> Make(ExecutorRef executor) {
+    std::vector<LowRank> low_ranks;
+    size_t number = 0;
+    for (const Parameter& parameter : list_.parameters()) {
+      const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
+      if (matrix == nullptr || !parameter.layer) continue;
+      auto low = MakeOne(*matrix, *parameter.layer, number++, executor);
+      if (!low) return Failure(low.error());
+      if (*low) low_ranks.push_back(std::move(**low));
+    }
+    if (auto all = CheckAllUsed(); !all) return Failure(all.error());
+    return low_ranks;
+  }
+
+ private:
+  using Place = TensorFinder::Place;
+
+  // A part of a matrix that has a pair.
+  struct AdaptedPart {
+    const Part* part;
+    size_t row;  // of the matrix, at which it begins
+    Place place;
+    const LoraPair* pair;
+  };
+
+  // The second halves of all pairs, whose rows are those of the model's tensors and lie as they do, by the names of
+  // these.
+  static std::vector<TensorView> SecondHalves(const AdapterFile& file) {
+    std::vector<TensorView> tensors;
+    for (const auto& [name, pair] : file.pairs()) tensors.emplace_back(*pair.b).name = name;
+    return tensors;
+  }
+
+  Result<std::optional<LowRank>> MakeOne(const MatrixParameter& matrix, size_t layer, size_t number,
+                                         ExecutorRef executor) {
+    const auto parts = PartsOf(matrix, layer);
+    if (!parts) return Failure(parts.error());
+    if (parts->empty()) return std::optional<LowRank>();
+    std::vector<const LoraPair*> pairs;  // each once: their ranks lie side by side
+    std::vector<PackSource> sources;
+    size_t rank = 0;
+    for (const AdaptedPart& part : *parts) {
+      if (std::ranges::find(pairs, part.pair) != pairs.end()) continue;
+      pairs.push_back(part.pair);
+      rank += static_cast<size_t>(part.pair->rank());
+      sources.push_back({part.pair->a->bytes.data(), *part.pair->a->dtype, static_cast<size_t>(part.pair->rank())});
+    }
+    std::vector<float> b(matrix.rows() * rank);
+    for (const AdaptedPart& part : *parts) {
+      size_t column = 0;
+      for (const LoraPair* pair : pairs) {
+        if (pair == part.pair) break;
+        column += static_cast<size_t>(pair->rank());
+      }
+      if (auto filled = FillRows(part, column, rank, b); !filled) return Failure(filled.error());
+    }
+    const PackSource b_source[] = {{reinterpret_cast<const std::byte*>(b.data()), DType::kF32, matrix.rows()}};
+    const WeightPacker& packer = *FindType(WeightPackersOf<WeightTypeList<float>>(), kAdapterType);
+    return std::optional<LowRank>(
+        {number, PackMatrix(sources, matrix.cols, packer, executor), PackMatrix(b_source, rank, packer, executor)});
+  }
+
+  // Returns the parts of a matrix that have a pair, whose sizes are checked.
+  Result<std::vector<AdaptedPart>> PartsOf(const MatrixParameter& matrix, size_t layer) {
+    std::vector<AdaptedPart> adapted;
+    if (matrix.parts.front().expert) return NoExperts(matrix, layer, adapted);
+    const auto places = finder_.PlacesOf(matrix.parts, layer, [](const Part& part) { return part.rows; });
+    size_t row = 0;
+    for (size_t i = 0; i < places.size(); row += matrix.parts[i++].rows) {
+      AdaptedPart part = {&matrix.parts[i], row, places[i], file_.Find(places[i].spelling.name)};
+      if (part.pair == nullptr || IsOfAnother(part, layer)) continue;
+      used_.insert(part.place.spelling.name);
+      if (auto fits = CheckSizes(part, matrix.cols); !fits) return Failure(fits.error());
+      adapted.push_back(std::move(part));
+    }
+    return adapted;
+  }
+
+  // Some files have a tensor for two parts by the name that it has in others for one of them alone: a pair with the
+  // rows of that one is of that one.
+  bool IsOfAnother(AdaptedPart& part, size_t layer) const {
+    const uint64_t rows = part.pair->b->shape[0];
+    if (rows == part.place.rows || rows != part.part->rows || part.place.spelling.layout.interleaved) return false;
+    part.place.rows = part.part->rows, part.place.begin = 0;
+    return part.place.spelling.name != names_.NameOf(part.part->name, layer);
+  }
+
+  Result<void> CheckSizes(const AdaptedPart& part, size_t cols) const {
+    const auto check = [&](const TensorView& tensor, uint64_t rows, uint64_t columns) -> Result<void> {
+      if (tensor.shape[0] == rows && tensor.shape[1] == columns) return {};
+      const uint64_t expected[] = {rows, columns};
+      return file_.Refuse(ErrorCode::kInvalidArgument,
+                          Concat({QuotedName(tensor.name), ": expected shape ", ShapeText(expected), ", found ",
+                                  ShapeText(tensor.shape), "; the adapter is for another model"}));
+    };
+    if (auto fits = check(*part.pair->a, part.pair->rank(), cols); !fits) return fits;
+    return check(*part.pair->b, part.place.rows, part.pair->rank());
+  }
+
+  // Refuses pairs of an expert's matrix, which is multiplied by a choice of rows.
+  Result<std::vector<AdaptedPart>> NoExperts(const MatrixParameter& matrix, size_t layer,
+                                             std::vector<AdaptedPart> none) const {
+    for (const Part& part : matrix.parts) {
+      for (const Spelling& spelling : names_.SpellingsOf(part.name)) {
+        const std::string name = TensorOf(names_, layer, spelling, part.expert->index);
+        if (file_.Find(name) == nullptr) continue;
+        return file_.Refuse(ErrorCode::kUnsupported,
+                            Concat({QuotedName(name), ": adapters of experts are not supported"}));
+      }
+    }
+    return none;
+  }
+
+  // Writes the part's rows of its pair's second half, scaled, to columns from `column` on of `b`, [rows, rank].
+  Result<void> FillRows(const AdaptedPart& part, size_t column, size_t rank, std::vector<float>& b) {
+    const auto own_rank = static_cast<size_t>(part.pair->rank());
+    const TensorRows rows = finder_.RequireRows(*part.part, part.place, own_rank);
+    if (!finder_.status()) return finder_.status();
+    const std::vector<std::byte> moved = MovedRows(rows, part.part->head_dim);
+    std::vector<float> values;
+    AppendFloats(moved.empty() ? rows.view->bytes.data() : moved.data(), *rows.view->dtype, part.part->rows * own_rank,
+                 values);
+    for (size_t i = 0; i < values.size(); ++i) {
+      b[(part.row + i / own_rank) * rank + column + i % own_rank] = static_cast<float>(part.pair->scale * values[i]);
+    }
+    return {};
+  }
+
+  // Complains of pairs that no matrix has a place for.
+  Result<void> CheckAllUsed() {
+    for (const auto& [layer, name] : list_.unused()) {
+      if (layer) used_.insert(names_.NameOf(name, layer));
+    }
+    for (const auto& [name, pair] : file_.pairs()) {
+      if (used_.contains(name)) continue;
+      return file_.Refuse(
+          ErrorCode::kUnsupported,
+          Concat({QuotedName(name), IsParameter(name) ? ": adapters of embeddings, output heads, norms, convolutions "
+                                                        "and stacked matrices of heads are not supported"
+                                                      : ": the model has no matrix of this name that an adapter may "
+                                                        "add to; is the adapter for another model?"}));
+    }
+    return {};
+  }
+
+  // Whether a tensor is one of the model's, of whatever kind but those of layers that are matrices.
+  bool IsParameter(std::string_view tensor) const {
+    for (const Parameter& parameter : list_.parameters()) {
+      const bool found = std::visit(
+          [&](const auto& value) {
+            return std::ranges::any_of(value.parts, [&](const auto& part) {
+              if (!parameter.layer) return names_.NameOf(part.name, {}) == tensor;
+              return std::ranges::any_of(names_.SpellingsOf(part.name), [&](const Spelling& spelling) {
+                return TensorOf(names_, *parameter.layer, spelling) == tensor;
+              });
+            });
+          },
+          parameter.value);
+      if (found) return true;
+    }
+    return tensor == names_.NameOf("lm_head.weight", {});
+  }
+
+  const AdapterFile& file_;
+  const ParameterList& list_;
+  const TensorNames& names_;
+  const Checkpoint second_halves_;
+  TensorFinder finder_;
+  std::set<std::string, std::less<>> used_;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_WEIGHTS_ADAPTERS_ADAPTER_PLAN_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// When a packed file's weights are compared with their checksums (LoadOptions::packed_check), and how it is remembered
+// that they were: in a file beside it, <name>.verified, which tells size, times and number on disk of the file that was
+// checked, and the checksum of its header. A program cannot set the time of change, so a file that is written to is
+// checked anew. The record counts only where nobody but ourselves and root can have written it. Where none can be
+// written, in a folder of somebody else, the file is checked each time.
+
+#ifndef SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
+#define SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "skald/base/files/fd_io.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/xxh64.h"
+#include "skald/base/result.h"
+#include "skald/weights/files/mapped_file.h"
+#include "skald/weights/load_options.h"
+#include "skald/weights/packed_files/packed_file.h"
+
+namespace skald {
+namespace internal {
+
+// The record's content, in the byte order of the machine: it means nothing elsewhere.
+struct PackedRecord {
+  std::array<char, 8> magic = {'S', 'k', 'a', 'l', 'd', 'C', 'h', '1'};
+  uint64_t inode = 0, bytes = 0;
+  int64_t modified = 0, changed = 0;  // nanoseconds since 1970
+  uint64_t header_checksum = 0;
+  uint64_t checksum = 0;  // of all fields before
+};
+static_assert(sizeof(PackedRecord) == 56);
+
+inline int64_t Nanoseconds(const timespec& time) { return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+inline PackedRecord RecordOf(const struct stat& status, uint64_t header_checksum) {
+  PackedRecord record;
+  record.inode = status.st_ino;
+  record.bytes = static_cast<uint64_t>(status.st_size);
+  record.modified = Nanoseconds(status.st_mtim);
+  record.changed = Nanoseconds(status.st_ctim);
+  record.header_checksum = header_checksum;
+  record.checksum = Xxh64(std::as_bytes(std::span(&record, 1)).first(offsetof(PackedRecord, checksum)));
+  return record;
+}
+
+// Of the name of such a file, behind that of the packed file.
+inline constexpr std::string_view kRecordSuffix = ".verified";
+
+inline std::filesystem::path RecordPath(const std::filesystem::path& packed) {
+  return std::filesystem::path(packed) += kRecordSuffix;
+}
+
+// Remembers that the file, as it was when it was opened, is whole. What keeps that from being written down does not
+// matter to whoever loads the file.
+inline void Remember(const PackedFile& file) {
+  const PackedRecord record = RecordOf(file.status(), file.header_checksum());
+  auto sink = FileSink::CreateAnew(RecordPath(file.path()), 0644);
+  if (sink && sink->Write(std::as_bytes(std::span(&record, 1)))) (void)sink->Commit(SyncPolicy::kNone);
+}
+
+inline bool IsRemembered(const PackedFile& file) {
+  const PackedRecord expected = RecordOf(file.status(), file.header_checksum());
+  const auto record = MappedFile::Open(RecordPath(file.path()), MappedFile::Use::kCopy);
+  return record && record->is_trusted() && record->bytes().size() == sizeof(expected) &&
+         std::memcmp(record->bytes().data(), &expected, sizeof(expected)) == 0;
+}
+
+// Whether what was checked is what lies at the file's path now, and for so long that a change since would have another
+// time, however coarse the file system's clock.
+inline bool HasSettled(const PackedFile& file) {
+  constexpr int64_t kCoarsestClock = 2'000'000'000;
+  struct stat now;
+  timespec time;
+  if (::stat(file.path().c_str(), &now) != 0 || ::clock_gettime(CLOCK_REALTIME, &time) != 0) return false;
+  const PackedRecord before = RecordOf(file.status(), 0), after = RecordOf(now, 0);
+  return before.checksum == after.checksum && Nanoseconds(time) - after.changed > kCoarsestClock;
+}
+
+}  // namespace internal
+
+// Compares the weights with their checksums where `options` ask for it. Error: kDataLoss, naming what is damaged.
+inline Result<void> CheckPackedWeights(const PackedFile& file, const LoadOptions& options) {
+  return NoThrow(file.path().native(), [&]() -> Result<void> {
+    const bool once = options.packed_check == PackedCheck::kOnce;
+    if (options.packed_check == PackedCheck::kNever || (once && internal::IsRemembered(file))) return {};
+    if (auto whole = file.Verify(options.threads); !whole) return whole;
+    if (once && internal::HasSettled(file)) internal::Remember(file);
+    return {};
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_WEIGHTS_PACKED_FILES_PACKED_CHECK_H_
