@@ -29,7 +29,7 @@ struct MyHybrid : skald::LlamaFamily {
 skald::Result<void> Run() {
   const skald::Model<MyHybrid> model(skald::RandomWeights<MyHybrid>(/*seed=*/1));
   // A resume point every 100 tokens, and the last 4 tokens can always be taken back.
-  auto cache = skald::CreateKVCache<MyHybrid>({.checkpoint_every = 100, .rewind_tokens = 4});
+  auto cache = skald::CreateKVCache<MyHybrid>({.resume_point_every = 100, .rewind_tokens = 4});
   if (!cache) return skald::Failure(cache.error());
   auto workspace = skald::CreateWorkspace();
   if (!workspace) return skald::Failure(workspace.error());

@@ -88,7 +88,7 @@ static_assert(skald::CheckConfig<MyModel>());
 int main() {
   const skald::Model<MyModel> model(skald::RandomWeights<MyModel>(/*seed=*/1));  // or LoadModel<MyModel>(path)
   skald::Workspace workspace = skald::CreateWorkspace().value();
-  skald::KVCache chat = skald::CreateKVCache<MyModel>({.checkpoint_every = 4}).value();
+  skald::KVCache chat = skald::CreateKVCache<MyModel>({.resume_point_every = 4}).value();
   (void)model.Forward(chat, std::vector<int32_t>{1, 2, 3, 4, 5, 6, 7}, workspace).value();
   skald::KVCache branch = chat.Fork().value();
   if (!branch.Truncate(4)) return 1;  // back to the resume point, of its own state too

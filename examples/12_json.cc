@@ -9,10 +9,10 @@
 #include <memory>
 
 #include "demo_model/demo_config.h"
-#include "skald/engine/engine.h"
-#include "skald/skald.h"
 #include "skald/constraints/grammar_filter.h"
 #include "skald/constraints/json_schema.h"
+#include "skald/engine/engine.h"
+#include "skald/skald.h"
 #include "skald/tokenizers/tokenizer.h"
 
 constexpr const char* kSchema = R"({

@@ -18,11 +18,11 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/tokenizers/tokenizer.h"
 #include "skald/tokenizers/detail/byte_range.h"
 #include "skald/tokenizers/detail/published_patterns.h"
 #include "skald/tokenizers/detail/split_pattern.h"
 #include "skald/tokenizers/detail/unicode.h"
+#include "skald/tokenizers/tokenizer.h"
 
 namespace skald {
 namespace {

@@ -62,7 +62,7 @@ Result<Session> StartSession(const Options& options, const ModelInfo& info, cons
   if (info.trained_context > 0) runtime.max_tokens = std::min(runtime.max_tokens, info.trained_context);
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
   // Models that forget can then go back a little without computing much again.
-  runtime.checkpoint_every = 256;
+  runtime.resume_point_every = 256;
   auto session = Session::Create(model, runtime, options.workspace);
   if (!session || !options.prompt_cache) return session;
   auto memory = OpenPromptMemory(options, session->adapter(), session->pool());

@@ -22,7 +22,7 @@ struct Conversation {
       : model(small, 7),
         tokens(RandomTokens(small, 3, 150)),
         adapter(RandomAdapter(small.spec, 20, 4)),
-        pool(NewPool(small, {.checkpoint_every = 64})),
+        pool(NewPool(small, {.resume_point_every = 64})),
         cache(CreateKVCache(pool, adapter.digest)) {
     REQUIRE(model.Forward(*cache, tokens, workspace, {.adapters = {&adapter}}));
   }

@@ -14,7 +14,7 @@
 namespace skald::testing {
 
 inline constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 400, .block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 3, .rewind_tokens = 2};
+    .max_tokens = 400, .block_tokens = 32, .resume_point_every = 20, .max_resume_points = 3, .rewind_tokens = 2};
 
 inline const RandomModel& TheModel(const SmallModel& small) {
   static std::map<std::string, RandomModel> models;

@@ -67,7 +67,7 @@ TEST_CASE("runtime values that cannot work are refused by name") {
   CHECK(message({.kv_type = DType::kF16}).find("kv_type is F16") != std::string::npos);
   CHECK(message({.kv_type = DType::kQ8_0}).find("expected F32, BF16 or I8") != std::string::npos);
   CHECK(message({.block_tokens = 48}).find("block_tokens is 48") != std::string::npos);
-  CHECK(message({.checkpoint_every = 1, .max_checkpoints = 0}).find("max_checkpoints is 0") != std::string::npos);
+  CHECK(message({.resume_point_every = 1, .max_resume_points = 0}).find("max_resume_points is 0") != std::string::npos);
   CHECK_FALSE(CreateKVCache(std::shared_ptr<BlockPool>()));
 }
 

@@ -110,7 +110,7 @@ TEST_CASE("rewinding out of a window is refused and names the nearest resume poi
 }
 
 TEST_CASE("every listed resume point can be gone to, and no other") {
-  const RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3};
+  const RuntimeConfig runtime = {.block_tokens = 32, .resume_point_every = 50, .max_resume_points = 3};
   const KVCache cache = CacheOf(333, 40, runtime);
   const std::vector<ResumeRange> points = *cache.ResumePoints();
   for (uint32_t position = 0; position <= cache.size(); ++position) {
@@ -125,8 +125,8 @@ TEST_CASE("every listed resume point can be gone to, and no other") {
   CHECK(points.size() >= 3);
 }
 
-TEST_CASE("old checkpoints give way to new ones") {
-  KVCache cache = CacheOf(30, 8, {.block_tokens = 32, .checkpoint_every = 10, .max_checkpoints = 2});
+TEST_CASE("old resume points give way to new ones") {
+  KVCache cache = CacheOf(30, 8, {.block_tokens = 32, .resume_point_every = 10, .max_resume_points = 2});
   REQUIRE(ToyForward(cache, Counting(30, 200)));
   const std::vector<ResumeRange> points = *cache.ResumePoints();
   for (const ResumeRange& range : points) CHECK((range.last == 0 || range.last >= 210));
@@ -186,8 +186,8 @@ TEST_CASE("ranges that are not in the cache are refused") {
   CHECK(cache.size() == 10);
 }
 
-TEST_CASE("clearing gives everything back, checkpoints included") {
-  KVCache cache = CacheOf(300, 40, {.block_tokens = 32, .checkpoint_every = 64});
+TEST_CASE("clearing gives everything back, resume points included") {
+  KVCache cache = CacheOf(300, 40, {.block_tokens = 32, .resume_point_every = 64});
   CHECK(cache.pool()->usage().used_bytes > 0);
   cache.Clear();
   CHECK(cache.size() == 0);

@@ -15,7 +15,7 @@
 namespace skald::testing {
 namespace no_memory_test {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 50, .max_checkpoints = 3};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .resume_point_every = 50, .max_resume_points = 3};
 
 std::vector<int32_t> Counting(int32_t first, size_t count) {
   std::vector<int32_t> tokens(count);

@@ -23,7 +23,7 @@ namespace skald::testing {
 namespace plan_bytes_test {
 
 constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 500, .cache_bytes = 1 << 20, .block_tokens = 32, .checkpoint_every = 40, .rewind_tokens = 2};
+    .max_tokens = 500, .cache_bytes = 1 << 20, .block_tokens = 32, .resume_point_every = 40, .rewind_tokens = 2};
 
 std::vector<int32_t> Counting(uint32_t count) {
   std::vector<int32_t> tokens(count);

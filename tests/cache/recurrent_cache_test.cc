@@ -51,7 +51,7 @@ TEST_CASE("a fork shares its state until one of the two goes on") {
 }
 
 TEST_CASE("rewinding to anywhere but a kept state is refused, and the nearest earlier one is named") {
-  KVCache cache = CacheOf(100, {.block_tokens = 32, .checkpoint_every = 30, .max_checkpoints = 2});
+  KVCache cache = CacheOf(100, {.block_tokens = 32, .resume_point_every = 30, .max_resume_points = 2});
   CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {60, 60}, {90, 90}, {100, 100}});
   const auto refused = cache.Truncate(85);
   REQUIRE_FALSE(refused);
@@ -99,7 +99,7 @@ TEST_CASE("tokens taken one by one stay within reach of rewinding, windows inclu
 }
 
 TEST_CASE("single tokens cannot be erased or moved, and the error says what can be done") {
-  KVCache cache = CacheOf(100, {.block_tokens = 32, .checkpoint_every = 30});
+  KVCache cache = CacheOf(100, {.block_tokens = 32, .resume_point_every = 30});
   for (const auto& result : {cache.Erase(40, 50), cache.Shift(40, 50, 0)}) {
     REQUIRE_FALSE(result);
     CHECK(result.error().code == ErrorCode::kUnsupported);
@@ -109,14 +109,15 @@ TEST_CASE("single tokens cannot be erased or moved, and the error says what can 
   CHECK(HoldsItsTokens(cache));
 }
 
-TEST_CASE("checkpoints yield to tokens when the pool is full, oldest first") {
+TEST_CASE("resume points yield to tokens when the pool is full, oldest first") {
   const CacheLayout layout = ToyLayout(0, /*recurrent=*/true);
   const BlockPool probe(layout, {.block_tokens = 32});
   const uint64_t attention = probe.geometry(0).block_bytes(), state = probe.geometry(1).block_bytes();
-  // Four blocks of tokens, the present state, the next one, and two checkpoints, which end where blocks end.
-  auto pool = *CreateBlockPool(
-      layout,
-      {.cache_bytes = 4 * attention + 4 * state, .block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 10});
+  // Four blocks of tokens, the present state, the next one, and two resume points, which end where blocks end.
+  auto pool = *CreateBlockPool(layout, {.cache_bytes = 4 * attention + 4 * state,
+                                        .block_tokens = 32,
+                                        .resume_point_every = 32,
+                                        .max_resume_points = 10});
   KVCache cache = *CreateKVCache(pool);
   for (int32_t token = 0; token < 127; ++token) REQUIRE(ToyForward(cache, {token}));
   CHECK(*cache.ResumePoints() == std::vector<ResumeRange>{{0, 0}, {64, 64}, {96, 96}, {127, 127}});

@@ -105,7 +105,7 @@ TEST_CASE("a plan recorded on one pool runs on another pool of the same layout")
 
 // A pool for attention, a window and a recurrence, in which a conversation of 200 tokens takes about 60 KB.
 constexpr RuntimeConfig kSmallPool = {
-    .cache_bytes = 400'000, .block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 4};
+    .cache_bytes = 400'000, .block_tokens = 32, .resume_point_every = 32, .max_resume_points = 4};
 
 std::shared_ptr<BlockPool> SmallPool() { return *CreateBlockPool(ToyLayout(40, /*recurrent=*/true), kSmallPool); }
 

@@ -3,8 +3,8 @@
 // No field of a file that could change a number is passed over without a word: of every family, each field counts, or
 // is refused, or stands in the list of those that may be passed over.
 
-#include "skald/configs/readers/passed/detail/config_json_fields.h"
 #include "skald/configs/readers/passed/detail/unread_fields.h"
+#include "skald/configs/readers/passed/detail/config_json_fields.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

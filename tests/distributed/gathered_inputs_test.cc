@@ -23,7 +23,7 @@ namespace gathered_inputs_test {
 
 constexpr size_t kOutputs = 24, kCols = 1024;
 
-// Two matrices [kOutputs, kCols], or what a rank has of them, whose inputs are dealt in so many units.
+// Two matrices [kOutputs, kCols], or what a rank has of them, whose inputs are partitioned in so many units.
 struct Matrices {
   Matrix matrices[2];
 
@@ -82,7 +82,7 @@ std::vector<Products> MultiplyOnRanks(DType type, size_t units, std::span<const 
 }
 
 template <class Check>
-void ForEachDealing(DType type, Check check) {
+void ForEachPartitioning(DType type, Check check) {
   for (const size_t rows : {2u, 9u, 40u}) {
     std::vector<float> input(rows * kCols);
     for (size_t i = 0; i < input.size(); ++i) input[i] = internal::UniformAt(rows, i);
@@ -106,7 +106,7 @@ TEST_CASE("inputs that ranks have by columns give what one process computes") {
   types.push_back(DType::kF32);
   for (const DType type : types) {
     CAPTURE(NameOf(type));
-    ForEachDealing(type, [&](const Products& whole, const std::vector<Products>& of_ranks, size_t, size_t) {
+    ForEachPartitioning(type, [&](const Products& whole, const std::vector<Products>& of_ranks, size_t, size_t) {
       for (const Products& products : of_ranks) CHECK((products == whole));
     });
   }
@@ -114,7 +114,7 @@ TEST_CASE("inputs that ranks have by columns give what one process computes") {
 
 TEST_CASE("inputs travel as what they are multiplied by") {
   const auto most = [](DType type, double of_a_column) {
-    ForEachDealing(type, [&](const Products&, const std::vector<Products>& of_ranks, size_t rows, size_t units) {
+    ForEachPartitioning(type, [&](const Products&, const std::vector<Products>& of_ranks, size_t rows, size_t units) {
       if (units != 4) return;
       double bytes = 0;
       for (const Products& products : of_ranks) bytes += static_cast<double>(products.bytes);

@@ -23,7 +23,7 @@ namespace skald::testing {
 namespace one_answer_of_ranks_test {
 
 constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 200, .cache_bytes = 64 << 20, .block_tokens = 32, .checkpoint_every = 20, .rewind_tokens = 3};
+    .max_tokens = 200, .cache_bytes = 64 << 20, .block_tokens = 32, .resume_point_every = 20, .rewind_tokens = 3};
 
 // What one process does: a prompt in two pieces, single tokens, a rewind, and a second conversation beside.
 std::vector<float> Converse(const SmallModel& small, const RandomModel& model, const CacheLayout& layout,

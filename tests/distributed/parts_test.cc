@@ -18,7 +18,7 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/layout/runtime_config.h"
-#include "skald/distributed/dealt_state.h"
+#include "skald/distributed/partitioned_state.h"
 #include "skald/layers/kinds/recurrent/rwkv/time_mix.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
@@ -34,15 +34,15 @@
 namespace skald::testing {
 namespace parts_test {
 
-TEST_CASE("items are dealt one after the other, to the first ranks more than to the last") {
+TEST_CASE("items are partitioned one after the other, to the first ranks more than to the last") {
   for (size_t count = 0; count < 30; ++count) {
     for (size_t ranks = 1; ranks < 9; ++ranks) {
       size_t end = 0;
       for (size_t rank = 0; rank < ranks; ++rank) {
-        const DealtRange range = Deal(count, {rank, ranks});
+        const PartitionedRange range = Partition(count, {rank, ranks});
         CHECK(range.begin == end);
         CHECK(range.size() >= count / ranks);
-        CHECK(range.size() <= Deal(count, {0, ranks}).size());
+        CHECK(range.size() <= Partition(count, {0, ranks}).size());
         end = range.end;
       }
       CHECK(end == count);
@@ -51,10 +51,10 @@ TEST_CASE("items are dealt one after the other, to the first ranks more than to 
 }
 
 // Sections as some vector may have, from a seed.
-std::vector<DealtSection> SomeSections(uint32_t seed) {
+std::vector<PartitionedSection> SomeSections(uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<DealtSection> sections(1 + random() % 5);
-  for (DealtSection& section : sections) {
+  std::vector<PartitionedSection> sections(1 + random() % 5);
+  for (PartitionedSection& section : sections) {
     section.units = random() % 7;
     section.sharers = 1 + random() % 3;
     section.is_copied = random() % 2 == 0;
@@ -64,10 +64,10 @@ std::vector<DealtSection> SomeSections(uint32_t seed) {
 }
 
 // Whether each element of a section, the first of which is number `first`, is where it belongs: `found` counts ranks.
-void CheckSection(const DealtSection& section, std::span<const size_t> found, size_t ranks) {
-  const bool is_dealt = AreDealt(section, ranks), is_copied = section.is_copied && section.units < ranks;
-  if (!is_dealt || !is_copied) {
-    CHECK(std::ranges::count(found, is_dealt ? 1u : ranks) == std::ssize(found));
+void CheckSection(const PartitionedSection& section, std::span<const size_t> found, size_t ranks) {
+  const bool is_partitioned = ArePartitioned(section, ranks), is_copied = section.is_copied && section.units < ranks;
+  if (!is_partitioned || !is_copied) {
+    CHECK(std::ranges::count(found, is_partitioned ? 1u : ranks) == std::ssize(found));
     return;
   }
   CHECK(std::ranges::count(found, 0u) == 0);
@@ -76,23 +76,23 @@ void CheckSection(const DealtSection& section, std::span<const size_t> found, si
   CHECK(sum == ranks * (section.size / section.units));  // each has a unit
 }
 
-TEST_CASE("each element of sections is on one rank where they are dealt, on those that share it, or on all") {
+TEST_CASE("each element of sections is on one rank where they are partitioned, on those that share it, or on all") {
   for (uint32_t seed = 0; seed < 400; ++seed) {
-    const std::vector<DealtSection> sections = SomeSections(seed);
+    const std::vector<PartitionedSection> sections = SomeSections(seed);
     size_t all = 0;
-    for (const DealtSection& section : sections) all += section.size;
+    for (const PartitionedSection& section : sections) all += section.size;
     for (const size_t ranks : {1u, 2u, 3u, 5u, 8u}) {
       std::vector<size_t> found(all);
       for (size_t rank = 0; rank < ranks; ++rank) {
         size_t size = 0;
-        for (const auto& [begin, end] : DealEach(sections, {rank, ranks})) {
+        for (const auto& [begin, end] : PartitionEach(sections, {rank, ranks})) {
           CHECK(begin < end);
           for (size_t i = begin; i < end; ++i, ++size) ++found[i];
         }
-        CHECK(size == DealtSize(sections, {rank, ranks}));
+        CHECK(size == PartitionedSize(sections, {rank, ranks}));
       }
       size_t first = 0;
-      for (const DealtSection& section : sections) {
+      for (const PartitionedSection& section : sections) {
         CheckSection(section, std::span(found).subspan(first, section.size), ranks);
         first += section.size;
       }
@@ -101,18 +101,18 @@ TEST_CASE("each element of sections is on one rank where they are dealt, on thos
 }
 
 // A vector of some sections, and two parts of a block-diagonal matrix.
-struct DealtWeights {
+struct PartitionedWeights {
   std::vector<float> vector;
   std::vector<Matrix> blocks;
 
-  DealtWeights(uint32_t seed, const RankShare& share) {
-    const std::vector<DealtSection> sections = SomeSections(seed);
+  PartitionedWeights(uint32_t seed, const RankShare& share) {
+    const std::vector<PartitionedSection> sections = SomeSections(seed);
     size_t size = 0;
-    for (const DealtSection& section : sections) size += section.size;
+    for (const PartitionedSection& section : sections) size += section.size;
     ParameterList list;
     list.SetShare(share);
     list.AddVector(vector, {{"vector", size}});
-    list.DealVector(sections);
+    list.PartitionVector(sections);
     list.AddBlocks(blocks, 5, 3, {{"one", 2}, {"other", 2}}, 5);
     ThreadPool pool(1);
     FillWithRandom(list, seed, DType::kF32, ExecutorRef(pool));
@@ -121,18 +121,18 @@ struct DealtWeights {
 
 TEST_CASE("parts of vectors and of block-diagonal matrices are those of the whole ones") {
   for (uint32_t seed = 0; seed < 20; ++seed) {
-    const DealtWeights whole(seed, {});
+    const PartitionedWeights whole(seed, {});
     REQUIRE(whole.blocks.size() == 10);
     for (const size_t ranks : {2u, 3u, 6u}) {
       for (size_t rank = 0; rank < ranks; ++rank) {
         const RankShare share = {rank, ranks};
-        const DealtWeights part(seed, share);
+        const PartitionedWeights part(seed, share);
         std::vector<float> expected;
-        for (const auto& [begin, end] : DealEach(SomeSections(seed), share)) {
+        for (const auto& [begin, end] : PartitionEach(SomeSections(seed), share)) {
           for (size_t i = begin; i < end; ++i) expected.push_back(whole.vector[i]);
         }
         CHECK(part.vector == expected);
-        const DealtRange here = ranks <= 5 ? Deal(5, share) : DealtRange{0, 5};
+        const PartitionedRange here = ranks <= 5 ? Partition(5, share) : PartitionedRange{0, 5};
         REQUIRE(part.blocks.size() == 2 * here.size());
         for (size_t i = 0; i < part.blocks.size(); ++i) {
           const size_t number = i / here.size() * 5 + here.begin + i % here.size();
@@ -146,11 +146,11 @@ TEST_CASE("parts of vectors and of block-diagonal matrices are those of the whol
 
 // Rows of a divided matrix that other ranks have besides the first that has them.
 size_t RowsRepeated(const MatrixParameter& matrix, size_t ranks) {
-  const std::vector<DealtSection> sections = internal::SectionsOf(matrix);
-  if (!AreDealt(sections, ranks)) return 0;
+  const std::vector<PartitionedSection> sections = internal::SectionsOf(matrix);
+  if (!ArePartitioned(sections, ranks)) return 0;
   size_t rows = 0;
-  for (const DealtSection& section : sections) {
-    if (!AreDealt(section, ranks)) {
+  for (const PartitionedSection& section : sections) {
+    if (!ArePartitioned(section, ranks)) {
       rows += (ranks - 1) * section.size;
     } else if (section.is_copied && section.units < ranks) {
       rows += (ranks - section.units) * (section.size / section.units);
@@ -162,25 +162,25 @@ size_t RowsRepeated(const MatrixParameter& matrix, size_t ranks) {
 SKALD_LAW("each row of a divided matrix is on one rank, or on all that need it", small) {
   const ModelWeights whole = *RandomWeights(small.spec, 5);
   size_t whole_rows = 0, whole_small = 0;
-  const auto is_dealt = [](const Matrix& matrix) { return matrix.division != nullptr; };
+  const auto is_partitioned = [](const Matrix& matrix) { return matrix.division != nullptr; };
   for (const size_t ranks : {2u, 3u, 4u}) {
     size_t all = 0, kept = 0, repeated = 0, most_bytes = 0;
     for (size_t rank = 0; rank < ranks; ++rank) {
       const ModelWeights part = *RandomWeights(small.spec, 5, DType::kBF16, 1, {rank, ranks});
-      size_t dealt_rows = 0, bytes = 0;
+      size_t partitioned_rows = 0, bytes = 0;
       const ParameterList list = ParametersOf(part);
       for (const Parameter& parameter : list.parameters()) {
         const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
         if (matrix == nullptr) continue;
         bytes += matrix->target->data.size();
-        if (is_dealt(*matrix->target)) {
-          dealt_rows += matrix->target->rows;
+        if (is_partitioned(*matrix->target)) {
+          partitioned_rows += matrix->target->rows;
           repeated += rank == 0 ? RowsRepeated(*matrix, ranks) : 0;
         } else if (rank == 0) {
           kept += matrix->target->rows;
         }
       }
-      all += dealt_rows;
+      all += partitioned_rows;
       most_bytes = std::max(most_bytes, bytes);
     }
     const ParameterList list = ParametersOf(whole);
@@ -197,7 +197,7 @@ SKALD_LAW("each row of a divided matrix is on one rank, or on all that need it",
   }
 }
 
-SKALD_LAW("kv heads are dealt, shared or on all ranks; groups of state are the same on all ranks", small) {
+SKALD_LAW("kv heads are partitioned, shared or on all ranks; groups of state are the same on all ranks", small) {
   const CacheLayout whole = LayoutOf(small.spec);
   for (const size_t ranks : {2u, 3u, 4u}) {
     std::vector<uint32_t> heads(whole.groups().size());
@@ -232,7 +232,7 @@ std::vector<std::byte> SomeBytes(size_t size, uint32_t seed) {
 void CheckBlocksOfState(const SmallModel& small) {
   const RuntimeConfig runtime = {.block_tokens = 32};
   for (const size_t ranks : {2u, 3u, 4u}) {
-    const internal::DealtState state(small.spec, ranks, runtime);
+    const internal::PartitionedState state(small.spec, ranks, runtime);
     for (uint32_t g = 0; g < state.whole().groups().size(); ++g) {
       const std::vector<std::byte> whole = SomeBytes(state.whole_bytes(g), g);
       std::vector<std::byte> joined(whole.size());
@@ -245,7 +245,7 @@ void CheckBlocksOfState(const SmallModel& small) {
       }
       CHECK((joined == whole));
       CHECK(all >= whole.size());
-      CHECK(state.is_dealt(g) == (all < ranks * whole.size()));
+      CHECK(state.is_partitioned(g) == (all < ranks * whole.size()));
     }
   }
 }
@@ -262,7 +262,7 @@ TEST_CASE("two ranks have about half of the state of recurrent layers each") {
       {"side-by-side", 0.5}};
   for (const auto& model : shares) {
     CAPTURE(model.first);
-    const internal::DealtState state(SmallModelNamed(model.first).spec, 2, {.block_tokens = 32});
+    const internal::PartitionedState state(SmallModelNamed(model.first).spec, 2, {.block_tokens = 32});
     double part = 0.0, whole = 0.0;
     for (uint32_t g = 0; g < state.whole().groups().size(); ++g) {
       if (state.whole().groups()[g].is_attention()) continue;
@@ -274,15 +274,15 @@ TEST_CASE("two ranks have about half of the state of recurrent layers each") {
 }
 
 // Says that ranks have parts of it, and not which parts of its state.
-struct PartlyDealt : FadingMemory {
-  PartlyDealt OfRank(const RankShare& share) const {
-    PartlyDealt part = *this;
-    part.width = static_cast<int>(Deal(static_cast<size_t>(width), share).size());
+struct PartlyPartitioned : FadingMemory {
+  PartlyPartitioned OfRank(const RankShare& share) const {
+    PartlyPartitioned part = *this;
+    part.width = static_cast<int>(Partition(static_cast<size_t>(width), share).size());
     return part;
   }
 };
 
-TEST_CASE("layers that are dealt as others of the model are not, or not with their states, are refused") {
+TEST_CASE("layers that are partitioned as others of the model are not, or not with their states, are refused") {
   const auto check = [](const ModelSpec& spec, const RankShare& share, std::string_view expected) {
     const char* const why = WhyNotForRanks(spec, share);
     CHECK(std::string_view(why == nullptr ? "" : why) == expected);
@@ -293,11 +293,11 @@ TEST_CASE("layers that are dealt as others of the model are not, or not with the
   wide.heads = 2, wide.head_dim = 27;
   spec.blocks[2].layers[0] = wide;
   check(spec, {0, 1}, "");
-  check(spec, {0, 2}, "Layers that give and read rows are dealt to ranks in different ways.");
+  check(spec, {0, 2}, "Layers that give and read rows are partitioned to ranks in different ways.");
   spec = SmallModelNamed("own-types").spec;
   check(spec, {0, 2}, "");
-  spec.blocks[2].layers[0] = PartlyDealt{{.width = 50}};
-  check(spec, {0, 2}, "Layers that keep or read the same state are dealt to ranks in different ways.");
+  spec.blocks[2].layers[0] = PartlyPartitioned{{.width = 50}};
+  check(spec, {0, 2}, "Layers that keep or read the same state are partitioned to ranks in different ways.");
 }
 
 TEST_CASE("a share that cannot be is refused") {

@@ -38,7 +38,7 @@ SKALD_LAW("weights take on each rank what is told, whatever their type", small) 
         CHECK(told->weights() == MemoryBytes(*RandomWeights(small.spec, 5, type, 1, share)));
         if (rank == 0) replicated = told->replicated;
         CHECK(told->replicated == replicated);
-        CHECK(told->dealt > 0);
+        CHECK(told->partitioned > 0);
       }
     }
   }

@@ -28,7 +28,7 @@ namespace skald::testing {
 namespace ranked_model_test {
 
 constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 300, .cache_bytes = 64 << 20, .block_tokens = 32, .checkpoint_every = 40, .rewind_tokens = 4};
+    .max_tokens = 300, .cache_bytes = 64 << 20, .block_tokens = 32, .resume_point_every = 40, .rewind_tokens = 4};
 
 // The same conversations twice: on ranks, and in one process.
 class Twins {

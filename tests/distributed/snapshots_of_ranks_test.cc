@@ -21,7 +21,7 @@ namespace skald::testing {
 namespace snapshots_of_ranks_test {
 
 constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 200, .cache_bytes = 64 << 20, .block_tokens = 32, .checkpoint_every = 30, .rewind_tokens = 4};
+    .max_tokens = 200, .cache_bytes = 64 << 20, .block_tokens = 32, .resume_point_every = 30, .rewind_tokens = 4};
 
 Identity AnyIdentity() {
   Identity identity;

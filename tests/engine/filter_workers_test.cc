@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/constraints/gbnf.h"
+#include "skald/constraints/grammar_filter.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/requests/filter_workers.h"
 #include "skald/engine/speculation/prompt_lookup.h"
-#include "skald/constraints/gbnf.h"
-#include "skald/constraints/grammar_filter.h"
 #include "tests/support/small_models.h"
 
 namespace skald::testing {

@@ -65,7 +65,7 @@ SKALD_LAW("a request of as many tokens as the capacity, alone on its pool, comes
       };
       RuntimeConfig runtime = {.max_tokens = 128, .kv_type = DType::kF32, .block_tokens = 32u << pick(0, 2)};
       runtime.rewind_tokens = pick(0, 1) * pick(1, 8);
-      if (seed % 2 == 0) runtime.checkpoint_every = pick(1, 40);
+      if (seed % 2 == 0) runtime.resume_point_every = pick(1, 40);
       const MemoryModel memory = MemoryModel::Of(*NewLedgerPool(small, runtime));
       runtime.cache_bytes = memory.BytesToReach(pick(2, 100)) + pick(0, 3000);
       Scene scene = {model, NewPool(small, runtime), workspace};
@@ -93,7 +93,7 @@ SKALD_LAW("many requests share a pool of little more than one of them, with resu
   for (uint32_t seed = 1; seed <= 2; ++seed) {
     CAPTURE(seed);
     RuntimeConfig runtime = {
-        .max_tokens = 128, .kv_type = DType::kF32, .block_tokens = 32, .checkpoint_every = 7 * seed};
+        .max_tokens = 128, .kv_type = DType::kF32, .block_tokens = 32, .resume_point_every = 7 * seed};
     runtime.rewind_tokens = seed % 2 * 3;
     runtime.cache_bytes = MemoryModel::Of(*NewLedgerPool(small, runtime)).BytesToReach(70) * (3 + seed) / 4;
     Scene scene = {model, NewPool(small, runtime), workspace};
@@ -123,7 +123,7 @@ TEST_CASE("pools that a request once stalled in, or found full, take it to its e
   };
   const Case cases[] = {
       {SmallModelLike<GoldenLlama>(),
-       {.max_tokens = 128, .cache_bytes = 72150, .block_tokens = 32, .checkpoint_every = 16},
+       {.max_tokens = 128, .cache_bytes = 72150, .block_tokens = 32, .resume_point_every = 16},
        1,
        1,
        128},
@@ -133,7 +133,7 @@ TEST_CASE("pools that a request once stalled in, or found full, take it to its e
        1,
        128},
       {SmallModelLike<GoldenRecurrentGemma>(),
-       {.max_tokens = 128, .cache_bytes = 24000, .block_tokens = 32, .checkpoint_every = 5},
+       {.max_tokens = 128, .cache_bytes = 24000, .block_tokens = 32, .resume_point_every = 5},
        1,
        40,
        128},
@@ -178,8 +178,11 @@ SKALD_LAW("what was suspended goes on with any other RuntimeConfig", small) {
   Workspace workspace = *CreateWorkspace({.threads = 1});
   for (const uint32_t rewind : {1u, 6u}) {
     MemoryStore store(1 << 24);
-    const RuntimeConfig before = {
-        .max_tokens = 128, .kv_type = DType::kF32, .block_tokens = 32, .checkpoint_every = 9, .rewind_tokens = rewind};
+    const RuntimeConfig before = {.max_tokens = 128,
+                                  .kv_type = DType::kF32,
+                                  .block_tokens = 32,
+                                  .resume_point_every = 9,
+                                  .rewind_tokens = rewind};
     Scene scene = {model, NewPool(small, before), workspace};
     scene.options.swap.emplace(store);
     const auto first = scene.NewEngine();
@@ -210,7 +213,7 @@ SKALD_LAW("what a prompt cache kept under another RuntimeConfig does no harm", s
       runtime.rewind_tokens = 0;
       runtime.cache_bytes = MemoryModel::Of(*NewLedgerPool(small, runtime)).BytesToReach(89);
     } else {
-      runtime.checkpoint_every = 9;
+      runtime.resume_point_every = 9;
     }
     Scene scene = {model, NewPool(small, runtime), workspace};
     const auto prompts = PromptCache::Create(scene.pool, {}, {}, {ChunkStoreRef(store)}).value();

@@ -161,7 +161,7 @@ TEST_CASE("fair shares: who comes later has half of the places at once, and then
     REQUIRE(++steps < 400);
     StepOnce(*engine, endings);
   }
-  // From here on nobody has to give way: the places are dealt.
+  // From here on nobody has to give way: the places are partitioned.
   const uint64_t preempted = engine->stats().preemptions;
   CHECK(preempted >= 2);
   CHECK(preempted <= 4);

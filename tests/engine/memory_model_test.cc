@@ -32,7 +32,7 @@ class Random {
   RuntimeConfig Runtime() {
     RuntimeConfig runtime = {.max_tokens = kMost, .kv_type = DType::kF32, .block_tokens = 32 * Pick(1, 2)};
     runtime.rewind_tokens = Pick(0, 1) * Pick(1, 8);
-    runtime.max_checkpoints = Pick(1, 4);
+    runtime.max_resume_points = Pick(1, 4);
     return runtime;
   }
 
@@ -81,7 +81,7 @@ SKALD_LAW("a conversation reaches the capacity of its pool however its steps are
     RuntimeConfig runtime = random.Runtime();
     const MemoryModel model = MemoryModel::Of(*NewLedgerPool(small, runtime));
     runtime.cache_bytes = model.BytesToReach(random.Pick(1, kMost)) + random.Pick(0, 5000);
-    if (random.Pick(0, 1) == 0) runtime.checkpoint_every = random.Pick(1, 40);
+    if (random.Pick(0, 1) == 0) runtime.resume_point_every = random.Pick(1, 40);
     const auto pool = NewLedgerPool(small, runtime);
     const uint32_t capacity = CapacityOf(*pool);
     CAPTURE(capacity);

@@ -118,8 +118,8 @@ class RandomSchedule {
   RuntimeConfig RandomRuntime() {
     RuntimeConfig runtime = {.max_tokens = kMaxContext, .kv_type = DType::kF32, .block_tokens = 32 * Pick(1, 2)};
     runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);
-    if (Chance(2)) runtime.checkpoint_every = Pick(5, 60);
-    runtime.max_checkpoints = Pick(1, 3);
+    if (Chance(2)) runtime.resume_point_every = Pick(5, 60);
+    runtime.max_resume_points = Pick(1, 3);
     return runtime;
   }
 

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/numbers/xxh64.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/model/load.h"
 #include "skald/weights/packed_files/packed_file.h"
 #include "skald/weights/packed_files/packed_format.h"

@@ -27,7 +27,7 @@ using Pool = std::shared_ptr<BlockPool>;
 Pool MakePool(bool recurrent) {
   return *CreateBlockPool(
       testing::TinyLayout(recurrent),
-      {.max_tokens = 1000, .cache_bytes = 400'000, .block_tokens = 64, .checkpoint_every = 20, .rewind_tokens = 2});
+      {.max_tokens = 1000, .cache_bytes = 400'000, .block_tokens = 64, .resume_point_every = 20, .rewind_tokens = 2});
 }
 
 // What the blocks of other conversations held: nothing that an input could contain, as it depends on all of it.

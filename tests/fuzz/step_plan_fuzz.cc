@@ -23,7 +23,7 @@ namespace skald {
 namespace {
 
 constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 200, .cache_bytes = 1 << 20, .block_tokens = 32, .checkpoint_every = 50, .rewind_tokens = 3};
+    .max_tokens = 200, .cache_bytes = 1 << 20, .block_tokens = 32, .resume_point_every = 50, .rewind_tokens = 3};
 
 // A model, a pool of its own, and a step of two conversations that share blocks.
 struct Scene {

@@ -36,7 +36,7 @@ void Require(bool holds) {
 struct Saved {
   explicit Saved(bool recurrent)
       : pool(*CreateBlockPool(testing::TinyLayout(recurrent),
-                              {.max_tokens = 1000, .block_tokens = 64, .checkpoint_every = 20, .rewind_tokens = 2})),
+                              {.max_tokens = 1000, .block_tokens = 64, .resume_point_every = 20, .rewind_tokens = 2})),
         cache(*CreateKVCache(pool)) {
     Require(testing::GrowTiny(cache, 1, 150));
     MemoryStore store(kUnlimited);

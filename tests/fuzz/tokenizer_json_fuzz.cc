@@ -14,10 +14,10 @@
 #include <string_view>
 
 #include "skald/base/numbers/xxh64.h"
+#include "skald/tokenizers/detail/engine_files.h"
+#include "skald/tokenizers/detail/pipeline/pipeline_file.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer.h"
-#include "skald/tokenizers/detail/engine_files.h"
-#include "skald/tokenizers/pipeline/detail/pipeline_file.h"
 
 namespace skald {
 namespace {

@@ -28,8 +28,8 @@ class RandomCaches {
                                       .cache_bytes = limit,
                                       .kv_type = DType::kF32,
                                       .block_tokens = block_tokens,
-                                      .checkpoint_every = Pick(0, 1) * Pick(1, 100),
-                                      .max_checkpoints = Pick(1, 4),
+                                      .resume_point_every = Pick(0, 1) * Pick(1, 100),
+                                      .max_resume_points = Pick(1, 4),
                                       .rewind_tokens = Pick(0, 1) * Pick(1, 60)});
     for (int i = 0; i < 4; ++i) caches_.push_back(*CreateKVCache(pool_));
   }
@@ -88,8 +88,8 @@ class RandomCaches {
     for (size_t g = 0; g < used.size(); ++g) bytes += used[g].size() * pool_->geometry(g).block_bytes();
     const PoolUsage usage = pool_->usage();
     CHECK(usage.used_bytes + usage.available_bytes == usage.limit_bytes);
-    // Checkpoints hold blocks that no table shows.
-    if (pool_->runtime().checkpoint_every == 0) CHECK(usage.used_bytes == bytes);
+    // Resume points hold blocks that no table shows.
+    if (pool_->runtime().resume_point_every == 0) CHECK(usage.used_bytes == bytes);
     CHECK(usage.used_bytes >= bytes);
   }
 

@@ -77,7 +77,7 @@ class RandomConversations {
     constexpr DType kTypes[] = {DType::kBF16, DType::kF32, DType::kI8};
     RuntimeConfig runtime = {.max_tokens = 300, .kv_type = kTypes[Pick(0, 2)]};
     runtime.block_tokens = 32 * Pick(1, 2);
-    runtime.checkpoint_every = Pick(0, 1) * 20;
+    runtime.resume_point_every = Pick(0, 1) * 20;
     runtime.rewind_tokens = Pick(0, 1) * Pick(1, 6);
     const BlockPool probe(small_.layout, runtime);
     for (size_t g = 0; g < probe.layout().groups().size(); ++g) {
@@ -208,8 +208,8 @@ class RandomConversations {
     RuntimeConfig runtime = pool_->runtime();
     runtime.cache_bytes = kUnlimited;
     runtime.max_tokens = 1000;
-    runtime.checkpoint_every = 1;
-    runtime.max_checkpoints = 1000;
+    runtime.resume_point_every = 1;
+    runtime.max_resume_points = 1000;
     KVCache cache = *CreateKVCache(small_.layout, runtime, adapter);
     for (const auto& operation : conversation.history) {
       Result<void> result;

@@ -18,11 +18,15 @@ import sys
 # The folders of include/skald from top to bottom, and what each may include of ours. Includes point
 # downwards only, so no two folders can ever include each other.
 MAY_INCLUDE = {
-    "engine": {"store", "sampling", "text", "model", "configs", "layers", "weights", "cache", "kernels", "base"},
+    "open": {"engine", "store", "tokenizers", "templates", "constraints", "sampling", "model", "configs", "layers", "weights",
+             "cache", "base"},
+    "engine": {"store", "sampling", "tokenizers", "constraints", "model", "configs", "layers", "weights", "cache", "base"},
     "distributed": {"model", "configs", "layers", "weights", "cache", "kernels", "base"},
     "store": {"sampling", "cache", "base"},
+    "templates": {"weights", "base"},
+    "constraints": {"tokenizers", "weights", "base"},
+    "tokenizers": {"weights", "base"},
     "sampling": {"base"},
-    "text": {"weights", "base"},
     "model": {"configs", "layers", "weights", "cache", "kernels", "base"},
     "configs": {"layers", "weights", "cache", "kernels", "base"},
     "layers": {"weights", "cache", "kernels", "base"},
@@ -31,23 +35,26 @@ MAY_INCLUDE = {
     "kernels": {"base"},
     "base": set(),
 }
+# What stands above all rooms: all of Skald, and the lists of what one source compiles for a program.
+ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 
 # The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
 # too, but for what kernels share with whoever calls them. A room with rooms of its own has a line too.
 ROOMS = {
     "distributed": ["", "communicators"],
-    "engine": ["", "running", "answers", "speculation", "form", "plan"],
+    "engine": ["", "running", "answers", "speculation", "requests", "plan"],
     "store": ["prompts", "snapshots", "backends", "chunks"],
     "weights": ["packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
     "configs": ["", "readers", "families", "form"],
-    "text": ["filters", "", "templates", "tokenizers"],
-    "text/filters": ["", "schema", "grammar"],
-    "text/templates": ["", "execution", "library", "operations", "syntax", "values"],
-    "cache": ["steps", "", "blocks", "form"],
-    "base": ["files", "json", "threads", "ranks", "numbers", ""],
+    "constraints": ["", "schema", "grammar"],
+    "templates": ["", "execution", "library", "operations", "syntax", "values"],
+    "cache": ["steps", "", "blocks", "layout"],
+    "base": ["files", "json", "threads", "ranks", "numbers", "text", ""],
 }
+# A folder of this name in a room holds its definitions and what only these need.
+DETAIL = "detail"
 FOR_ALL_ROOMS = {"skald/kernels/args.h", "skald/base/text/marked_text.h"}
 
 # Highway's SIMD headers, and the folders that may include them. hwy/base.h (assertions, numeric types) is
@@ -64,7 +71,7 @@ FORBIDDEN = re.compile(
     r"\b(abort|exit|_Exit|quick_exit|terminate|f?printf|puts|getenv|cout|cerr|clog|HWY_ABORT|HWY_ASSERT)\b")
 
 # Foreign JSON is parsed in one place, where limits of depth and size hold.
-JSON_PARSER = pathlib.PurePath("include/skald/base/json/read_json.h")
+JSON_PARSER = pathlib.PurePath("include/skald/base/json/detail/read_json.h")
 JSON_PARSING = re.compile(r"\b[Jj]son::(parse|accept|sax_parse|from_[a-z]+)\b|\bsax_parse\(|\binput_adapter\(|(?<!\w)_json\b")
 
 # Other versions lay out some lines differently.
@@ -86,7 +93,7 @@ def only_code(text):
 def room_of(header, folder):
     """The room of skald/<folder>/<room>/<name>.h; "" for a file of the folder itself."""
     inside = pathlib.PurePath(header).relative_to(pathlib.PurePath("skald") / folder)
-    return inside.parts[0] if len(inside.parts) > 1 else ""
+    return inside.parts[0] if len(inside.parts) > 1 and inside.parts[0] != DETAIL else ""
 
 
 class Lint:
@@ -107,7 +114,9 @@ class Lint:
         headers = sorted((self.root / "include").rglob("*.h"))
         for path in headers:
             self.check_library_header(path)
+            self.check_definitions(path)
         self.check_one_target_loop(headers)
+        self.check_compiled_lists(headers)
 
     def check_table(self):
         """The table above must itself point downwards."""
@@ -173,7 +182,7 @@ class Lint:
 
     def check_library_header(self, path):
         folder = path.relative_to(self.root / "include" / "skald").parts[0]
-        if folder not in MAY_INCLUDE and folder != "skald.h":
+        if folder not in MAY_INCLUDE and folder not in ABOVE_ALL:
             self.problem(path, 0, f"include/skald has no room named {folder}")
             return
         header = path.relative_to(self.root / "include")
@@ -190,14 +199,14 @@ class Lint:
                 self.problem(path, number, f"{found[1]} has no place in the library")
 
     def check_include(self, path, number, folder, included):
-        if SIMD_HEADER.match(included) and folder not in SIMD_FOLDERS and folder != "skald.h":
+        if SIMD_HEADER.match(included) and folder not in SIMD_FOLDERS | ABOVE_ALL:
             self.problem(path, number, f"only kernels/ may include {included}")
         if (path.parent / included).exists():
             self.problem(path, number, f"{included} must be included by its path from include/")
         if not (self.root / "include" / included).exists():
             return
         other = included.split("/")[1]
-        if folder not in ("skald.h", other) and other not in MAY_INCLUDE[folder]:
+        if folder != other and folder not in ABOVE_ALL and other not in MAY_INCLUDE[folder]:
             self.problem(path, number, f"{folder}/ may not include {included}")
         header = path.relative_to(self.root / "include")
         for house, rooms in ROOMS.items():
@@ -207,6 +216,35 @@ class Lint:
             room = room_of(header, house)
             if rooms.index(room_of(included, house)) < rooms.index(room):
                 self.problem(path, number, f"{house}/{room} may not include {included}, which stands above it")
+
+    def check_definitions(self, path):
+        """A public header ends with the line that includes its definitions, and includes no other detail; details are
+        their own room's alone."""
+        header = path.relative_to(self.root / "include").as_posix()
+        text = path.read_text()
+        own = f"{path.parent.relative_to(self.root / 'include').as_posix()}/{DETAIL}/{path.name}"
+        ending = f'#ifndef SKALD_COMPILED\n#include "{own}"\n#endif\n\n#endif  //'
+        is_detail = f"/{DETAIL}/" in header
+        if not is_detail and (path.parent / DETAIL / path.name).exists() and ending not in text:
+            self.problem(path, 0, f"the definitions in {own} must be included at its end")
+        for number, line in enumerate(text.split("\n"), 1):
+            include = re.match(r'#include "(skald/([^/]+)/[^"]+)"', line)
+            if not include or f"/{DETAIL}/" not in include[1] or header.startswith("skald/compiled"):
+                continue
+            if header.split("/")[1] != include[2]:
+                self.problem(path, number, f"{include[1]} is a detail of another room")
+            elif not is_detail and include[1] != own:
+                self.problem(path, number, f"a public header may not include {include[1]}")
+
+    def check_compiled_lists(self, headers):
+        """Every file of definitions is compiled by one of the lists in skald/compiled/."""
+        lists = "".join(path.read_text() for path in (self.root / "include/skald/compiled").glob("*.h"))
+        for path in headers:
+            if f"{DETAIL}/" not in path.as_posix() or not re.search(r"^SKALD_INLINE", path.read_text(), re.MULTILINE):
+                continue
+            times = lists.count(f'#include "{path.relative_to(self.root / "include").as_posix()}"')
+            if times != 1:
+                self.problem(path, 0, f"skald/compiled/ lists these definitions {times} times, expected once")
 
     def check_one_target_loop(self, headers):
         """Its include guard makes every use after the first a no-op, so there must be one."""

@@ -51,7 +51,7 @@ TEST_CASE("a full pool says which sequence, how many bytes it needs and how many
 
 TEST_CASE("a position that cannot be gone back to says the nearest one that can, and going there works") {
   Scene scene;
-  KVCache cache = NewCache(scene.hybrid, {.checkpoint_every = 50});
+  KVCache cache = NewCache(scene.hybrid, {.resume_point_every = 50});
   REQUIRE(scene.model.Forward(cache, scene.tokens, scene.workspace));
   const auto gone = cache.Truncate(70);
   REQUIRE_FALSE(gone);

@@ -32,7 +32,7 @@ SKALD_LAW("a Forward that finds no memory changes nothing, and the next is right
   const std::vector<int32_t> tokens = RandomTokens(small, 1, 130);
   const auto head = std::span(tokens).first(100), tail = std::span(tokens).subspan(100);
   const std::vector<float> expected = Last(small, AllLogits(model, tokens));
-  RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 20, .max_checkpoints = 4};
+  RuntimeConfig runtime = {.block_tokens = 32, .resume_point_every = 20, .max_resume_points = 4};
   runtime.cache_bytes = 40 * BlockPool(small.layout, runtime).geometry(0).block_bytes();
   FailEachAllocation([&](int64_t after) {
     CAPTURE(after);

@@ -131,7 +131,7 @@ SKALD_LAW("a sequence in a batch with seven others equals the sequence alone", s
 SKALD_LAW("forking, rewinding and going on equals never having been anywhere else", small) {
   ForEachType(small, [&](const Fixture& fixture) {
     RuntimeConfig runtime = fixture.runtime;
-    runtime.checkpoint_every = 50;  // else the window's blocks allow a few tokens of rewinding only
+    runtime.resume_point_every = 50;  // else the window's blocks allow a few tokens of rewinding only
     Workspace workspace = *CreateWorkspace({.threads = 1});
     KVCache cache = NewCache(small, runtime);
     const std::span<const int32_t> tokens(fixture.tokens);

@@ -59,7 +59,7 @@ SKALD_LAW("rejecting drafted tokens at every depth equals never having drafted t
 
 SKALD_LAW("rewinding to any checkpoint and going on equals recomputing", small) {
   Fixture f{small};
-  KVCache cache = NewCache(small, {.checkpoint_every = 25, .max_checkpoints = 4});
+  KVCache cache = NewCache(small, {.resume_point_every = 25, .max_resume_points = 4});
   const std::vector<float> expected = AllLogits(f.model, cache, f.tokens, f.tokens.size(), f.workspace, kSmallPasses);
   for (const uint32_t position : {100u, 75u, 50u, 25u, 0u}) {
     CAPTURE(position);
@@ -101,7 +101,7 @@ TEST_CASE("large states are replayed, small ones and those of other layers are k
 
 TEST_CASE("a hybrid model refuses positions of which it keeps no state, and loses nothing") {
   Fixture f{SmallModelNamed("hybrid")};
-  KVCache cache = NewCache(f.small, {.checkpoint_every = 50});
+  KVCache cache = NewCache(f.small, {.resume_point_every = 50});
   REQUIRE(f.model.Forward(cache, std::span<const int32_t>(f.tokens).first(110), f.workspace));
   const auto refused = cache.Truncate(99);
   REQUIRE_FALSE(refused);

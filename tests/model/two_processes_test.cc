@@ -26,7 +26,7 @@ namespace skald::testing {
 namespace two_processes_test {
 
 constexpr RuntimeConfig kRuntime = {
-    .max_tokens = 400, .cache_bytes = 64 << 20, .block_tokens = 32, .checkpoint_every = 50, .rewind_tokens = 3};
+    .max_tokens = 400, .cache_bytes = 64 << 20, .block_tokens = 32, .resume_point_every = 50, .rewind_tokens = 3};
 
 // One end of a socket pair, over which lists go with their length before them.
 class Channel {

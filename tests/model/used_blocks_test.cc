@@ -42,7 +42,7 @@ std::vector<std::byte> Reachable(const KVCache& cache) {
 
 std::vector<std::byte> HoldConversations(const RandomModel& model, std::byte trace) {
   const SmallModel& small = model.small();
-  const RuntimeConfig runtime = {.block_tokens = 32, .checkpoint_every = 30, .rewind_tokens = 3};
+  const RuntimeConfig runtime = {.block_tokens = 32, .resume_point_every = 30, .rewind_tokens = 3};
   auto pool = NewPool(small, runtime);
   LeaveTraces(*pool, trace);
   Workspace workspace = *CreateWorkspace({.threads = 1});

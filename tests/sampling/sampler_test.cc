@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/base/threads/float_environment.h"
 #include "skald/sampling/sampler.h"
+#include "skald/base/threads/float_environment.h"
 
 #include <algorithm>
 #include <cfenv>

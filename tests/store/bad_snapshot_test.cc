@@ -18,7 +18,7 @@
 namespace skald::testing {
 namespace bad_snapshot_test {
 
-constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .checkpoint_every = 10};
+constexpr RuntimeConfig kRuntime = {.max_tokens = 100, .block_tokens = 32, .resume_point_every = 10};
 
 const SmallModel& Mamba2Model() { return SmallModelNamed("small-mamba2"); }
 
@@ -206,13 +206,13 @@ TEST_CASE("a manifest whose checksum is right may still contradict itself") {
   refused([](Manifest& m) { m.table.groups[0].first_token = 7; });
   refused([](Manifest& m) { m.table.groups.pop_back(); });
   refused([](Manifest& m) { m.table.edits = {{0, 40}}; });
-  refused([](Manifest& m) { std::swap(m.checkpoints.front(), m.checkpoints.back()); });
-  refused([](Manifest& m) { m.checkpoints.back().tokens = 41; });
+  refused([](Manifest& m) { std::swap(m.resume_points.front(), m.resume_points.back()); });
+  refused([](Manifest& m) { m.resume_points.back().tokens = 41; });
 }
 
 TEST_CASE("a manifest must hold all that the next token sees, at every resume point") {
   for (const bool recurrent : {true, false}) {
-    KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.checkpoint_every = 20, .rewind_tokens = 2});
+    KVCache cache = *CreateKVCache(TinyLayout(recurrent), {.resume_point_every = 20, .rewind_tokens = 2});
     const CacheLayout& layout = cache.pool()->layout();
     const StateKind kind = *internal::StateKindOf(*cache.pool(), {}, ChunkCodec::kNone);
     const auto manifest_of = [&] { return SnapshotPlan::Make(cache, kind, {}, ChunkCodec::kNone)->manifest(); };
@@ -235,7 +235,7 @@ TEST_CASE("a manifest must hold all that the next token sees, at every resume po
       refused(bad);
     }
     Manifest bad = manifest_of();
-    bad.checkpoints.back().groups[0] = {bad.checkpoints.back().tokens, {}};
+    bad.resume_points.back().groups[0] = {bad.resume_points.back().tokens, {}};
     refused(bad);
   }
 }

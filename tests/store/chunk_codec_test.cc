@@ -19,7 +19,7 @@
 namespace skald::testing {
 namespace chunk_codec_test {
 
-constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kCheckpoint, ChunkKind::kManifest, ChunkKind::kPointer,
+constexpr ChunkKind kKinds[] = {ChunkKind::kTokens, ChunkKind::kResumePoint, ChunkKind::kManifest, ChunkKind::kPointer,
                                 ChunkKind::kTranscript};
 constexpr ChunkElement kElements[] = {ChunkElement::kBytes, ChunkElement::kF32, ChunkElement::kF16, ChunkElement::kBF16,
                                       ChunkElement::kI8};

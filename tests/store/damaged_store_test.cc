@@ -23,7 +23,7 @@
 namespace skald::testing {
 namespace damaged_store_test {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 64, .checkpoint_every = 40};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 64, .resume_point_every = 40};
 
 KVCache Talk(const std::shared_ptr<BlockPool>& pool, uint32_t tokens = 300) {
   KVCache cache = *CreateKVCache(pool);

@@ -194,7 +194,7 @@ TEST_CASE("several threads put, get, list and drop at once, and the limit holds"
 TEST_CASE("a conversation is saved to a folder and resumed from it with the same bits") {
   const TemporaryFolder folder;
   const RandomModel model(SmallModelNamed("hybrid"), 4);
-  const RuntimeConfig runtime = {.checkpoint_every = 48};
+  const RuntimeConfig runtime = {.resume_point_every = 48};
   Workspace workspace = *CreateWorkspace({.threads = 1});
   KVCache cache = NewCache(SmallModelNamed("hybrid"), runtime);
   const std::vector<int32_t> tokens = RandomTokens(SmallModelNamed("hybrid"), 8, 190);

@@ -157,7 +157,7 @@ TEST_CASE("kill -9 while old chunks make room leaves a whole store within its li
 TEST_CASE("kill -9 while a conversation is saved: every finished snapshot loads") {
   const TemporaryFolder folder;
   const RandomModel model(SmallModelNamed("small-mamba2"), 4);
-  const RuntimeConfig runtime = {.checkpoint_every = 20};
+  const RuntimeConfig runtime = {.resume_point_every = 20};
   KVCache cache = NewCache(SmallModelNamed("small-mamba2"), runtime);
   {
     Workspace workspace = *CreateWorkspace({.threads = 1});

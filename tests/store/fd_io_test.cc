@@ -302,7 +302,7 @@ struct SocketPair {
 };
 
 TEST_CASE("a conversation goes through a socket from one thread to another, and the next one behind it") {
-  const RuntimeConfig runtime = {.block_tokens = 64, .checkpoint_every = 20};
+  const RuntimeConfig runtime = {.block_tokens = 64, .resume_point_every = 20};
   KVCache cache = *CreateKVCache(TinyLayout(true), runtime);
   REQUIRE(GrowTiny(cache, 1, 3000));
   SocketPair sockets;

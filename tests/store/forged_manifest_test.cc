@@ -85,7 +85,7 @@ TEST_CASE("a resume point that borrows tokens which nobody stored is refused") {
     CHECK_FALSE(*store.Has(pointer));
     CHECK(pool->usage().used_bytes == 0);
   };
-  forged.checkpoints = {Borrower(pool->layout(), 100)};
+  forged.resume_points = {Borrower(pool->layout(), 100)};
   forged.table.edits = {{0, 50}, {0, 50}};
   refused("take a token twice");
   forged.table.edits = {{0, 50}, {49, 1}, {20, 49}};
@@ -95,20 +95,20 @@ TEST_CASE("a resume point that borrows tokens which nobody stored is refused") {
   forged.tokens = Tokens(50);
   forged.table.tokens = 50;
   refused("a table of 100 tokens, expected 0 to 50");
-  forged.checkpoints = {Borrower(pool->layout(), 40)};
+  forged.resume_points = {Borrower(pool->layout(), 40)};
   forged.table.edits = {{30, 20}, {0, 30}};  // the first 40 tokens are not where a resume point would look for them
   refused("relies on tokens that the snapshot does not hold");
   forged.table.edits = {};
   forged.table.groups[1].first_token = 11;  // the window of 40 tokens needs token 11; a resume point of 40 needs 1
-  forged.checkpoints[0].groups[1].first_token = 1;
+  forged.resume_points[0].groups[1].first_token = 1;
   refused("relies on tokens that the snapshot does not hold");
-  forged.checkpoints = {};
+  forged.resume_points = {};
   CHECK(LoadSnapshot(store, Put(forged, store), {}, pool));  // without it all is well
 }
 
 TEST_CASE("what chunks do not fill is zero, whatever the blocks held before") {
   const auto pool =
-      *CreateBlockPool(TinyLayout(true), {.max_tokens = 1000, .block_tokens = 96, .checkpoint_every = 30});
+      *CreateBlockPool(TinyLayout(true), {.max_tokens = 1000, .block_tokens = 96, .resume_point_every = 30});
   MemoryStore store(kUnlimited);
   KVCache cache = *CreateKVCache(pool);
   REQUIRE(GrowTiny(cache, 1, 150));

@@ -35,7 +35,7 @@ TEST_CASE("a prompt is forgotten in memory and in stores, but for what another s
     const SmallModel& small = SmallModelNamed(name);
     RandomModel model(small, 6);
     Workspace workspace = *CreateWorkspace({.threads = 1});
-    const auto pool = NewPool(small, {.block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 20});
+    const auto pool = NewPool(small, {.block_tokens = 32, .resume_point_every = 32, .max_resume_points = 20});
     MemoryStore store(kUnlimited);
     const auto make = [&] { return *PromptCache::Create(pool, {}, {}, {store}); };
     auto prompts = make();

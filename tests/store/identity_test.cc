@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Digests of checkpoints, and the file that saves computing them again.
+// Digests of resume points, and the file that saves computing them again.
 
 #include "skald/store/snapshots/identity.h"
 

@@ -15,7 +15,7 @@ namespace skald::testing {
 namespace no_memory_test {
 
 constexpr RuntimeConfig kRuntime = {
-    .block_tokens = 32, .checkpoint_every = 40, .max_checkpoints = 3, .rewind_tokens = 2};
+    .block_tokens = 32, .resume_point_every = 40, .max_resume_points = 3, .rewind_tokens = 2};
 constexpr size_t kLogits = 10;
 
 // What the entries take, worked out from the pool: they are all that is left in it.

@@ -39,7 +39,7 @@ const SmallModel& ReleasedModel() {
   return model;
 }
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 20};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .resume_point_every = 20};
 constexpr uint32_t kTokens = 45;
 
 std::filesystem::path File(const std::string& release) {

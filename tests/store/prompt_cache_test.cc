@@ -22,7 +22,7 @@
 namespace skald::testing {
 namespace prompt_cache_test {
 
-constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .checkpoint_every = 32, .max_checkpoints = 20};
+constexpr RuntimeConfig kRuntime = {.block_tokens = 32, .resume_point_every = 32, .max_resume_points = 20};
 
 const SmallModel& OneLayer() { return SmallModelNamed("one-layer"); }
 const SmallModel& Mamba2() { return SmallModelNamed("small-mamba2"); }

@@ -26,7 +26,7 @@
 namespace skald::testing {
 namespace resume_test {
 
-constexpr RuntimeConfig kSaved = {.block_tokens = 64, .checkpoint_every = 48};
+constexpr RuntimeConfig kSaved = {.block_tokens = 64, .resume_point_every = 48};
 constexpr RuntimeConfig kLoaded = {.block_tokens = 32};
 constexpr size_t kTokens = 110, kSavedTokens = 90;
 

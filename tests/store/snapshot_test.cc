@@ -22,7 +22,7 @@
 namespace skald::testing {
 namespace snapshot_test {
 
-constexpr RuntimeConfig kSaved = {.block_tokens = 64, .checkpoint_every = 48, .rewind_tokens = 3};
+constexpr RuntimeConfig kSaved = {.block_tokens = 64, .resume_point_every = 48, .rewind_tokens = 3};
 constexpr RuntimeConfig kLoaded = {.block_tokens = 96, .rewind_tokens = 3};
 
 bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -130,7 +130,7 @@ TEST_CASE("with many workers too the first damaged chunk is the one that is name
   }
 }
 
-SKALD_LAW("resume points and their checkpoints are part of a snapshot", small) {
+SKALD_LAW("resume points and their resume points are part of a snapshot", small) {
   Fixture f{small};
   KVCache cache = f.Talk();
   const std::vector<std::byte> bytes = SaveToBuffer(cache);
@@ -169,7 +169,7 @@ SKALD_LAW("of states that an earlier release kept where inputs are replayed now,
 SKALD_LAW("through a store, saving again writes only what is new", small) {
   Fixture f{small};
   RuntimeConfig runtime = kSaved;
-  runtime.checkpoint_every = 0;
+  runtime.resume_point_every = 0;
   KVCache cache = NewCache(small, runtime);
   MemoryStore store(kUnlimited);
   std::vector<size_t> sizes;
@@ -277,11 +277,11 @@ TEST_CASE("a fork is saved by one thread while another goes on generating") {
   CHECK(SameBits(f.GoOn(std::move(snapshot->cache)), expected));
 }
 
-TEST_CASE("where the pool has no room for checkpoints, the oldest are left out") {
+TEST_CASE("where the pool has no room for resume points, the oldest are left out") {
   Fixture f{SmallModelNamed("small-mamba2")};
   RuntimeConfig saved = kSaved, small = kLoaded;
   saved.rewind_tokens = small.rewind_tokens = 0;
-  const KVCache cache = f.Talk(saved);  // checkpoints at 48, 96, 144
+  const KVCache cache = f.Talk(saved);  // resume points at 48, 96, 144
   small.cache_bytes = 3 * cache.pool()->geometry(0).block_bytes();
   auto pool = NewPool(SmallModelNamed("small-mamba2"), small);
   const auto snapshot = LoadSnapshot(SaveToBuffer(cache), {}, pool);

@@ -2,7 +2,7 @@
 //
 // What the metadata of a GGUF file with a byte-level tokenizer say, as a TokenizerSpec.
 
-#include "skald/tokenizers/gguf/detail/gguf_byte_pairs.h"
+#include "skald/tokenizers/detail/gguf/gguf_byte_pairs.h"
 
 #include <nlohmann/json.hpp>
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/tokenizers/gguf/detail/gguf_pre_tokenizers.h"
+#include "skald/tokenizers/detail/gguf/gguf_pre_tokenizers.h"
 
 #include <set>
 #include <sstream>

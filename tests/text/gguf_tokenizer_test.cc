@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/tokenizers/detail/sentencepiece/sentencepiece_file.h"
 #include "skald/tokenizers/stream_decoder.h"
-#include "skald/tokenizers/sentencepiece/detail/sentencepiece_file.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

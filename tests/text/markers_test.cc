@@ -18,7 +18,7 @@
 #include "doctest/doctest.h"
 #include "skald/open/chat.h"
 #include "skald/templates/built_in.h"
-#include "skald/tokenizers/sentencepiece/detail/special_pieces.h"
+#include "skald/tokenizers/detail/sentencepiece/special_pieces.h"
 #include "tests/text/test_tokenizers.h"
 
 namespace skald {

@@ -15,9 +15,9 @@
 
 #include "doctest/doctest.h"
 #include "skald/open/chat.h"
+#include "skald/templates/published.h"
 #include "skald/tokenizers/gguf_tokenizer.h"
 #include "skald/tokenizers/stream_decoder.h"
-#include "skald/templates/published.h"
 #include "skald/weights/files/gguf.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

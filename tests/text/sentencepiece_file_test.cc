@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/tokenizers/sentencepiece/detail/sentencepiece_file.h"
+#include "skald/tokenizers/detail/sentencepiece/sentencepiece_file.h"
 
 #include <string>
 

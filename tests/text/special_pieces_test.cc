@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/tokenizers/sentencepiece/detail/special_pieces.h"
+#include "skald/tokenizers/detail/sentencepiece/special_pieces.h"
 
 #include <cstdint>
 #include <string>

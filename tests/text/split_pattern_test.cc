@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/tokenizers/gguf/detail/gguf_pre_tokenizers.h"
+#include "skald/tokenizers/detail/gguf/gguf_pre_tokenizers.h"
 #include "tests/support/long_tests.h"
 
 namespace skald::internal {

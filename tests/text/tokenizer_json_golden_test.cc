@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/tokenizers/detail/unicode.h"
+#include "skald/tokenizers/detail/json/base64.h"
+#include "skald/tokenizers/detail/pipeline/patterns.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer.h"
-#include "skald/tokenizers/json/detail/base64.h"
-#include "skald/tokenizers/pipeline/detail/patterns.h"
-#include "skald/tokenizers/detail/unicode.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/test_tokenizers.h"
 

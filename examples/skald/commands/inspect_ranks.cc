@@ -75,7 +75,8 @@ Result<int> RunInspectRanks(const Options& options) {
     const auto memory = MemoryOfRank(weights->spec, weights->types, {rank, options.inspect_ranks}, runtime, tokens);
     if (!memory) return Failure(memory.error());
     std::cout << "| " << rank;
-    for (const uint64_t bytes : {memory->dealt, memory->replicated, memory->state, memory->weights() + memory->state}) {
+    for (const uint64_t bytes :
+         {memory->partitioned, memory->replicated, memory->state, memory->weights() + memory->state}) {
       std::cout << " | " << static_cast<double>(bytes) / 1e6;
     }
     std::cout << " |\n";

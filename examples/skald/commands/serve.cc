@@ -143,7 +143,7 @@ RuntimeConfig RuntimeOf(const Options& options, const ModelInfo& info) {
   runtime.max_tokens = options.max_context.value_or(runtime.max_tokens);
   runtime.cache_bytes = CacheBytes(runtime);
   // Models that forget can then go back a little without computing much again.
-  runtime.checkpoint_every = 256;
+  runtime.resume_point_every = 256;
   if (options.serve.prompt_lookup) runtime.rewind_tokens = 8;
   return runtime;
 }

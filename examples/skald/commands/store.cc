@@ -23,7 +23,7 @@ std::string_view NameOf(ChunkKind kind) {
   switch (kind) {
     case ChunkKind::kTokens:
       return "tokens";
-    case ChunkKind::kCheckpoint:
+    case ChunkKind::kResumePoint:
       return "checkpoint";
     case ChunkKind::kManifest:
       return "manifest";

@@ -19,8 +19,8 @@
 #include "conversation/saved_state.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
-#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/model/workspace.h"
 #include "skald/sampling/sampler.h"
 

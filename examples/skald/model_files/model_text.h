@@ -12,9 +12,9 @@
 #include "command_line/options.h"
 #include "model_files/identify_model.h"
 #include "skald/base/result.h"
-#include "skald/sampling/settings.h"
 #include "skald/open/chat.h"
 #include "skald/open/generation_config.h"
+#include "skald/sampling/settings.h"
 #include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald::program {

@@ -10,8 +10,8 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/cache/layout/layout.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/cache/layout/layout.h"
 
 namespace skald {
 

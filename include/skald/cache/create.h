@@ -12,9 +12,9 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/kv_cache.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/cache/layout/runtime_config.h"
-#include "skald/cache/kv_cache.h"
 
 namespace skald {
 

@@ -35,10 +35,10 @@ struct ResumeRange {
   friend bool operator==(const ResumeRange&, const ResumeRange&) = default;
 };
 
-// Bytes of the blocks that a cache refers to, its checkpoints' not counted.
+// Bytes of the blocks that a cache refers to, its resume points' not counted.
 struct CacheUsage {
   uint64_t exclusive_bytes;  // freed when this cache goes
-  uint64_t shared_bytes;     // also held by forks or checkpoints
+  uint64_t shared_bytes;     // also held by forks or resume points
 };
 
 // All that makes up a cache, for whoever writes it down or puts it together again (store/).
@@ -46,7 +46,7 @@ struct CacheContents {
   TableLease lease;
   std::vector<int32_t> tokens = {};
   // Ascending by length; their blocks may be those of `lease`.
-  std::vector<TableLease> checkpoints = {};
+  std::vector<TableLease> resume_points = {};
   uint32_t exact_tokens = kMaxTokens;  // see KVCache::exact_tokens
   Sha256Digest adapter = {};           // see KVCache::adapter
 };
@@ -86,14 +86,14 @@ class KVCache {
   template <class Visit>
   void ForEachTable(Visit visit) const {
     visit(table());
-    for (const TableLease& checkpoint : checkpoints_) visit(checkpoint.table());
+    for (const TableLease& resume_point : resume_points_) visit(resume_point.table());
   }
 
   // Returns a second conversation with the same past. O(blocks); no token state is copied now, and a block is copied
   // later only where one of the two writes into it. Errors: kResourceExhausted where there is no memory for the tables.
   Result<KVCache> Fork() const;
 
-  // Forgets everything but its adapter. Blocks and checkpoints go back to the pool.
+  // Forgets everything but its adapter. Blocks and resume points go back to the pool.
   void Clear() noexcept;
 
   // Rewinds to the first `tokens` tokens; what follows is as if the others had never been seen. Errors:
@@ -115,8 +115,8 @@ class KVCache {
   Result<std::vector<ResumeRange>> ResumePoints() const;
 
   // Gives up the resume points that are kept aside; what the cache's own blocks allow stays.
-  void DropResumePoints() noexcept { checkpoints_.clear(); }
-  bool has_resume_points() const { return !checkpoints_.empty(); }
+  void DropResumePoints() noexcept { resume_points_.clear(); }
+  bool has_resume_points() const { return !resume_points_.empty(); }
 
   // The last position, at or before `position`, that Truncate can go to.
   uint32_t NearestResumePoint(uint32_t position) const;
@@ -165,12 +165,12 @@ class KVCache {
   // How many tokens from `begin` on may go before some window lacks tokens.
   uint32_t ErasableFrom(uint32_t begin) const;
 
-  void DropCheckpointsAfter(uint32_t tokens);
+  void DropResumePointsAfter(uint32_t tokens);
 
   TableLease lease_;
   std::vector<int32_t> tokens_;
   // Forks kept aside for rewinding, ascending by length.
-  std::vector<TableLease> checkpoints_;
+  std::vector<TableLease> resume_points_;
   uint32_t exact_tokens_ = kMaxTokens;
   Sha256Digest adapter_;
 };

@@ -17,8 +17,8 @@
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
 #include "skald/cache/blocks/table_lease.h"
-#include "skald/cache/layout/layout.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/cache/layout/layout.h"
 
 namespace skald {
 
@@ -54,7 +54,7 @@ Result<KVCache> RebuildCache(const KVCache& cache, const std::shared_ptr<BlockPo
   };
   CacheContents moved = {
       move(contents->lease), std::move(contents->tokens), {}, contents->exact_tokens, contents->adapter};
-  for (const TableLease& point : contents->checkpoints) moved.checkpoints.push_back(move(point));
+  for (const TableLease& point : contents->resume_points) moved.resume_points.push_back(move(point));
   return KVCache(std::move(moved));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of engine/, for the one source of a program that compiles them (skald/compiled.h).
+// The definitions in engine/, for the one source of a program that compiles them (skald/compiled.h).
 // They need what skald/compiled/store.h does.
 
 #ifndef SKALD_COMPILED_ENGINE_H_
@@ -11,15 +11,15 @@
 #include "skald/engine/answers/detail/stop_strings.h"
 #include "skald/engine/detail/engine.h"
 #include "skald/engine/detail/engine_loop.h"
-#include "skald/engine/requests/detail/engine_options.h"
-#include "skald/engine/requests/detail/filter_workers.h"
-#include "skald/engine/requests/detail/model_ref.h"
-#include "skald/engine/requests/detail/request.h"
 #include "skald/engine/plan/detail/cost_model.h"
 #include "skald/engine/plan/detail/memory_model.h"
 #include "skald/engine/plan/detail/policy.h"
 #include "skald/engine/plan/detail/scheduler.h"
 #include "skald/engine/plan/detail/tenants.h"
+#include "skald/engine/requests/detail/engine_options.h"
+#include "skald/engine/requests/detail/filter_workers.h"
+#include "skald/engine/requests/detail/model_ref.h"
+#include "skald/engine/requests/detail/request.h"
 #include "skald/engine/running/detail/memory_holders.h"
 #include "skald/engine/running/detail/prompt_ends.h"
 #include "skald/engine/running/detail/sequence.h"

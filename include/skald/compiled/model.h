@@ -1,50 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of layers/, model/ and distributed/, for the one source of a program that compiles them (skald/compiled.h).
-// No library is needed.
+// The definitions in model/, for the one source of a program that compiles them (skald/compiled.h).
 
 #ifndef SKALD_COMPILED_MODEL_H_
 #define SKALD_COMPILED_MODEL_H_
 
-#include "skald/distributed/communicators/detail/measured_ranks.h"
-#include "skald/distributed/communicators/detail/missing_ranks.h"
-#include "skald/distributed/communicators/detail/thread_ranks.h"
-#include "skald/distributed/detail/dealt_state.h"
-#include "skald/distributed/detail/follow_ranks.h"
-#include "skald/distributed/detail/machine_share.h"
-#include "skald/distributed/detail/rank_lead.h"
-#include "skald/distributed/detail/rank_messages.h"
-#include "skald/distributed/detail/rank_pool.h"
-#include "skald/distributed/detail/ranked_model.h"
-#include "skald/layers/detail/model_cost.h"
-#include "skald/layers/detail/model_spec.h"
-#include "skald/layers/detail/model_weights.h"
-#include "skald/layers/kinds/detail/attention.h"
-#include "skald/layers/kinds/detail/expert_router.h"
-#include "skald/layers/kinds/detail/latent_attention.h"
-#include "skald/layers/kinds/detail/mixture_of_experts.h"
-#include "skald/layers/kinds/detail/normed_feed_forward.h"
-#include "skald/layers/kinds/detail/per_layer_input.h"
-#include "skald/layers/kinds/recurrent/detail/causal_conv.h"
-#include "skald/layers/kinds/recurrent/detail/gated_delta_net.h"
-#include "skald/layers/kinds/recurrent/detail/mamba.h"
-#include "skald/layers/kinds/recurrent/detail/mamba2.h"
-#include "skald/layers/kinds/recurrent/detail/rg_lru.h"
-#include "skald/layers/kinds/recurrent/detail/short_conv.h"
-#include "skald/layers/kinds/recurrent/rwkv/detail/channel_mix.h"
-#include "skald/layers/kinds/recurrent/rwkv/detail/time_mix.h"
-#include "skald/layers/kinds/recurrent/rwkv/detail/token_shift.h"
-#include "skald/layers/norms/detail/layer_norm.h"
-#include "skald/layers/norms/detail/rms_norm.h"
-#include "skald/layers/run/detail/adapted_rows.h"
-#include "skald/layers/run/detail/layer_run.h"
-#include "skald/layers/run/detail/multiplications.h"
-#include "skald/layers/run/detail/operations.h"
-#include "skald/layers/run/detail/prepared_rows.h"
-#include "skald/layers/run/detail/rank_gathers.h"
-#include "skald/layers/run/detail/scratch.h"
-#include "skald/layers/spec/detail/layer_spec.h"
-#include "skald/layers/spec/detail/norm.h"
 #include "skald/model/detail/any_model.h"
 #include "skald/model/detail/forward.h"
 #include "skald/model/detail/forward_options.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of the stores in a Redis server, for the one source of a program that compiles them (skald/compiled.h).
-// They need hiredis, and OpenSSL with SKALD_HAS_TLS.
+// The definitions of stores in a Redis server, for the one source of a program that compiles them (skald/compiled.h).
+// They need hiredis, and OpenSSL where SKALD_HAS_TLS is defined.
 
 #ifndef SKALD_COMPILED_REDIS_H_
 #define SKALD_COMPILED_REDIS_H_

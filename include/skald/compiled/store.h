@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of store/, and of what else hashes, for the one source of a program that compiles them (skald/compiled.h).
-// They need libcrypto, zstd and xxHash.
+// The definitions in store/, for the one source of a program that compiles them (skald/compiled.h).
+// They need libcrypto, zstd and xxHash, as do the hash and the adapters listed here.
 
 #ifndef SKALD_COMPILED_STORE_H_
 #define SKALD_COMPILED_STORE_H_

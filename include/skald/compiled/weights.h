@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of weights/ and configs/, for the one source of a program that compiles them (skald/compiled.h).
-// No library is needed.
+// The definitions in weights/, for the one source of a program that compiles them (skald/compiled.h).
 
 #ifndef SKALD_COMPILED_WEIGHTS_H_
 #define SKALD_COMPILED_WEIGHTS_H_
 
-#include "skald/configs/detail/family_facts.h"
-#include "skald/configs/detail/gguf_config.h"
-#include "skald/configs/detail/identify.h"
-#include "skald/configs/form/detail/config_text.h"
-#include "skald/configs/form/detail/shorten.h"
-#include "skald/configs/readers/detail/config_json.h"
-#include "skald/configs/readers/detail/python_json.h"
-#include "skald/configs/readers/detail/spec_json.h"
 #include "skald/weights/adapters/detail/adapter.h"
-#include "skald/weights/detail/dealt_parameters.h"
 #include "skald/weights/detail/load_options.h"
 #include "skald/weights/detail/load_plan.h"
 #include "skald/weights/detail/parameters.h"
+#include "skald/weights/detail/partitioned_parameters.h"
 #include "skald/weights/detail/random_weights.h"
 #include "skald/weights/detail/tensor_finder.h"
 #include "skald/weights/files/detail/checkpoint.h"
@@ -40,6 +31,7 @@
 #include "skald/weights/packing/detail/pack.h"
 #include "skald/weights/packing/detail/pack_groups.h"
 #include "skald/weights/packing/detail/pack_rows.h"
+#include "skald/weights/packing/detail/packers.h"
 #include "skald/weights/packing/detail/quantize_blocks.h"
 #include "skald/weights/types/detail/code_group.h"
 #include "skald/weights/types/detail/matrix.h"

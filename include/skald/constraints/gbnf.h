@@ -20,7 +20,6 @@ Result<Grammar> ParseGbnf(std::string_view text);
 
 // Implementation.
 
-
 }  // namespace skald
 
 #ifndef SKALD_COMPILED

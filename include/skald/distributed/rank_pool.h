@@ -17,11 +17,11 @@
 #include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
+#include "skald/cache/kv_cache.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/cache/layout/runtime_config.h"
-#include "skald/cache/kv_cache.h"
 #include "skald/cache/rebuild.h"
-#include "skald/distributed/dealt_state.h"
+#include "skald/distributed/partitioned_state.h"
 #include "skald/distributed/rank_lead.h"
 #include "skald/layers/model_spec.h"
 
@@ -29,7 +29,7 @@ namespace skald::internal {
 
 // Exchanges the parts of blocks [begin, end) of an order: `all` has room for those of each rank, one behind the other.
 // The same call on every rank.
-Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const DealtState& state, uint32_t group,
+Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const PartitionedState& state, uint32_t group,
                             std::span<const BlockId> blocks, BlockPool& pool, std::vector<std::byte>& all,
                             std::vector<size_t>& begins);
 
@@ -60,7 +60,7 @@ class RankPool final : public BlockPeers {
 
   const std::shared_ptr<RankLead> lead_;
   const uint64_t number_;
-  const DealtState state_;
+  const PartitionedState state_;
 };
 
 }  // namespace skald::internal

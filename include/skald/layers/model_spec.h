@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/numbers/fingerprint.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/visit_unless.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/layers/norms/rms_norm.h"
@@ -213,10 +213,10 @@ size_t CarriedDim(const ModelSpec& spec);
 // say.
 constexpr CacheGroup PartOfState(const LayerSpec& layer, const RankShare& share) {
   CacheGroup part = *layer.State();
-  const StateSections sections = layer.DealState();
+  const StateSections sections = layer.PartitionState();
   part.kv_heads = layer.OfRank(share).State()->kv_heads;
-  part.state_floats = static_cast<uint32_t>(DealtSize(sections.state, share));
-  if (part.input_floats > 0) part.input_floats = static_cast<uint32_t>(DealtSize(sections.inputs, share));
+  part.state_floats = static_cast<uint32_t>(PartitionedSize(sections.state, share));
+  if (part.input_floats > 0) part.input_floats = static_cast<uint32_t>(PartitionedSize(sections.inputs, share));
   return part;
 }
 

@@ -23,7 +23,6 @@
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_view.h"
 #include "skald/weights/load_options.h"
-#include "skald/weights/load_plan.h"
 #include "skald/weights/packing/pack.h"
 #include "skald/weights/parameters.h"
 
@@ -39,9 +38,6 @@ ModelWeights MakeRandom(const ModelSpec& spec, uint64_t seed, DType dtype, unsig
 
 // Refuses a type for matrices of floats that the program has no packer for.
 Result<void> CheckLoadOptions(const LoadOptions& options, std::span<const WeightPacker> packers);
-
-// Tells a plan of all that `list` refers to.
-void AddAll(const ParameterList& list, LoadPlan& plan);
 
 }  // namespace internal
 

@@ -12,8 +12,8 @@
 #include "skald/base/result.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/adapters/adapter.h"
-#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/partitioned_parameters.h"
 
 namespace skald {
 
@@ -23,7 +23,7 @@ Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter);
 namespace internal {
 
 // Leaves of an adapter what is added to a rank's part of the model whose list this is.
-void KeepDealt(const ParameterList& list, const RankShare& share, Adapter& adapter);
+void KeepPartitioned(const ParameterList& list, const RankShare& share, Adapter& adapter);
 
 }  // namespace internal
 

@@ -20,11 +20,11 @@ namespace skald {
 
 // Bytes, padding included. Activations and what is exchanged come on top, a few megabytes for each pass.
 struct RankMemory {
-  uint64_t dealt = 0;       // its part of the weights that are dealt
-  uint64_t replicated = 0;  // weights that all ranks have
-  uint64_t state = 0;       // of one conversation
+  uint64_t partitioned = 0;  // its part of the weights that are partitioned
+  uint64_t replicated = 0;   // weights that all ranks have
+  uint64_t state = 0;        // of one conversation
 
-  uint64_t weights() const { return dealt + replicated; }
+  uint64_t weights() const { return partitioned + replicated; }
 };
 
 // Returns the types that the matrices of a model have in memory where no file says otherwise.

@@ -17,8 +17,8 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/result.h"
-#include "skald/open/generation_config.h"
 #include "skald/base/text/marked_text.h"
+#include "skald/open/generation_config.h"
 #include "skald/templates/chat_template.h"
 #include "skald/tokenizers/tokenizer_value.h"
 
@@ -88,7 +88,7 @@ Result<NextTurn> EncodeNextTurn(const Tokenizer& tokenizer, const ChatTemplate& 
 // template is known by. Stop when one is sampled, and do not feed it to the model: EncodeNextTurn brings it. Error:
 // kDataLoss for an id that the tokenizer does not have.
 Result<std::vector<int32_t>> StopIds(const Tokenizer& tokenizer, const ChatTemplate& chat_template,
-                                            const GenerationConfig& advice = {});
+                                     const GenerationConfig& advice = {});
 
 // Returns the name of the built-in template that the special pieces of `tokenizer` tell of, or "none". Llama 2,
 // TinyLlama and the first Mistral models have no pieces of their own for chats, so they cannot be told apart.

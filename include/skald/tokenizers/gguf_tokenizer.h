@@ -10,8 +10,8 @@
 #include <string>
 
 #include "skald/base/result.h"
-#include "skald/tokenizers/tokenizer_value.h"
 #include "skald/tokenizers/tokenizer_spec.h"
+#include "skald/tokenizers/tokenizer_value.h"
 #include "skald/weights/files/gguf_metadata.h"
 
 namespace skald {

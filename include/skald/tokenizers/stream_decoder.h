@@ -15,8 +15,8 @@
 #include <string>
 
 #include "skald/base/result.h"
-#include "skald/tokenizers/tokenizer_value.h"
 #include "skald/tokenizers/tokenizer_engine.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 namespace skald {
 

@@ -9,8 +9,8 @@
 #define SKALD_TOKENIZERS_TOKENIZER_H_
 
 #include "skald/base/result.h"
-#include "skald/tokenizers/tokenizer_value.h"
 #include "skald/tokenizers/tokenizer_spec.h"
+#include "skald/tokenizers/tokenizer_value.h"
 
 #ifndef SKALD_COMPILED
 #include "skald/tokenizers/detail/tokenizer.h"

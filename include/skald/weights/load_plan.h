@@ -19,7 +19,6 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
 #include "skald/base/threads/executor.h"
-#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/files/checkpoint.h"
 #include "skald/weights/files/tensor_names.h"
 #include "skald/weights/files/tensor_view.h"
@@ -27,6 +26,7 @@
 #include "skald/weights/packing/pack.h"
 #include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/tensor_finder.h"
 #include "skald/weights/types/matrix.h"
 
@@ -70,7 +70,7 @@ class LoadPlan {
     std::vector<TensorRows> parts;
     std::vector<size_t> head_dims;  // of each part; see Part
     std::optional<DType> dtype;
-    DealtRows here;
+    PartitionedRows here;
     const WeightPacker* packer = nullptr;
   };
   struct VectorStep {
@@ -81,7 +81,7 @@ class LoadPlan {
 
   void Add(const MatrixParameter& parameter, std::optional<size_t> layer);
 
-  void AddRows(const MatrixParameter& parameter, DealtRows here, std::optional<size_t> layer);
+  void AddRows(const MatrixParameter& parameter, PartitionedRows here, std::optional<size_t> layer);
 
   void Add(const BlocksParameter& parameter, std::optional<size_t> layer);
 
@@ -100,8 +100,8 @@ class LoadPlan {
     std::vector<const TensorView*> tensors;
     uint64_t left_out = 0;  // bytes
 
-    CutRows(std::span<const PackSource> whole, std::span<const TensorRows> parts, std::span<const DealtRange> ranges,
-            size_t cols);
+    CutRows(std::span<const PackSource> whole, std::span<const TensorRows> parts,
+            std::span<const PartitionedRange> ranges, size_t cols);
   };
 
   void ReadMatrix(const MatrixStep& step, ExecutorRef executor,

@@ -61,14 +61,14 @@ struct RandomRange {
 // What becomes of the floats of a vector once they are read.
 using Conversion = std::function<void(std::vector<float>&)>;
 
-// How a matrix is dealt to ranks by what a layer has: heads, say, or columns of a feed-forward layer. Where there are
-// fewer of those than ranks, or none are named, all rows are dealt alike and every rank is given all outputs.
-struct Dealing {
+// How a matrix is partitioned to ranks by what a layer has: heads, say, or columns of a feed-forward layer. Where there
+// are fewer of those than ranks, or none are named, all rows are partitioned alike and every rank is given all outputs.
+struct Partitioning {
   size_t output_units = 0;   // that the rows of each part are: those of a rank's units stay with it
   size_t input_units = 0;    // that the columns are: each rank has the inputs of its own units
-  size_t input_tiles = 1;    // tiles of columns, one after the other, each of which is dealt in these units
-  size_t input_sharers = 1;  // ranks that may share a unit (DealtSection)
-  std::vector<DealtSection> sections = {};  // of the rows, where these are not the parts
+  size_t input_tiles = 1;    // tiles of columns, one after the other, each of which is partitioned in these units
+  size_t input_sharers = 1;  // ranks that may share a unit (PartitionedSection)
+  std::vector<PartitionedSection> sections = {};  // of the rows, where these are not the parts
 };
 
 // The matrices [rows, cols] of `parts`, stacked.
@@ -77,7 +77,7 @@ struct MatrixParameter {
   size_t cols;
   std::vector<Part> parts;
   std::optional<DType> dtype = {};  // packed so, whatever the rest is; small, and every rank has all of it
-  Dealing dealing = {};
+  Partitioning partitioning = {};
 
   size_t rows() const;
 };
@@ -88,7 +88,7 @@ struct BlocksParameter {
   std::vector<Matrix>* targets;  // of each part, one after the other, those that are `here`
   size_t count, cols;
   std::vector<Part> parts;
-  DealtRange here;  // numbers of the blocks that this rank has
+  PartitionedRange here;  // numbers of the blocks that this rank has
 };
 
 // The elements of `parts`, row-major, joined and then converted.
@@ -97,8 +97,8 @@ struct VectorParameter {
   std::vector<ArrayPart> parts;
   RandomRange random;
   Conversion convert = {};
-  bool may_be_converted = false;            // some files store what it is converted to
-  std::vector<DealtSection> sections = {};  // of the elements once they are converted; none: every rank has all
+  bool may_be_converted = false;                  // some files store what it is converted to
+  std::vector<PartitionedSection> sections = {};  // of the elements once they are converted; none: every rank has all
 
   size_t size() const;
 };
@@ -135,17 +135,17 @@ class ParameterList {
   void SetLayer(std::optional<size_t> layer) { layer_ = layer; }
 
   void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, std::optional<DType> dtype = {});
-  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing);
+  void AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Partitioning partitioning);
   // Makes room for as many matrices as are here; they are multiplied together, by Operations::BlockMatMul. The blocks
-  // of each part are dealt to ranks in `units`; 0: every rank has all.
+  // of each part are partitioned to ranks in `units`; 0: every rank has all.
   void AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols, std::vector<Part> parts, size_t units = 0);
   void AddArray(std::vector<float>& target, std::vector<ArrayPart> parts, RandomRange random, Conversion convert = {});
   void AddVector(std::vector<float>& target, const std::vector<Part>& parts, RandomRange random = {});
-  // One that goes with the outputs of a matrix, each part dealt to ranks by the same units.
-  void AddDealtVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
-                      RandomRange random = {});
-  // Says how the vector that was added last is dealt to ranks.
-  void DealVector(std::vector<DealtSection> sections);
+  // One that goes with the outputs of a matrix, each part partitioned to ranks by the same units.
+  void AddPartitionedVector(std::vector<float>& target, const std::vector<Part>& parts, size_t units,
+                            RandomRange random = {});
+  // Says how the vector that was added last is partitioned to ranks.
+  void PartitionVector(std::vector<PartitionedSection> sections);
   void AddNorm(std::vector<float>& target, std::string_view name, size_t size, bool unit_offset);
   // What time steps are multiplied by, given as a logarithm.
   void AddDecay(std::vector<float>& target, std::string name, size_t size, RandomRange random);

@@ -17,9 +17,9 @@
 #include "skald/base/numbers/digest.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/engine/requests/model_ref.h"
+#include "skald/open/chat.h"
 #include "skald/sampling/settings.h"
 #include "skald/store/snapshots/identity.h"
-#include "skald/open/chat.h"
 #include "skald/tokenizers/tokenizer_value.h"
 #include "skald/weights/adapters/adapter.h"
 

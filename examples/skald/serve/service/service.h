@@ -24,13 +24,13 @@
 #include "serve/service/served_model.h"
 #include "serve/service/transcripts.h"
 #include "skald/base/threads/background_queue.h"
+#include "skald/constraints/token_vocabulary.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/engine_loop.h"
 #include "skald/engine/speculation/prompt_lookup.h"
 #include "skald/model/workspace.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_cache.h"
-#include "skald/constraints/token_vocabulary.h"
 
 namespace skald::serve {
 

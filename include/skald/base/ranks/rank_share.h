@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How work is dealt to ranks, the processes that compute one model together. A function of numbers alone, so that every
-// rank knows what all others have.
+// How work is partitioned to ranks, the processes that compute one model together. A function of numbers alone, so that
+// every rank knows what all others have.
 
 #ifndef SKALD_BASE_RANKS_RANK_SHARE_H_
 #define SKALD_BASE_RANKS_RANK_SHARE_H_
@@ -21,7 +21,7 @@ struct RankShare {
 };
 
 // Items [begin, end).
-struct DealtRange {
+struct PartitionedRange {
   size_t begin, end;
 
   constexpr size_t size() const { return end - begin; }
@@ -29,17 +29,17 @@ struct DealtRange {
 };
 
 // Returns the part of `count` items that a rank gets: as many as any other or one more; the first ranks have more.
-constexpr DealtRange Deal(size_t count, const RankShare& share) {
+constexpr PartitionedRange Partition(size_t count, const RankShare& share) {
   const auto begin = [&](size_t rank) { return (count * rank + share.ranks - 1) / share.ranks; };
   return {begin(share.rank), begin(share.rank + 1)};
 }
 
-// Whether `units` of something that cannot be divided further are dealt at all: where some ranks would get none, every
-// rank computes all of them.
-constexpr bool AreDealt(size_t units, size_t ranks) { return ranks > 1 && units >= ranks; }
+// Whether `units` of something that cannot be divided further are partitioned at all: where some ranks would get none,
+// every rank computes all of them.
+constexpr bool ArePartitioned(size_t units, size_t ranks) { return ranks > 1 && units >= ranks; }
 
-// Rows or elements one after the other, `units` of equal size that are dealt; 0: every rank has all of them.
-struct DealtSection {
+// Rows or elements one after the other, `units` of equal size that are partitioned; 0: every rank has all of them.
+struct PartitionedSection {
   size_t size = 0, units = 0;
   // How many ranks may share a unit where there are fewer units than ranks: each has one of as many parts of it at
   // least, or a copy of the unit.
@@ -47,41 +47,42 @@ struct DealtSection {
   bool is_copied = false;
 };
 
-constexpr bool AreDealt(const DealtSection& section, size_t ranks) {
-  return AreDealt(section.units * section.sharers, ranks);
+constexpr bool ArePartitioned(const PartitionedSection& section, size_t ranks) {
+  return ArePartitioned(section.units * section.sharers, ranks);
 }
 
-// Whether any of the sections is dealt.
-constexpr bool AreDealt(std::span<const DealtSection> sections, size_t ranks) {
-  for (const DealtSection& section : sections) {
-    if (AreDealt(section, ranks)) return true;
+// Whether any of the sections is partitioned.
+constexpr bool ArePartitioned(std::span<const PartitionedSection> sections, size_t ranks) {
+  for (const PartitionedSection& section : sections) {
+    if (ArePartitioned(section, ranks)) return true;
   }
   return false;
 }
 
 // Returns what a rank has of a section.
-constexpr DealtRange Deal(const DealtSection& section, const RankShare& share) {
-  if (!AreDealt(section, share.ranks)) return {0, section.size};
+constexpr PartitionedRange Partition(const PartitionedSection& section, const RankShare& share) {
+  if (!ArePartitioned(section, share.ranks)) return {0, section.size};
   const size_t units = section.units, unit = section.size / units;
   if (units >= share.ranks) {
-    const auto [begin, end] = Deal(units, share);
+    const auto [begin, end] = Partition(units, share);
     return {begin * unit, end * unit};
   }
   // Ranks that follow each other share a unit.
   const auto first_rank = [&](size_t number) { return (number * share.ranks + units - 1) / units; };
   const size_t own = share.rank * units / share.ranks, first = first_rank(own), begin = own * unit;
   if (section.is_copied) return {begin, begin + unit};
-  const DealtRange parts = Deal(section.sharers, {share.rank - first, first_rank(own + 1) - first});
+  const PartitionedRange parts = Partition(section.sharers, {share.rank - first, first_rank(own + 1) - first});
   const size_t part = unit / section.sharers;
   return {begin + parts.begin * part, begin + parts.end * part};
 }
 
 // Returns what a rank has of each of some sections that follow each other: places in all of them together.
-constexpr std::vector<DealtRange> DealEach(std::span<const DealtSection> sections, const RankShare& share) {
-  std::vector<DealtRange> ranges;
+constexpr std::vector<PartitionedRange> PartitionEach(std::span<const PartitionedSection> sections,
+                                                      const RankShare& share) {
+  std::vector<PartitionedRange> ranges;
   size_t first = 0;
-  for (const DealtSection& section : sections) {
-    const auto [begin, end] = Deal(section, share);
+  for (const PartitionedSection& section : sections) {
+    const auto [begin, end] = Partition(section, share);
     ranges.push_back({first + begin, first + end});
     first += section.size;
   }
@@ -89,16 +90,16 @@ constexpr std::vector<DealtRange> DealEach(std::span<const DealtSection> section
 }
 
 // Returns the sections `count` times over.
-constexpr std::vector<DealtSection> Repeated(std::span<const DealtSection> sections, size_t count) {
-  std::vector<DealtSection> all;
+constexpr std::vector<PartitionedSection> Repeated(std::span<const PartitionedSection> sections, size_t count) {
+  std::vector<PartitionedSection> all;
   for (size_t i = 0; i < count; ++i) all.insert(all.end(), sections.begin(), sections.end());
   return all;
 }
 
 // Returns how much of the sections a rank has.
-constexpr size_t DealtSize(std::span<const DealtSection> sections, const RankShare& share) {
+constexpr size_t PartitionedSize(std::span<const PartitionedSection> sections, const RankShare& share) {
   size_t sum = 0;
-  for (const DealtRange& range : DealEach(sections, share)) sum += range.size();
+  for (const PartitionedRange& range : PartitionEach(sections, share)) sum += range.size();
   return sum;
 }
 

@@ -25,8 +25,8 @@
 #include "hwy/base.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/base/threads/pause.h"
 #include "skald/base/threads/executor.h"
+#include "skald/base/threads/pause.h"
 
 namespace skald {
 

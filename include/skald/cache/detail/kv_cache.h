@@ -21,7 +21,7 @@ SKALD_INLINE Result<CacheContents> KVCache::Contents() const {
 SKALD_INLINE KVCache::KVCache(CacheContents contents) noexcept
     : lease_(std::move(contents.lease)),
       tokens_(std::move(contents.tokens)),
-      checkpoints_(std::move(contents.checkpoints)),
+      resume_points_(std::move(contents.resume_points)),
       exact_tokens_(contents.exact_tokens),
       adapter_(contents.adapter) {}
 
@@ -32,7 +32,7 @@ SKALD_INLINE Result<KVCache> KVCache::Fork() const {
 SKALD_INLINE void KVCache::Clear() noexcept {
   lease_.Clear();
   tokens_.clear();
-  checkpoints_.clear();
+  resume_points_.clear();
   exact_tokens_ = kMaxTokens;
 }
 
@@ -54,7 +54,7 @@ SKALD_INLINE Result<void> KVCache::Truncate(uint32_t tokens) {
     lease_ = from->Share(Prefix(from->table(), tokens));
     // Nothing from here on can fail.
     tokens_.resize(tokens);
-    DropCheckpointsAfter(tokens);
+    DropResumePointsAfter(tokens);
     if (tokens <= exact_tokens_) exact_tokens_ = kMaxTokens;  // what comes now is exact again
     return {};
   });
@@ -132,8 +132,8 @@ SKALD_INLINE CacheUsage KVCache::usage() const {
 
 SKALD_INLINE CacheContents KVCache::Copy() const {
   CacheContents copy{lease_.Share(), tokens_, {}, exact_tokens_, adapter_};
-  copy.checkpoints.reserve(checkpoints_.size());
-  for (const TableLease& checkpoint : checkpoints_) copy.checkpoints.push_back(checkpoint.Share());
+  copy.resume_points.reserve(resume_points_.size());
+  for (const TableLease& resume_point : resume_points_) copy.resume_points.push_back(resume_point.Share());
   return copy;
 }
 
@@ -143,7 +143,7 @@ void KVCache::ForEachResumeRange(Visit visit) const {
   const auto visit_table = [&](const BlockTable& table) {
     visit(ResumeRange{EarliestResume(table, pool()->layout()), table.tokens});
   };
-  for (const TableLease& checkpoint : checkpoints_) visit_table(checkpoint.table());
+  for (const TableLease& resume_point : resume_points_) visit_table(resume_point.table());
   visit_table(table());
 }
 
@@ -166,8 +166,8 @@ SKALD_INLINE bool KVCache::CanCut(const BlockTable& table, uint32_t tokens) cons
 
 SKALD_INLINE const TableLease* KVCache::FindResumable(uint32_t tokens) const {
   if (CanCut(table(), tokens)) return &lease_;
-  for (const TableLease& checkpoint : checkpoints_) {
-    if (CanCut(checkpoint.table(), tokens)) return &checkpoint;
+  for (const TableLease& resume_point : resume_points_) {
+    if (CanCut(resume_point.table(), tokens)) return &resume_point;
   }
   return nullptr;
 }
@@ -230,7 +230,7 @@ SKALD_INLINE Result<void> KVCache::Edit(Segments order, uint32_t unchanged) {
                 "sliding-window layers have released tokens that the edit would bring back into a window");
   }
   lease_ = lease_.Share(Prefix(edited, edited.tokens));
-  DropCheckpointsAfter(unchanged);
+  DropResumePointsAfter(unchanged);
   if (unchanged < size()) exact_tokens_ = std::min(exact_tokens_, unchanged);
   return {};
 }
@@ -247,8 +247,8 @@ SKALD_INLINE uint32_t KVCache::ErasableFrom(uint32_t begin) const {
   return erasable;
 }
 
-SKALD_INLINE void KVCache::DropCheckpointsAfter(uint32_t tokens) {
-  std::erase_if(checkpoints_, [tokens](const auto& checkpoint) { return checkpoint.table().tokens > tokens; });
+SKALD_INLINE void KVCache::DropResumePointsAfter(uint32_t tokens) {
+  std::erase_if(resume_points_, [tokens](const auto& resume_point) { return resume_point.table().tokens > tokens; });
 }
 
 }  // namespace skald

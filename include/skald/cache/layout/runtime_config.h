@@ -30,9 +30,9 @@ struct RuntimeConfig {
   // Tokens per block of the cache; a multiple of 32. Changes memory granularity, never a result.
   uint32_t block_tokens = 64;
   // A resume point is kept every so many tokens; 0 keeps none beyond what the blocks themselves allow.
-  uint32_t checkpoint_every = 0;
+  uint32_t resume_point_every = 0;
   // Resume points kept per conversation; the oldest goes first, also to make room for new tokens.
-  uint32_t max_checkpoints = 8;
+  uint32_t max_resume_points = 8;
   // Tokens that can always be taken back, as when drafted tokens are rejected. Costs recurrent layers one state for
   // each token, or, where states are large, one state and up to four tokens' inputs for each; the next step replays
   // these from there. Attention needs nothing, windows a little.

@@ -5,8 +5,8 @@
 // bear provisional numbers, NewBlock(0), NewBlock(1), ... in each group, until they are taken.
 //
 // State that a recurrent group stands at is never overwritten, but written anew: so an abandoned step costs nothing,
-// and forks, checkpoints and rewinding share what is there. Of a replayed group the state before all that a rewind may
-// land at is kept, the base, and the inputs since.
+// and forks, resume points and rewinding share what is there. Of a replayed group the state before all that a rewind
+// may land at is kept, the base, and the inputs since.
 
 #ifndef SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
 #define SKALD_CACHE_STEPS_SEQUENCE_PLANNER_H_
@@ -53,8 +53,8 @@ class SequencePlanner {
   }
 
   // `slice_begins` are the positions at which the sequence's passes begin.
-  void Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> checkpoints) {
-    checkpoints_ = std::move(checkpoints);
+  void Plan(std::span<const uint32_t> slice_begins, std::vector<uint32_t> resume_points) {
+    resume_points_ = std::move(resume_points);
     for (uint32_t g = 0; g < plan_.groups.size(); ++g) {
       if (group(g).is_replayed()) {
         PlanReplay(g);
@@ -82,8 +82,8 @@ class SequencePlanner {
   // The sequence's table at the end of the step: with everything that rewinding may need.
   BlockTable FinalTable() const { return TableAt(end_, rewind_to_); }
 
-  // A checkpoint: what is needed to go on from `tokens` tokens.
-  BlockTable CheckpointAt(uint32_t tokens) const { return TableAt(tokens, tokens); }
+  // A resume point: what is needed to go on from `tokens` tokens.
+  BlockTable ResumePointAt(uint32_t tokens) const { return TableAt(tokens, tokens); }
 
  private:
   // The table of the first `tokens` tokens, able to go back to `rewind_to`; what is then out of every window is left
@@ -141,10 +141,10 @@ class SequencePlanner {
     return std::nullopt;
   }
 
-  // New states of group `g`: at every checkpoint and wherever a rewind may land.
+  // New states of group `g`: at every resume point and wherever a rewind may land.
   void PlanStates(uint32_t g) {
     if (table_.tokens > 0) plan_.groups[g] = {table_.tokens, {table_.groups[g].blocks.back()}};
-    std::vector<uint32_t> positions = checkpoints_;
+    std::vector<uint32_t> positions = resume_points_;
     const uint32_t first = std::min(end_, std::max(rewind_to_, table_.tokens + 1));
     for (uint32_t tokens = first; tokens <= end_; ++tokens) positions.push_back(tokens);
     std::sort(positions.begin(), positions.end());
@@ -189,11 +189,11 @@ class SequencePlanner {
     return inputs;
   }
 
-  // New states of replayed group `g`: at every checkpoint, at the next base and at the end; and the inputs behind the
+  // New states of replayed group `g`: at every resume point, at the next base and at the end; and the inputs behind the
   // base. After a rewind the state to begin with is replayed to where that at the end will be, unless it is the base.
   void PlanReplay(uint32_t g) {
     const uint32_t inputs = layout().InputsOf(g), start = table_.tokens, base = NextBase(g);
-    std::vector<uint32_t> positions = checkpoints_;
+    std::vector<uint32_t> positions = resume_points_;
     positions.push_back(end_);
     if (base > 0 && !FindStored(g, base)) positions.push_back(base);
     std::sort(positions.begin(), positions.end());
@@ -306,7 +306,7 @@ class SequencePlanner {
       const uint32_t out_of_window = FirstBlock(g, std::min(slice_begins[s], rewind_to_));
       for (; next_candidate < out_of_window; ++next_candidate) {
         const BlockId id = list.blocks[next_candidate - first_block];
-        if (IsNewBlock(id) && !IsInCheckpoint(g, next_candidate)) reusable.push_back(id);
+        if (IsNewBlock(id) && !IsInResumePoint(g, next_candidate)) reusable.push_back(id);
       }
       const uint32_t end = s + 1 < slice_begins.size() ? slice_begins[s + 1] : end_;
       while (first_block + list.blocks.size() < BlocksFor(end)) {
@@ -320,8 +320,8 @@ class SequencePlanner {
     }
   }
 
-  bool IsInCheckpoint(uint32_t g, uint32_t block) const {
-    return std::any_of(checkpoints_.begin(), checkpoints_.end(),
+  bool IsInResumePoint(uint32_t g, uint32_t block) const {
+    return std::any_of(resume_points_.begin(), resume_points_.end(),
                        [&](uint32_t tokens) { return block >= FirstBlock(g, tokens) && block < BlocksFor(tokens); });
   }
 
@@ -332,7 +332,7 @@ class SequencePlanner {
   const uint32_t block_tokens_;
   const uint32_t end_;        // tokens when the step is done
   const uint32_t rewind_to_;  // the earliest position that must stay within reach then
-  std::vector<uint32_t> checkpoints_;
+  std::vector<uint32_t> resume_points_;
   SequencePlan plan_;
   std::vector<uint32_t> num_new_;  // [groups]
 };

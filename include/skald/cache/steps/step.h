@@ -23,7 +23,7 @@
 
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/cache/blocks/detail/block_exchange.h"
+#include "skald/cache/blocks/block_exchange.h"
 #include "skald/cache/blocks/table_lease.h"
 #include "skald/cache/kv_cache.h"
 #include "skald/cache/steps/batch.h"
@@ -85,8 +85,8 @@ class Step {
       KVCache& cache = *pending.request.cache;
       cache.lease_ = std::move(pending.next);
       cache.tokens_.insert(cache.tokens_.end(), pending.request.tokens.begin(), pending.request.tokens.end());
-      std::vector<TableLease>& points = cache.checkpoints_;
-      const size_t most = cache.pool()->runtime().max_checkpoints;
+      std::vector<TableLease>& points = cache.resume_points_;
+      const size_t most = cache.pool()->runtime().max_resume_points;
       const size_t kept = std::min(points.size(), most - std::min(most, pending.points.size()));
       points.erase(points.begin(), points.end() - static_cast<ptrdiff_t>(kept));
       for (NewPoint& point : pending.points) points.push_back(std::move(point.lease));
@@ -187,12 +187,12 @@ class Step {
     KVCache& cache = *request.cache;
     const auto num_tokens = static_cast<uint32_t>(request.tokens.size());
     Pending pending{
-        request, CheckpointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {}, TableLease(nullptr),
+        request, ResumePointPositions(cache.pool()->runtime(), cache.size(), num_tokens), {}, {}, TableLease(nullptr),
         {}};
     // So that Commit has nothing left that could fail.
     MakeRoom(cache.tokens_, num_tokens);
-    MakeRoom(cache.checkpoints_, pending.positions.size());
-    for (TableLease& point : cache.checkpoints_) pending.former.push_back(&point);
+    MakeRoom(cache.resume_points_, pending.positions.size());
+    for (TableLease& point : cache.resume_points_) pending.former.push_back(&point);
     pending_.push_back(std::move(pending));
     claims_.push_back({TableLease(cache.pool())});
     PlanSequence(static_cast<uint32_t>(pending_.size() - 1));
@@ -220,7 +220,7 @@ class Step {
     pending.next_table = planner.FinalTable();
     pending.points.clear();
     for (const uint32_t position : pending.positions) {
-      pending.points.push_back({planner.CheckpointAt(position), TableLease(nullptr)});
+      pending.points.push_back({planner.ResumePointAt(position), TableLease(nullptr)});
     }
     claim.counts = planner.num_new();
     for (size_t g = 0; g < claim.counts.size(); ++g) claim.fresh.Reserve(g, claim.counts[g]);
@@ -268,7 +268,7 @@ class Step {
       point.lease = fresh.Share(std::move(point.table));
     }
     const auto gave_way = [](const TableLease& point) { return point.table().groups.empty(); };
-    std::erase_if(pending.request.cache->checkpoints_, gave_way);
+    std::erase_if(pending.request.cache->resume_points_, gave_way);
   }
 
   // Positions at which each pass begins for this sequence.
@@ -283,12 +283,12 @@ class Step {
   }
 
   // Where the runtime wants resume points among the new tokens; only as many as will be kept.
-  static std::vector<uint32_t> CheckpointPositions(const RuntimeConfig& runtime, uint32_t size, uint32_t num_tokens) {
+  static std::vector<uint32_t> ResumePointPositions(const RuntimeConfig& runtime, uint32_t size, uint32_t num_tokens) {
     std::vector<uint32_t> positions;
-    if (runtime.checkpoint_every == 0) return positions;
-    const uint32_t every = runtime.checkpoint_every;
+    if (runtime.resume_point_every == 0) return positions;
+    const uint32_t every = runtime.resume_point_every;
     const uint32_t last = (size + num_tokens) / every;
-    const uint32_t first = std::max(size / every + 1, last + 1 - std::min(last, runtime.max_checkpoints));
+    const uint32_t first = std::max(size / every + 1, last + 1 - std::min(last, runtime.max_resume_points));
     for (uint32_t i = first; i <= last; ++i) positions.push_back(i * every);
     return positions;
   }

@@ -16,8 +16,8 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/text/message.h"
 #include "skald/configs/readers/config_gguf.h"
 #include "skald/configs/readers/detail/model_fields.h"
 #include "skald/weights/files/gguf_metadata.h"

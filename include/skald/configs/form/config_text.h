@@ -20,10 +20,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/configs/form/layer.h"
 #include "skald/configs/form/reflection.h"
 #include "skald/configs/form/short_form.h"
@@ -79,7 +79,6 @@ class List {
  private:
   std::string text_;
 };
-
 
 template <class Layers, class Norms>
 class Expressions;

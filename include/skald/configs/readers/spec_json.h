@@ -20,12 +20,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
 #include "skald/base/result.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/configs/form/reflection.h"
 #include "skald/configs/readers/python_json.h"

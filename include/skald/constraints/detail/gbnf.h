@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/utf8.h"
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/utf8.h"
 #include "skald/constraints/grammar/characters.h"
 #include "skald/constraints/grammar/limits.h"
 

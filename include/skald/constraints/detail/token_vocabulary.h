@@ -11,10 +11,10 @@
 #include <limits>
 #include <optional>
 
-#include "skald/base/text/utf8.h"
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/utf8.h"
 #include "skald/constraints/grammar/explorer.h"
 #include "skald/tokenizers/tokenizer_engine.h"
 

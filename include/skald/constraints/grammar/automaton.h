@@ -110,7 +110,6 @@ class GrammarAutomaton {
 
 }  // namespace skald::internal
 
-
 #ifndef SKALD_COMPILED
 #include "skald/constraints/grammar/detail/automaton.h"
 #endif

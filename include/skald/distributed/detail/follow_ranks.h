@@ -22,9 +22,9 @@
 #include "skald/cache/create.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/steps/step_plan_bytes.h"
-#include "skald/distributed/dealt_state.h"
 #include "skald/distributed/detail/handshake.h"
 #include "skald/distributed/detail/rank_observers.h"
+#include "skald/distributed/partitioned_state.h"
 #include "skald/distributed/rank_messages.h"
 #include "skald/distributed/rank_pool.h"
 #include "skald/model/forward_options.h"
@@ -54,7 +54,7 @@ class Follower {
  private:
   struct Pool {
     std::shared_ptr<BlockPool> blocks;
-    DealtState state;
+    PartitionedState state;
   };
 
   // An error is one of the ranks' exchange; all else rank 0 hears of as well, and goes on or not.
@@ -83,7 +83,7 @@ class Follower {
     const auto made = NoThrow("a pool", [&]() -> Result<void> {
       auto pool = CreateBlockPool(model_.layout(), order.runtime);
       if (!pool) return Failure(pool.error());
-      pools_.emplace(order.pool, Pool{*pool, DealtState(model_.spec(), ranks_.share().ranks, order.runtime)});
+      pools_.emplace(order.pool, Pool{*pool, PartitionedState(model_.spec(), ranks_.share().ranks, order.runtime)});
       return {};
     });
     auto agreed = Agree(ranks_, made);

@@ -20,8 +20,8 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/numbers/xxh64.h"
 #include "skald/base/numbers/fingerprint.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/communicator.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
@@ -47,7 +47,7 @@ inline RankFacts FactsOf(const ModelWeights& weights) {
   const ParameterList list = ParametersOf(weights);
   for (const Parameter& parameter : list.parameters()) {
     if (const auto* vector = std::get_if<VectorParameter>(&parameter.value)) {
-      if (AreDealt(vector->sections, weights.share.ranks)) continue;
+      if (ArePartitioned(vector->sections, weights.share.ranks)) continue;
       for (const float value : *vector->target) print.Add(value);
     } else if (const auto* matrix = std::get_if<MatrixParameter>(&parameter.value)) {
       print.Add(static_cast<uint64_t>(matrix->target->dtype));

@@ -33,7 +33,7 @@ SKALD_INLINE std::vector<int> CpusOfRank(std::vector<Cpu> cpus, const RankShare&
     for (const Cpu& cpu : cpus) cores.push_back({cpu.number});
   }
   if (cores.size() < on_this_machine.ranks) return own;
-  const auto [begin, end] = Deal(cores.size(), on_this_machine);
+  const auto [begin, end] = Partition(cores.size(), on_this_machine);
   for (size_t i = begin; i < end; ++i) own.insert(own.end(), cores[i].begin(), cores[i].end());
   return own;
 }

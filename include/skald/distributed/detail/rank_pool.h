@@ -24,7 +24,7 @@ namespace internal {
 // Bytes of whole blocks that are exchanged at once, about.
 inline constexpr size_t kBlocksTogetherBytes = size_t{32} << 20;
 
-SKALD_INLINE Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const DealtState& state, uint32_t group,
+SKALD_INLINE Result<void> ExchangeBlocks(const CommunicatorRef& ranks, const PartitionedState& state, uint32_t group,
                                          std::span<const BlockId> blocks, BlockPool& pool, std::vector<std::byte>& all,
                                          std::vector<size_t>& begins) {
   begins.assign(1, 0);
@@ -57,7 +57,7 @@ SKALD_INLINE Result<KVCache> RankPool::Gather(const KVCache& part) {
 }
 
 SKALD_INLINE Result<KVCache> RankPool::Scatter(const KVCache& whole, const std::shared_ptr<BlockPool>& pool) {
-  return NoThrow("dealing a cache to ranks", [&]() -> Result<KVCache> {
+  return NoThrow("partitioning a cache to ranks", [&]() -> Result<KVCache> {
     return RebuildCache(whole, pool,
                         [&](uint32_t group, const BlockMoves& blocks) { return Cut(group, blocks, whole, *pool); });
   });
@@ -65,7 +65,7 @@ SKALD_INLINE Result<KVCache> RankPool::Scatter(const KVCache& whole, const std::
 
 SKALD_INLINE Result<void> RankPool::Join(uint32_t group, const BlockMoves& blocks, const KVCache& part,
                                          BlockPool& pool) {
-  if (!state_.is_dealt(group)) {
+  if (!state_.is_partitioned(group)) {
     for (const auto& [from, to] : blocks) {
       std::memcpy(pool.ResolveOne(group, to), part.pool()->ResolveOne(group, from), state_.whole_bytes(group));
     }

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/constraints/token_filter.h"
 #include "skald/engine/answers/stop_strings.h"
 #include "skald/engine/requests/request.h"
 #include "skald/sampling/penalties.h"
 #include "skald/sampling/sampler.h"
 #include "skald/sampling/settings.h"
-#include "skald/constraints/token_filter.h"
 #include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer_value.h"
 

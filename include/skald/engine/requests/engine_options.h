@@ -13,10 +13,10 @@
 
 #include "skald/base/numbers/digest.h"
 #include "skald/base/threads/background_queue.h"
+#include "skald/engine/plan/policy.h"
 #include "skald/engine/requests/drafter.h"
 #include "skald/engine/requests/filter_workers.h"
 #include "skald/engine/requests/request.h"
-#include "skald/engine/plan/policy.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "skald/store/snapshots/identity.h"

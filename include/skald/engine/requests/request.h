@@ -15,9 +15,9 @@
 
 #include "skald/base/numbers/digest.h"
 #include "skald/base/result.h"
+#include "skald/constraints/token_filter.h"
 #include "skald/sampling/sampler.h"
 #include "skald/sampling/settings.h"
-#include "skald/constraints/token_filter.h"
 
 namespace skald {
 

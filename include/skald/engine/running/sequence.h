@@ -13,16 +13,16 @@
 #include <vector>
 
 #include "skald/cache/kv_cache.h"
+#include "skald/constraints/token_filter.h"
 #include "skald/engine/answers/answer.h"
 #include "skald/engine/answers/prompt_reading.h"
-#include "skald/engine/requests/request.h"
 #include "skald/engine/plan/policy.h"
+#include "skald/engine/requests/request.h"
 #include "skald/engine/running/prompt_ends.h"
 #include "skald/engine/running/swap_space.h"
 #include "skald/engine/running/swap_ticket.h"
 #include "skald/engine/speculation/draft_length.h"
 #include "skald/store/prompts/prompt_fetch.h"
-#include "skald/constraints/token_filter.h"
 
 namespace skald {
 

@@ -16,11 +16,11 @@
 
 #include "skald/base/result.h"
 #include "skald/cache/blocks/block_pool.h"
-#include "skald/engine/requests/engine_options.h"
-#include "skald/engine/requests/request.h"
 #include "skald/engine/plan/cost_model.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/plan/tenants.h"
+#include "skald/engine/requests/engine_options.h"
+#include "skald/engine/requests/request.h"
 #include "skald/engine/running/memory_holders.h"
 #include "skald/engine/running/prompt_ends.h"
 #include "skald/engine/running/sequence.h"

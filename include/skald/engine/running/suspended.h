@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "skald/base/result.h"
+#include "skald/constraints/token_filter.h"
 #include "skald/engine/requests/request.h"
 #include "skald/engine/running/swap_space.h"
-#include "skald/constraints/token_filter.h"
 
 namespace skald {
 

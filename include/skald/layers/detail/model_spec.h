@@ -62,11 +62,12 @@ SKALD_INLINE const char* WhyNotForRanks(const ModelSpec& spec, const RankShare& 
     for (const LayerSpec& layer : block.layers) {
       const std::optional<LayerSlot>& at = *slot++;
       if (at && !internal::FitsItsGroup(layer, share, layout.groups()[at->group])) {
-        return "Layers that keep or read the same state are dealt to ranks in different ways.";
+        return "Layers that keep or read the same state are partitioned to ranks in different ways.";
       }
       const std::optional<CarriedRows> rows = layer.OfRank(share).Carried();
       if (rows && rows->gives) carried = rows->width;
-      if (rows && rows->width != carried) return "Layers that give and read rows are dealt to ranks in different ways.";
+      if (rows && rows->width != carried)
+        return "Layers that give and read rows are partitioned to ranks in different ways.";
     }
   }
   return nullptr;

@@ -9,8 +9,8 @@
 
 #include <utility>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/inline.h"
+#include "skald/base/text/fixed_text.h"
 
 namespace skald {
 

@@ -137,8 +137,8 @@ struct Attention {
   // Kv heads, each with the query heads that it serves, or some of these.
   constexpr Attention OfRank(const RankShare& share) const {
     Attention part = *this;
-    part.heads = static_cast<int>(Deal(Queries(1), share).size());
-    part.kv_heads = static_cast<int>(Deal(Keys(1), share).size());
+    part.heads = static_cast<int>(Partition(Queries(1), share).size());
+    part.kv_heads = static_cast<int>(Partition(Keys(1), share).size());
     return part;
   }
 
@@ -150,19 +150,19 @@ struct Attention {
  private:
   constexpr bool shares() const { return shared_layer >= 0; }
 
-  // What is dealt to ranks: kv heads. Ranks that share one have some of its query heads each, but where a norm is over
-  // all keys, which should be there once.
+  // What is partitioned to ranks: kv heads. Ranks that share one have some of its query heads each, but where a norm is
+  // over all keys, which should be there once.
   constexpr size_t units() const { return static_cast<size_t>(kv_heads); }
   constexpr size_t sharers() const { return projection_norm ? 1 : static_cast<size_t>(heads / kv_heads); }
-  constexpr DealtSection Queries(size_t of_head) const {
+  constexpr PartitionedSection Queries(size_t of_head) const {
     return {static_cast<size_t>(heads) * of_head, units(), sharers()};
   }
-  constexpr DealtSection Keys(size_t of_head) const {
+  constexpr PartitionedSection Keys(size_t of_head) const {
     return {units() * of_head, units(), sharers(), /*is_copied=*/true};
   }
 
   // Queries, keys, values and gates, as their rows lie in weights.qkv.
-  std::vector<DealtSection> Sections() const;
+  std::vector<PartitionedSection> Sections() const;
 
   constexpr CacheGroup KeysAndValues() const {
     return {.kv_heads = static_cast<uint32_t>(kv_heads),

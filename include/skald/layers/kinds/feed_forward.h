@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/numbers/activation.h"
-#include "skald/layers/kinds/dealt_columns.h"
+#include "skald/base/text/fixed_text.h"
+#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
@@ -57,13 +57,13 @@ struct FeedForwardWith {
     list.AddMatrix(weights.up, model_dim, {{"mlp.up_proj.weight", hidden}}, {.output_units = units});
     list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
     if (!bias) return;
-    list.AddDealtVector(weights.up_bias, {{"mlp.up_proj.bias", hidden}}, units);
+    list.AddPartitionedVector(weights.up_bias, {{"mlp.up_proj.bias", hidden}}, units);
     list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
   }
 
   constexpr FeedForwardWith OfRank(const RankShare& share) const {
     FeedForwardWith part = *this;
-    part.width = DealtWidth(width, share);
+    part.width = PartitionedWidth(width, share);
     return part;
   }
 

@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/packed_layout.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/base/visit_unless.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/kinds/dealt_columns.h"
+#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
 
@@ -62,13 +62,14 @@ struct GatedFeedForwardWith {
     list.AddMatrix(weights.down, hidden, {{"mlp.down_proj.weight", model_dim}}, {.input_units = units});
     if (gate_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
     if (!bias) return;
-    list.AddDealtVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}}, units);
+    list.AddPartitionedVector(weights.gate_up_bias, {{"mlp.gate_proj.bias", hidden}, {"mlp.up_proj.bias", hidden}},
+                              units);
     list.AddVector(weights.down_bias, {{"mlp.down_proj.bias", model_dim}});
   }
 
   constexpr GatedFeedForwardWith OfRank(const RankShare& share) const {
     GatedFeedForwardWith part = *this;
-    part.width = DealtWidth(width, share);
+    part.width = PartitionedWidth(width, share);
     return part;
   }
 

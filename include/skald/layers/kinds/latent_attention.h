@@ -100,7 +100,7 @@ struct LatentAttention {
   // Heads. The latents, which all of them read, are every rank's.
   constexpr LatentAttention OfRank(const RankShare& share) const {
     LatentAttention part = *this;
-    if (AreDealt(head_count(), share.ranks)) part.heads = static_cast<int>(Deal(head_count(), share).size());
+    if (ArePartitioned(head_count(), share.ranks)) part.heads = static_cast<int>(Partition(head_count(), share).size());
     return part;
   }
 
@@ -115,8 +115,8 @@ struct LatentAttention {
   size_t key_dim() const { return static_cast<size_t>(rope_dim + latent_dim); }
   size_t values_dim() const { return head_count() * static_cast<size_t>(value_dim); }
 
-  // How matrices that have so many rows for each head are dealt.
-  Dealing ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
+  // How matrices that have so many rows for each head are partitioned.
+  Partitioning ByHeads(size_t of_head) const { return {.sections = {{head_count() * of_head, head_count()}}}; }
 
   // The rows of all heads that begin at `begin` in their head. Files have those that RoPE turns behind the others.
   std::vector<Part> QueryParts(size_t begin, size_t count, size_t turned) const;

@@ -21,8 +21,8 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/visit_unless.h"
-#include "skald/layers/kinds/dealt_columns.h"
 #include "skald/layers/kinds/expert_router.h"
+#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/run/multiplications.h"
 #include "skald/layers/run/operations.h"
@@ -118,8 +118,8 @@ struct MixtureOfExperts {
   // and every rank's.
   constexpr MixtureOfExperts OfRank(const RankShare& share) const {
     MixtureOfExperts part = *this;
-    part.width = DealtWidth(width, share);
-    part.shared_width = shared_width > 0 ? DealtWidth(shared_width, share) : 0;
+    part.width = PartitionedWidth(width, share);
+    part.shared_width = shared_width > 0 ? PartitionedWidth(shared_width, share) : 0;
     part.whole_width = std::max(width, shared_width);
     return part;
   }

@@ -49,11 +49,12 @@ concept SaysScratchFloats = requires(const L& layer, size_t rows, size_t model_d
 // and, if its state holds rows of its input,
 //   InputDim()                 how wide those are: the model_dim of all models that it can be in
 // and, if ranks can each compute a part of it (else every rank computes all of it, but for the multiplications),
-//   OfRank(share)              the part of one of them, a layer of fewer heads or columns, dealt as its parameters are
-//                              (Dealing); its own parameters are those of the whole layer, and the rows that it
+//   OfRank(share)              the part of one of them, a layer of fewer heads or columns, partitioned as its
+//   parameters are
+//                              (Partitioning); its own parameters are those of the whole layer, and the rows that it
 //                              carries are its own part of them
-// and, if it is so dealt with a fixed number of floats as its state,
-//   DealState()                which of these floats each rank has (StateSections)
+// and, if it is so partitioned with a fixed number of floats as its state,
+//   PartitionState()                which of these floats each rank has (StateSections)
 template <class L>
 concept Layer = Component<L> && SaysScratchFloats<L> &&
     requires(const L& layer, typename L::Weights& weights, size_t model_dim, ParameterList& list, const LayerRun& run) {
@@ -98,19 +99,19 @@ concept KeepsItsInput = Layer<L> && requires(const L& layer) {
 };
 
 template <class L>
-concept IsDealt = Layer<L> && requires(const L& layer, const RankShare& share) {
+concept IsPartitioned = Layer<L> && requires(const L& layer, const RankShare& share) {
   { layer.OfRank(share) } -> std::same_as<L>;
 };
 
-// How a fixed number of floats is dealt to ranks, in the order in which they lie in the whole layer's; a rank's part of
-// the layer has its own in the same order, and no others.
+// How a fixed number of floats is partitioned to ranks, in the order in which they lie in the whole layer's; a rank's
+// part of the layer has its own in the same order, and no others.
 struct StateSections {
-  std::vector<DealtSection> state;        // State().state_floats
-  std::vector<DealtSection> inputs = {};  // what KeepInputs keeps of a token, for layers that replay
+  std::vector<PartitionedSection> state;        // State().state_floats
+  std::vector<PartitionedSection> inputs = {};  // what KeepInputs keeps of a token, for layers that replay
 };
 template <class L>
-concept DealsItsState = LayerWithState<L> && IsDealt<L> && requires(const L& layer) {
-  { layer.DealState() } -> std::same_as<StateSections>;
+concept PartitionsItsState = LayerWithState<L> && IsPartitioned<L> && requires(const L& layer) {
+  { layer.PartitionState() } -> std::same_as<StateSections>;
 };
 
 template <class L>
@@ -132,7 +133,7 @@ struct LayerInterface : ComponentInterface {
   constexpr virtual std::optional<CarriedRows> Carried() const = 0;
   constexpr virtual int InputDim() const = 0;
   constexpr virtual const LayerInterface* OfRank(const RankShare& share) const = 0;
-  constexpr virtual StateSections DealState() const = 0;
+  constexpr virtual StateSections PartitionState() const = 0;
   virtual void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const = 0;
   virtual void ListParameters(LayerWeights& weights, size_t model_dim, ParameterList& list) const = 0;
 };
@@ -174,13 +175,13 @@ struct HeldLayer final : HeldComponent<L, LayerInterface> {
       return 0;
   }
   constexpr const LayerInterface* OfRank([[maybe_unused]] const RankShare& share) const override {
-    if constexpr (IsDealt<L>)
+    if constexpr (IsPartitioned<L>)
       return new HeldLayer(component.OfRank(share));
     else
       return Clone();
   }
-  constexpr StateSections DealState() const override {
-    if constexpr (DealsItsState<L>) return component.DealState();
+  constexpr StateSections PartitionState() const override {
+    if constexpr (PartitionsItsState<L>) return component.PartitionState();
     const CacheGroup whole = State().value_or(CacheGroup());
     return {.state = {{whole.state_floats}}, .inputs = {{whole.input_floats}}};
   }
@@ -218,12 +219,12 @@ class LayerSpec : public internal::ComponentSpec<internal::LayerInterface> {
   // The model_dim that it needs; 0 for most, which go with any.
   constexpr int InputDim() const { return held_->InputDim(); }
 
-  // The part of it that one of several ranks computes: all of it for layers that are not dealt.
+  // The part of it that one of several ranks computes: all of it for layers that are not partitioned.
   constexpr LayerSpec OfRank(const RankShare& share) const { return LayerSpec(held_->OfRank(share)); }
 
-  // How its state is dealt to ranks, where that is a fixed number of floats: every rank has all of them where the layer
-  // does not say otherwise.
-  constexpr StateSections DealState() const { return held_->DealState(); }
+  // How its state is partitioned to ranks, where that is a fixed number of floats: every rank has all of them where the
+  // layer does not say otherwise.
+  constexpr StateSections PartitionState() const { return held_->PartitionState(); }
 
   // Makes room for what Run needs for so many rows.
   void Reserve(size_t rows, size_t model_dim, Scratch& scratch) const { held_->Reserve(rows, model_dim, scratch); }

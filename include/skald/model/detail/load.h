@@ -14,8 +14,8 @@
 #include <nlohmann/json.hpp>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/group_layout.h"
+#include "skald/base/text/message.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
@@ -23,6 +23,7 @@
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_names.h"
+#include "skald/weights/load_plan.h"
 #include "skald/weights/packed_files/packed_cache.h"
 #include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"
@@ -66,7 +67,8 @@ inline Result<void> CheckTypes(const std::filesystem::path& path, const Paramete
                                                ", which is not among the WeightTypes of the Config"}));
 }
 
-SKALD_INLINE void AddAll(const ParameterList& list, LoadPlan& plan) {
+// Tells a plan of all that `list` refers to.
+inline void AddAll(const ParameterList& list, LoadPlan& plan) {
   for (const Parameter& parameter : list.parameters()) plan.Add(parameter);
   for (const auto& [name, original] : list.copies()) plan.AllowCopy(name, original);
   for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);

@@ -42,7 +42,7 @@ SKALD_INLINE Result<Sha256Digest> DigestOfAdapter(const Adapter& adapter) {
 
 namespace internal {
 
-SKALD_INLINE void KeepDealt(const ParameterList& list, const RankShare& share, Adapter& adapter) {
+SKALD_INLINE void KeepPartitioned(const ParameterList& list, const RankShare& share, Adapter& adapter) {
   adapter.share = share;
   auto low = adapter.low_ranks.begin();
   size_t number = 0;
@@ -51,7 +51,7 @@ SKALD_INLINE void KeepDealt(const ParameterList& list, const RankShare& share, A
     if (matrix == nullptr || !parameter.layer) continue;
     if (low == adapter.low_ranks.end()) return;
     if (low->matrix != number++) continue;
-    const DealtRows here = RowsHere(*matrix, share);
+    const PartitionedRows here = RowsHere(*matrix, share);
     if (here.division != nullptr) low->b = CopyRows(low->b.bytes(), low->b.dtype, low->b.cols, here.ranges);
     ++low;
   }
@@ -75,7 +75,7 @@ SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, cons
     const auto digest = DigestOfAdapter(adapter);
     if (!digest) return Failure(digest.error());
     adapter.digest = *digest;
-    internal::KeepDealt(list, share, adapter);
+    internal::KeepPartitioned(list, share, adapter);
     return adapter;
   });
 }

@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "skald/base/files/small_file.h"
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/configs/form/differences.h"
 #include "skald/configs/gguf_config.h"
 #include "skald/configs/identify.h"
-#include "skald/configs/readers/config_json.h"
 #include "skald/configs/readers/config_gguf.h"
+#include "skald/configs/readers/config_json.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/files/gguf.h"
 

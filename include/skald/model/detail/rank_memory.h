@@ -19,8 +19,8 @@
 #include "skald/cache/steps/step.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
-#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
@@ -33,7 +33,7 @@ class ShareSums {
   ShareSums(const RankShare& share, std::span<const DType> types) : share_(share), types_(types) {}
 
   void operator()(const MatrixParameter& parameter) {
-    const DealtRows here = RowsHere(parameter, share_);
+    const PartitionedRows here = RowsHere(parameter, share_);
     Add(Matrix::BytesOf(here.size(), parameter.cols, Next()), here.division != nullptr);
   }
   void operator()(const BlocksParameter& parameter) {
@@ -45,15 +45,18 @@ class ShareSums {
     }
   }
   void operator()(const VectorParameter& parameter) {
-    const bool is_dealt = AreDealt(parameter.sections, share_.ranks);
-    Add((is_dealt ? DealtSize(parameter.sections, share_) : parameter.size()) * sizeof(float), is_dealt);
+    const bool is_partitioned = ArePartitioned(parameter.sections, share_.ranks);
+    Add((is_partitioned ? PartitionedSize(parameter.sections, share_) : parameter.size()) * sizeof(float),
+        is_partitioned);
   }
 
   const RankMemory& sums() const { return sums_; }
 
  private:
   DType Next() { return types_[next_++]; }
-  void Add(size_t bytes, bool is_dealt) { (is_dealt || share_.ranks == 1 ? sums_.dealt : sums_.replicated) += bytes; }
+  void Add(size_t bytes, bool is_partitioned) {
+    (is_partitioned || share_.ranks == 1 ? sums_.partitioned : sums_.replicated) += bytes;
+  }
 
   const RankShare share_;
   const std::span<const DType> types_;

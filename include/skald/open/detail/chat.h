@@ -13,13 +13,13 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/open/detail/final_message.h"
-#include "skald/tokenizers/stream_decoder.h"
 #include "skald/templates/built_in.h"
 #include "skald/templates/variables.h"
+#include "skald/tokenizers/stream_decoder.h"
 #include "skald/tokenizers/tokenizer_engine.h"
 
 namespace skald {

@@ -14,8 +14,8 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/base/threads/float_environment.h"
 
 namespace skald {

@@ -47,11 +47,11 @@ inline constexpr uint64_t kMaxChunkContent = uint64_t{256} << 20;
 
 // The numbers of these enumerations are part of the format.
 enum class ChunkKind : uint8_t {
-  kTokens = 1,      // what a run of tokens added to a cache
-  kCheckpoint = 2,  // state that stands for all tokens before a position
-  kManifest = 3,    // a snapshot's table of contents
-  kPointer = 4,     // the key of a manifest
-  kTranscript = 5,  // ids of a text's tokens, as a server remembers how an answer was spelled
+  kTokens = 1,       // what a run of tokens added to a cache
+  kResumePoint = 2,  // state that stands for all tokens before a position
+  kManifest = 3,     // a snapshot's table of contents
+  kPointer = 4,      // the key of a manifest
+  kTranscript = 5,   // ids of a text's tokens, as a server remembers how an answer was spelled
 };
 
 enum class ChunkElement : uint8_t { kBytes = 0, kF32 = 1, kF16 = 2, kBF16 = 3, kI8 = 4 };

@@ -8,7 +8,7 @@
 // says so (PromptPrefix::store_error).
 //
 // The bits are those of computing the whole prompt. Windows and recurrent layers can go on only from resume points
-// (RuntimeConfig::checkpoint_every); the statistics tell matched tokens from reused ones.
+// (RuntimeConfig::resume_point_every); the statistics tell matched tokens from reused ones.
 //
 // Stores may be slow, or silent. With queues of other threads (PromptCacheOptions::writer, reader) nobody waits for
 // them: prompts are written beside, from the memory that they are kept in, and LookupBeside asks stores in the same
@@ -31,8 +31,8 @@
 #include "skald/base/threads/background_queue.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/reclaimers.h"
-#include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/cache/layout/runtime_config.h"
 #include "skald/store/chunks/chunk_frame.h"
 #include "skald/store/chunks/chunk_store.h"
 #include "skald/store/prompts/prompt_entries.h"

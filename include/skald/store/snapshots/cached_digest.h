@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The digest of a checkpoint, computed once: it is kept in a small text file beside the weights, together with what
+// The digest of a resume point, computed once: it is kept in a small text file beside the weights, together with what
 // shows that they are still the same files.
 
 #ifndef SKALD_STORE_SNAPSHOTS_CACHED_DIGEST_H_
@@ -18,7 +18,7 @@ namespace skald {
 
 namespace internal {
 
-// Where the digest of the checkpoint at `path` is kept: in its folder, or beside a single file.
+// Where the digest of the resume point at `path` is kept: in its folder, or beside a single file.
 std::filesystem::path DigestCacheOf(const std::filesystem::path& path);
 
 // What the cache says before the digest: a version, and of each file of the model its size in bytes, the times of its

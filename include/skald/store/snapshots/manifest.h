@@ -66,7 +66,7 @@ struct Manifest {
   uint32_t exact_tokens = 0;
   std::vector<int32_t> tokens;
   SavedTable table;
-  std::vector<SavedTable> checkpoints;  // attention groups list only what `table` no longer holds
+  std::vector<SavedTable> resume_points;  // attention groups list only what `table` no longer holds
   SnapshotNotes notes;
 };
 

@@ -23,8 +23,8 @@
 #include "skald/base/threads/run_on.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/table_lease.h"
-#include "skald/cache/layout/tile.h"
 #include "skald/cache/kv_cache.h"
+#include "skald/cache/layout/tile.h"
 #include "skald/store/chunks/chunk_codec.h"
 #include "skald/store/chunks/chunk_key.h"
 #include "skald/store/chunks/chunk_store.h"
@@ -43,7 +43,7 @@ class SnapshotLoader {
   SnapshotLoader(std::shared_ptr<BlockPool> pool, Fetch fetch, std::optional<ExecutorRef> executor = {})
       : pool_(std::move(pool)), fetch_(std::move(fetch)), executor_(executor), chunks_(internal::WorkersOf(executor)) {}
 
-  // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Checkpoints
+  // Errors: those of fetching and decoding; kResourceExhausted where the pool lacks room for the tokens. Resume points
   // for which there is no room are left out, the oldest first.
   Result<KVCache> Load(const Manifest& manifest) {
     CacheContents contents{
@@ -51,17 +51,17 @@ class SnapshotLoader {
     auto lease = LoadTable(manifest.table);
     if (!lease) return Failure(lease.error());
     contents.lease = std::move(*lease);
-    for (auto saved = manifest.checkpoints.rbegin(); saved != manifest.checkpoints.rend(); ++saved) {
-      auto checkpoint = LoadCheckpoint(*saved, contents.lease);
-      if (!checkpoint) return Failure(checkpoint.error());
+    for (auto saved = manifest.resume_points.rbegin(); saved != manifest.resume_points.rend(); ++saved) {
+      auto resume_point = LoadCheckpoint(*saved, contents.lease);
+      if (!resume_point) return Failure(resume_point.error());
       if (is_full_) continue;
-      contents.checkpoints.insert(contents.checkpoints.begin(), std::move(*checkpoint));
+      contents.resume_points.insert(contents.resume_points.begin(), std::move(*resume_point));
     }
     return KVCache(std::move(contents));
   }
 
-  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No checkpoints come
-  // along.
+  // Only the first `tokens` tokens, which must be a resume point of the manifest (FindResumePoint). No resume points
+  // come along.
   Result<KVCache> LoadPrefix(const Manifest& manifest, const SavedTable& source, uint32_t tokens) {
     TableLease lease(pool_);
     BlockTable table = Skeleton({tokens, {}, {}});
@@ -127,8 +127,8 @@ class SnapshotLoader {
     return lease.Share(std::move(table));
   }
 
-  // A checkpoint refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full its
-  // chunks are read past, since a stream must go on behind them; the result means nothing then.
+  // A resume point refers to the blocks of `main` where those hold its tokens too. Where the pool is or becomes full
+  // its chunks are read past, since a stream must go on behind them; the result means nothing then.
   Result<TableLease> LoadCheckpoint(const SavedTable& saved, const TableLease& main) {
     TableLease lease(pool_), shared = main.Share();
     BlockTable table = Skeleton(saved);
@@ -318,14 +318,14 @@ class SnapshotLoader {
     }
   }
 
-  // The blocks of `main` that hold tokens [first_token, tokens) of the checkpoint `saved`.
+  // The blocks of `main` that hold tokens [first_token, tokens) of the resume point `saved`.
   Result<void> BorrowBlocks(const SavedTable& saved, const BlockTable& main, size_t g, GroupTable& table) const {
     const uint32_t first = saved.groups[g].first_token, end = saved.tokens, step = block_tokens();
     const GroupTable& from = main.groups[g];
     if (first >= end) return {};
     const uint32_t offset = first / step - from.first_token / step, count = (end + step - 1) / step - first / step;
     if (first < from.first_token || offset + count > from.blocks.size()) {
-      return internal::BadManifest("a checkpoint relies on tokens that the snapshot does not hold");
+      return internal::BadManifest("a resume point relies on tokens that the snapshot does not hold");
     }
     table.blocks.assign(from.blocks.begin() + offset, from.blocks.begin() + offset + count);
     return {};
@@ -341,7 +341,7 @@ class SnapshotLoader {
 
   std::shared_ptr<BlockPool> pool_;
   Fetch fetch_;
-  bool is_full_ = false;    // the pool, as far as checkpoints are concerned
+  bool is_full_ = false;    // the pool, as far as resume points are concerned
   size_t chunks_read_ = 0;  // of the group that is being loaded
   std::optional<ExecutorRef> executor_;
   std::vector<IncomingChunk> chunks_;  // that are being loaded at once

@@ -55,7 +55,7 @@ class SnapshotPlan {
   SnapshotPlan(std::shared_ptr<BlockPool> pool, uint32_t exact_tokens, TokenChain chain, ChunkCodec codec)
       : pool_(std::move(pool)), exact_tokens_(exact_tokens), chain_(std::move(chain)), codec_(codec) {}
 
-  // Lists the chunks of a table; of a checkpoint only what `main` lacks.
+  // Lists the chunks of a table; of a resume point only what `main` lacks.
   Result<SavedTable> AddTable(const BlockTable& table, const SavedTable* main);
 
   Result<void> AddStates(const BlockTable& table, uint32_t g, SavedGroup& group);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Snapshots are of whole states: those of pools that hold one rank's part are gathered to be written, and dealt when
-// they come back. So any number of ranks takes up what any other has saved.
+// Snapshots are of whole states: those of pools that hold one rank's part are gathered to be written, and partitioned
+// when they come back. So any number of ranks takes up what any other has saved.
 
 #ifndef SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
 #define SKALD_STORE_SNAPSHOTS_WHOLE_STATE_H_
@@ -12,9 +12,9 @@
 #include "skald/cache/block_peers.h"
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/create.h"
+#include "skald/cache/kv_cache.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/cache/layout/runtime_config.h"
-#include "skald/cache/kv_cache.h"
 
 namespace skald::internal {
 
@@ -22,7 +22,7 @@ namespace skald::internal {
 // nobody is known to have.
 Result<CacheLayout> WholeLayout(const BlockPool& pool);
 
-// Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or dealt from it.
+// Returns what `load(pool)` makes of a snapshot, a cache with the whole state, in `pool` or partitioned from it.
 template <class Load>
 Result<KVCache> LoadWhole(const std::shared_ptr<BlockPool>& pool, Load load) {
   if (pool->peers() == nullptr) return load(pool);

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
 

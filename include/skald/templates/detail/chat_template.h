@@ -8,8 +8,8 @@
 #include "skald/templates/chat_template.h"
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/base/text/printable.h"
 #include "skald/templates/execution/detail/evaluator.h"
 #include "skald/templates/execution/detail/interpreter.h"

@@ -13,8 +13,8 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/templates/built_in.h"
 #include "skald/templates/variables.h"
 

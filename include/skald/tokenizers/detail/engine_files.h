@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "skald/base/result.h"
+#include "skald/tokenizers/detail/json/tokenizer_config.h"
+#include "skald/tokenizers/detail/json/tokenizer_json.h"
+#include "skald/tokenizers/detail/pipeline/pipeline_engine.h"
+#include "skald/tokenizers/detail/pipeline/pipeline_file.h"
 #include "skald/tokenizers/detail/rwkv_vocabulary.h"
-#include "skald/tokenizers/json/detail/tokenizer_config.h"
-#include "skald/tokenizers/json/detail/tokenizer_json.h"
-#include "skald/tokenizers/pipeline/detail/pipeline_engine.h"
-#include "skald/tokenizers/pipeline/detail/pipeline_file.h"
-#include "skald/tokenizers/sentencepiece/detail/sentencepiece_engine.h"
+#include "skald/tokenizers/detail/sentencepiece/sentencepiece_engine.h"
 #include "skald/tokenizers/tokenizer_engine.h"
 
 namespace skald::internal {

@@ -15,12 +15,12 @@
 #include "skald/base/inline.h"
 #include "skald/base/json/json_fields.h"
 #include "skald/base/no_throw.h"
+#include "skald/tokenizers/detail/gguf/gguf_byte_pairs.h"
+#include "skald/tokenizers/detail/gguf/gguf_pieces.h"
+#include "skald/tokenizers/detail/gguf/gguf_rwkv.h"
+#include "skald/tokenizers/detail/gguf/gguf_sentencepiece.h"
+#include "skald/tokenizers/detail/sentencepiece/sentencepiece_engine.h"
 #include "skald/tokenizers/tokenizer.h"
-#include "skald/tokenizers/gguf/detail/gguf_byte_pairs.h"
-#include "skald/tokenizers/gguf/detail/gguf_pieces.h"
-#include "skald/tokenizers/gguf/detail/gguf_rwkv.h"
-#include "skald/tokenizers/gguf/detail/gguf_sentencepiece.h"
-#include "skald/tokenizers/sentencepiece/detail/sentencepiece_engine.h"
 
 namespace skald {
 

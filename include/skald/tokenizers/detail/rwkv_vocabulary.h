@@ -18,11 +18,11 @@
 #include <string_view>
 #include <utility>
 
-#include "skald/base/text/utf8.h"
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/utf8.h"
+#include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
 #include "skald/tokenizers/detail/unicode.h"
-#include "skald/tokenizers/pipeline/detail/byte_alphabet.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 
 namespace skald::internal {

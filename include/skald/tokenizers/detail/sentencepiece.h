@@ -12,8 +12,8 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
+#include "skald/tokenizers/detail/sentencepiece/sentencepiece_engine.h"
 #include "skald/tokenizers/gguf_tokenizer.h"
-#include "skald/tokenizers/sentencepiece/detail/sentencepiece_engine.h"
 
 namespace skald {
 

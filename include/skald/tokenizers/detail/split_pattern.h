@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/printable.h"
 #include "skald/base/result.h"
+#include "skald/base/text/printable.h"
 #include "skald/tokenizers/detail/byte_range.h"
 #include "skald/tokenizers/detail/published_patterns.h"
 #include "skald/tokenizers/detail/unicode.h"

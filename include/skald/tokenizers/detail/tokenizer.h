@@ -16,10 +16,10 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/tokenizers/tokenizer_file.h"
 #include "skald/tokenizers/detail/engine_files.h"
-#include "skald/tokenizers/json/detail/tokenizer_config.h"
-#include "skald/tokenizers/pipeline/detail/pipeline_engine.h"
+#include "skald/tokenizers/detail/json/tokenizer_config.h"
+#include "skald/tokenizers/detail/pipeline/pipeline_engine.h"
+#include "skald/tokenizers/tokenizer_file.h"
 
 namespace skald {
 

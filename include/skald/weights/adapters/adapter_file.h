@@ -19,11 +19,12 @@
 #include <utility>
 
 #include "skald/base/files/small_file.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"
-#include "skald/weights/adapters/detail/peft_config.h"
+#include "skald/base/text/message.h"
+#include "skald/weights/adapters/peft_config.h"
 #include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/gguf.h"
 #include "skald/weights/files/tensor_view.h"
 
 namespace skald::internal {

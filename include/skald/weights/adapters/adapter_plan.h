@@ -19,10 +19,10 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/base/threads/executor.h"
 #include "skald/weights/adapters/adapter.h"
 #include "skald/weights/adapters/adapter_file.h"

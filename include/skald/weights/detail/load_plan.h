@@ -12,8 +12,8 @@
 #include <variant>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/xxh64.h"
+#include "skald/base/text/message.h"
 #include "skald/weights/types/code_group.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
@@ -55,7 +55,8 @@ SKALD_INLINE void LoadPlan::Add(const MatrixParameter& parameter, std::optional<
   AddRows(parameter, RowsHere(parameter, share_), layer);
 }
 
-SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, DealtRows here, std::optional<size_t> layer) {
+SKALD_INLINE void LoadPlan::AddRows(const MatrixParameter& parameter, PartitionedRows here,
+                                    std::optional<size_t> layer) {
   MatrixStep step{parameter.target, parameter.cols, {}, {}, parameter.dtype, std::move(here)};
   const auto places = finder_.PlacesOf(parameter.parts, layer, [](const Part& part) { return part.rows; });
   for (size_t i = 0; i < places.size(); ++i) {
@@ -117,13 +118,13 @@ SKALD_INLINE void LoadPlan::ReadVector(const VectorStep& step,
     Report(tensor, tensor.bytes.size(), progress);
   }
   if (step.convert) step.convert(target);
-  KeepDealt(*step.parameter, share_);
+  KeepPartitioned(*step.parameter, share_);
 }
 
 SKALD_INLINE LoadPlan::CutRows::CutRows(std::span<const PackSource> whole, std::span<const TensorRows> parts,
-                                        std::span<const DealtRange> ranges, size_t cols) {
+                                        std::span<const PartitionedRange> ranges, size_t cols) {
   for (const PackSource& source : whole) left_out += uint64_t{source.rows} * RowBytes(source, cols);
-  for (const DealtRange& range : ranges) {
+  for (const PartitionedRange& range : ranges) {
     size_t first = 0;
     for (size_t i = 0; i < whole.size(); first += whole[i++].rows) {
       const size_t begin = std::max(range.begin, first), end = std::min(range.end, first + whole[i].rows);

@@ -35,14 +35,15 @@ SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vec
   Add(MatrixParameter{&target, cols, std::move(parts), dtype});
 }
 
-SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts, Dealing dealing) {
-  Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(dealing)});
+SKALD_INLINE void ParameterList::AddMatrix(Matrix& target, size_t cols, std::vector<Part> parts,
+                                           Partitioning partitioning) {
+  Add(MatrixParameter{&target, cols, std::move(parts), {}, std::move(partitioning)});
 }
 
 SKALD_INLINE void ParameterList::AddBlocks(std::vector<Matrix>& targets, size_t count, size_t cols,
                                            std::vector<Part> parts, size_t units) {
-  const DealtSection blocks[] = {{count, units}};
-  const DealtRange here = DealEach(blocks, share_).front();
+  const PartitionedSection blocks[] = {{count, units}};
+  const PartitionedRange here = PartitionEach(blocks, share_).front();
   targets.resize(parts.size() * here.size());
   Add(BlocksParameter{&targets, count, cols, std::move(parts), here});
 }
@@ -57,15 +58,15 @@ SKALD_INLINE void ParameterList::AddVector(std::vector<float>& target, const std
   AddArray(target, ArraysOf(parts), random);
 }
 
-SKALD_INLINE void ParameterList::AddDealtVector(std::vector<float>& target, const std::vector<Part>& parts,
-                                                size_t units, RandomRange random) {
+SKALD_INLINE void ParameterList::AddPartitionedVector(std::vector<float>& target, const std::vector<Part>& parts,
+                                                      size_t units, RandomRange random) {
   AddVector(target, parts, random);
-  std::vector<DealtSection> sections;
+  std::vector<PartitionedSection> sections;
   for (const Part& part : parts) sections.push_back({part.rows, units});
-  DealVector(std::move(sections));
+  PartitionVector(std::move(sections));
 }
 
-SKALD_INLINE void ParameterList::DealVector(std::vector<DealtSection> sections) {
+SKALD_INLINE void ParameterList::PartitionVector(std::vector<PartitionedSection> sections) {
   std::get<VectorParameter>(parameters_.back().value).sections = std::move(sections);
 }
 

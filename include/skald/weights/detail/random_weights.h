@@ -12,7 +12,7 @@
 #include "skald/base/inline.h"
 #include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
-#include "skald/weights/dealt_parameters.h"
+#include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix_bytes.h"
 
@@ -35,7 +35,7 @@ class RandomParameters {
       : seed_(seed << 32), dtype_(dtype), share_(share), executor_(executor) {}
 
   void operator()(const MatrixParameter& parameter) {
-    const DealtRows here = RowsHere(parameter, share_);
+    const PartitionedRows here = RowsHere(parameter, share_);
     const DType dtype = parameter.dtype.value_or(dtype_);
     ++seed_;
     *parameter.target = MakeMatrix(here.ranges, parameter.cols, dtype);
@@ -55,14 +55,14 @@ class RandomParameters {
     values.resize(parameter.size());
     ++seed_;
     for (size_t i = 0; i < values.size(); ++i) values[i] = center + spread * UniformAt(seed_, i);
-    KeepDealt(parameter, share_);
+    KeepPartitioned(parameter, share_);
   }
 
  private:
   // The rows in `ranges` of the matrix that the seed is of.
-  Matrix MakeMatrix(const std::vector<DealtRange>& ranges, size_t cols, DType dtype) {
+  Matrix MakeMatrix(const std::vector<PartitionedRange>& ranges, size_t cols, DType dtype) {
     std::vector<size_t> numbers;
-    for (const DealtRange& range : ranges) {
+    for (const PartitionedRange& range : ranges) {
       for (size_t row = range.begin; row < range.end; ++row) numbers.push_back(row);
     }
     Matrix matrix(numbers.size(), cols, dtype);

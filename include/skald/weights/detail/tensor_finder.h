@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/text/message.h"
 #include "skald/weights/packing/detail/rope_rows.h"
 #include "skald/weights/types/code_group.h"
 #include "skald/weights/types/gguf_blocks.h"

@@ -7,19 +7,17 @@
 #define SKALD_WEIGHTS_FILES_CHECKPOINT_H_
 
 #include <filesystem>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "skald/base/files/model_files.h"
-#include "skald/base/files/shard_index.h"
 #include "skald/base/result.h"
-#include "skald/weights/files/gguf.h"
-#include "skald/weights/files/safetensors.h"
 #include "skald/weights/files/tensor_view.h"
 
 namespace skald {
+
+class GgufFile;  // weights/files/gguf.h
 
 // Keeps the files mapped; the views it hands out live as long as it does, also when it moves.
 // Move-only.
@@ -33,6 +31,10 @@ class Checkpoint {
   // The tensors that somebody else keeps mapped, and names; `path` stands in errors.
   Checkpoint(std::filesystem::path path, std::vector<TensorView> tensors);
 
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+  ~Checkpoint();
+
   // Returns the tensor of this name, or null.
   const TensorView* Find(std::string_view name) const;
 
@@ -40,36 +42,23 @@ class Checkpoint {
   std::span<const TensorView> tensors() const { return tensors_; }
 
   // The GGUF file, which holds metadata too, or null.
-  const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }
+  const GgufFile* gguf() const;
 
   // The file that was opened: the single one, or the index of the shards.
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  Checkpoint(std::filesystem::path path, std::vector<SafetensorsFile> files);
+  struct Files;  // what is mapped
 
-  Checkpoint(std::filesystem::path path, GgufFile file);
+  Checkpoint(std::filesystem::path path, std::unique_ptr<Files> files);
 
   void SortByName();
 
   static Result<Checkpoint> OpenFolderOrFile(const std::filesystem::path& path);
 
-  static bool NameLess(const TensorView& tensor, std::string_view name) { return tensor.name < name; }
-
-  static Result<Checkpoint> OpenSingle(const std::filesystem::path& path);
-
-  static Result<Checkpoint> OpenGguf(const std::filesystem::path& path);
-
-  static Result<Checkpoint> OpenSharded(const ModelFiles& model);
-
-  // Checks that each shard (`files`, in the order of `shards`) holds what the index says it does.
-  static Result<void> CheckPromises(const std::filesystem::path& index, const ShardIndex& shards,
-                                    const std::vector<SafetensorsFile>& files);
-
   std::filesystem::path path_;
-  std::vector<SafetensorsFile> files_;  // either these
-  std::optional<GgufFile> gguf_;        // or this
-  std::vector<TensorView> tensors_;     // point into them
+  std::unique_ptr<Files> files_;     // null where somebody else keeps them
+  std::vector<TensorView> tensors_;  // point into them
 };
 
 }  // namespace skald

@@ -66,7 +66,7 @@ void CopyLanes(const std::byte* from, const LaneCopy& lanes, size_t cols, std::b
 
 // Copies rows [rows.begin, rows.end) of a packed matrix to row `first` of another one and those behind it.
 template <class T>
-void CopyRows(const std::byte* from, const DealtRange& rows, size_t cols, size_t first, std::byte* to) {
+void CopyRows(const std::byte* from, const PartitionedRange& rows, size_t cols, size_t first, std::byte* to) {
   const size_t panel_bytes = PackedBytes<T>(kLanes, cols);
   for (size_t row = rows.begin; row < rows.end;) {
     const size_t target = first + (row - rows.begin);
@@ -85,12 +85,12 @@ void CopyRows(const std::byte* from, const DealtRange& rows, size_t cols, size_t
 
 // Returns a matrix of the rows in `ranges`, in that order, of the packed matrix at `whole`. Reads no panel that has
 // none of them.
-inline Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const DealtRange> ranges) {
+inline Matrix CopyRows(const std::byte* whole, DType dtype, size_t cols, std::span<const PartitionedRange> ranges) {
   size_t rows = 0;
-  for (const DealtRange& range : ranges) rows += range.size();
+  for (const PartitionedRange& range : ranges) rows += range.size();
   Matrix matrix(rows, cols, dtype);
   size_t first = 0;
-  for (const DealtRange& range : ranges) {
+  for (const PartitionedRange& range : ranges) {
     VisitWeightType(dtype, [&]<class T>() { CopyRows<T>(whole, range, cols, first, matrix.data.data()); });
     first += range.size();
   }

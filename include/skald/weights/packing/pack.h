@@ -8,7 +8,6 @@
 #ifndef SKALD_WEIGHTS_PACKING_PACK_H_
 #define SKALD_WEIGHTS_PACKING_PACK_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -17,33 +16,13 @@
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/base/numbers/packed_layout.h"
 #include "skald/base/threads/executor.h"
-#include "skald/weights/packing/pack_groups.h"
 #include "skald/weights/packing/pack_rows.h"
 #include "skald/weights/types/matrix.h"
 
 namespace skald {
 
 namespace internal {
-
-// Packs panels [panel_begin, panel_end) of `matrix`.
-template <class T>
-void PackPanels(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end, Matrix& matrix) {
-  for (size_t panel = panel_begin; panel < panel_end; ++panel) {
-    PackRow rows[kLanes];
-    size_t first = 0;  // row of the matrix at which the source begins
-    for (const PackSource& source : sources) {
-      const size_t begin = std::max(first, panel * kLanes);
-      const size_t end = std::min(first + source.rows, (panel + 1) * kLanes);
-      for (size_t n = begin; n < end; ++n) {
-        rows[n % kLanes] = {source.bytes + (n - first) * RowBytes(source, matrix.cols), source.dtype, source.format};
-      }
-      first += source.rows;
-    }
-    PackPanel(rows, matrix.cols, matrix.As<T>() + panel * (PackedBytes<T>(kLanes, matrix.cols) / sizeof(T)));
-  }
-}
 
 using PackFunction = void (*)(std::span<const PackSource> sources, size_t panel_begin, size_t panel_end,
                               Matrix& matrix);
@@ -58,16 +37,28 @@ struct WeightPacker {
 
 namespace internal {
 
+#ifdef SKALD_COMPILED
+
+// The packer of a type: all of them are compiled.
+WeightPacker PackerOf(DType type);
+
 template <class... Ts>
 std::span<const WeightPacker> PackersOf(WeightTypeList<Ts...>) {
-  static constexpr WeightPacker kPackers[] = {{kDTypeOf<Ts>, &PackPanels<Ts>}...};
-  return kPackers;
+  static const WeightPacker packers[] = {PackerOf(kDTypeOf<Ts>)...};
+  return packers;
 }
+
+#else
+
+template <class... Ts>
+std::span<const WeightPacker> PackersOf(WeightTypeList<Ts...>);
+
+#endif
 
 }  // namespace internal
 
-// Returns the packers of the types in a WeightTypeList: of those that a program's matrices may have, and no others, so
-// that no more is compiled.
+// Returns the packers of the types in a WeightTypeList: of those that a program's matrices may have. With headers alone
+// no others are compiled.
 template <class List>
 std::span<const WeightPacker> WeightPackersOf() {
   return internal::PackersOf(List{});

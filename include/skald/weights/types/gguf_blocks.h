@@ -15,9 +15,9 @@
 
 #include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/weights/types/block_bytes.h"
 #include "skald/weights/types/code_group.h"
-#include "skald/weights/types/detail/block_bytes.h"
-#include "skald/weights/types/detail/iq_blocks.h"
+#include "skald/weights/types/iq_blocks.h"
 
 namespace skald {
 namespace internal {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "serve/api/request/json_reader.h"
-#include "skald/sampling/sampler.h"
 #include "skald/constraints/token_vocabulary.h"
+#include "skald/sampling/sampler.h"
 
 namespace skald::serve {
 

@@ -7,8 +7,8 @@
 
 #include "skald/base/text/printable.h"
 
-#include "skald/base/text/utf8.h"
 #include "skald/base/inline.h"
+#include "skald/base/text/utf8.h"
 
 namespace skald {
 

@@ -32,8 +32,8 @@ SKALD_INLINE Result<void> CheckRuntimeConfig(const RuntimeConfig& runtime) {
       return refuse("block_tokens is " + std::to_string(runtime.block_tokens) + ", expected a positive multiple of " +
                     std::to_string(kTile));
     }
-    if (runtime.max_checkpoints == 0 && runtime.checkpoint_every != 0) {
-      return refuse("max_checkpoints is 0 although checkpoint_every asks for resume points");
+    if (runtime.max_resume_points == 0 && runtime.resume_point_every != 0) {
+      return refuse("max_resume_points is 0 although resume_point_every asks for resume points");
     }
     if (runtime.rewind_tokens > kMaxTokens) {
       return refuse("rewind_tokens is " + std::to_string(runtime.rewind_tokens) + ", expected at most " +

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 
-#include "skald/base/text/fixed_text.h"
 #include "skald/base/inline.h"
 #include "skald/base/numbers/rope.h"
+#include "skald/base/text/fixed_text.h"
 #include "skald/configs/form/layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"

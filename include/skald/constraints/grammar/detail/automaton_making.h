@@ -17,9 +17,9 @@
 #include <variant>
 #include <vector>
 
-#include "skald/base/text/message.h"
-#include "skald/base/result.h"
 #include "skald/base/inline.h"
+#include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/constraints/grammar/automaton.h"
 #include "skald/constraints/grammar/counted_loops.h"
 #include "skald/constraints/grammar/grammar.h"

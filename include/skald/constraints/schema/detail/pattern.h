@@ -18,9 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/utf8.h"
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/printable.h"
+#include "skald/base/text/utf8.h"
 #include "skald/constraints/grammar/characters.h"
 #include "skald/constraints/grammar/grammar.h"
 #include "skald/constraints/grammar/limits.h"

@@ -18,8 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/printable.h"
 #include "skald/constraints/grammar/grammar.h"
 #include "skald/constraints/grammar/limits.h"
 #include "skald/constraints/schema/detail/decimal_ranges.h"

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "skald/base/json/json_tree.h"
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/constraints/grammar/limits.h"
 
 namespace skald::internal {

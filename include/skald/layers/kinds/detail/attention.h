@@ -31,7 +31,7 @@ SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, 
   if (qkv_bias) {
     list.AddVector(weights.qkv_bias,
                    {{"self_attn.q_proj.bias", q}, {"self_attn.k_proj.bias", kv}, {"self_attn.v_proj.bias", kv}});
-    list.DealVector(Sections());
+    list.PartitionVector(Sections());
   }
   if (const auto& norm = head_norm ? head_norm : projection_norm) {
     norm->ListParameters(weights.query_norm, "self_attn.q_norm", head_norm ? head : q, list);
@@ -47,7 +47,7 @@ SKALD_INLINE void Attention::ListParameters(Weights& weights, size_t model_dim, 
   if (output_bias) list.AddVector(weights.output_bias, {{"self_attn.o_proj.bias", model_dim}});
   if (!sinks) return;
   list.AddVector(weights.sinks, {{"self_attn.sinks", static_cast<size_t>(heads)}}, {.spread = 1.0f});
-  list.DealVector({Queries(1)});
+  list.PartitionVector({Queries(1)});
 }
 
 SKALD_INLINE std::array<size_t, 2> Attention::ScratchFloats(size_t rows, size_t /*model_dim*/) const {
@@ -74,9 +74,9 @@ SKALD_INLINE void Attention::Run(const Weights& weights, const LayerRun& run) co
   if (output_multiplier != 1.0f) run.ops.Scale(run.output, rows, run.model_dim, output_multiplier);
 }
 
-SKALD_INLINE std::vector<DealtSection> Attention::Sections() const {
+SKALD_INLINE std::vector<PartitionedSection> Attention::Sections() const {
   const auto dim = static_cast<size_t>(head_dim);
-  std::vector<DealtSection> sections = {Queries(dim)};
+  std::vector<PartitionedSection> sections = {Queries(dim)};
   if (!shares()) sections.push_back(Keys(dim));
   if (!shares() && !keys_as_values) sections.push_back(Keys(dim));
   if (output_gate) sections.push_back(Queries(dim));

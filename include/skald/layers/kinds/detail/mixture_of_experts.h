@@ -87,7 +87,7 @@ SKALD_INLINE void MixtureOfExperts::ListBiases(Weights& weights, size_t dim, Par
     std::vector<Part> parts;
     if (gated) parts.push_back({"mlp.experts.gate_proj.bias", hidden, 0, expert});
     parts.push_back({"mlp.experts.up_proj.bias", hidden, 0, expert});
-    list.AddDealtVector(weights.gate_up_bias[i], parts, ColumnUnits(hidden));
+    list.AddPartitionedVector(weights.gate_up_bias[i], parts, ColumnUnits(hidden));
     list.AddVector(weights.down_bias[i], {{"mlp.experts.down_proj.bias", dim, 0, expert}});
   }
 }

@@ -33,7 +33,8 @@ SKALD_INLINE void NormedFeedForward::ListParameters(Weights& weights, size_t mod
                  {.center = 1.0f});
 }
 
-SKALD_INLINE std::array<size_t, NormedFeedForward::kPieces + 3> NormedFeedForward::ScratchFloats(size_t rows, size_t model_dim) const {
+SKALD_INLINE std::array<size_t, NormedFeedForward::kPieces + 3> NormedFeedForward::ScratchFloats(
+    size_t rows, size_t model_dim) const {
   std::array<size_t, kPieces + 3> sizes = {};
   std::ranges::copy(experts.ScratchFloats(rows, model_dim), sizes.begin());
   const auto of_dense = dense.ScratchFloats(rows, model_dim);

@@ -34,14 +34,14 @@ struct CausalConv {
 
   constexpr size_t state_floats() const { return (taps - 1) * channels; }
 
-  // How the state is dealt to ranks where channels are dealt as `sections` of them.
-  constexpr std::vector<DealtSection> DealState(std::span<const DealtSection> sections) const {
+  // How the state is partitioned to ranks where channels are partitioned as `sections` of them.
+  constexpr std::vector<PartitionedSection> PartitionState(std::span<const PartitionedSection> sections) const {
     return Repeated(sections, taps - 1);
   }
 
   // Checkpoints store the taps as [channels, 1, taps].
   void ListParameters(Weights& weights, std::string_view name, ParameterList& list,
-                      const std::vector<DealtSection>& sections) const;
+                      const std::vector<PartitionedSection>& sections) const;
 
   // output [rows, channels] = convolution of `input`, whose last rows are kept at `offset` bytes of each block.
   void Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset, float* output) const;

@@ -81,16 +81,16 @@ struct GatedDeltaNet {
 
   // Key heads, each with the value heads that it serves.
   constexpr GatedDeltaNet OfRank(const RankShare& share) const {
-    if (!AreDealt(units(), share.ranks)) return *this;
+    if (!ArePartitioned(units(), share.ranks)) return *this;
     GatedDeltaNet part = *this;
-    part.key_heads = static_cast<int>(Deal(units(), share).size());
+    part.key_heads = static_cast<int>(Partition(units(), share).size());
     part.value_heads = part.key_heads * (value_heads / key_heads);
     return part;
   }
-  constexpr StateSections DealState() const {
+  constexpr StateSections PartitionState() const {
     StateSections sections = {.state = {}, .inputs = ConvSections()};
     AddValues(static_cast<size_t>(key_dim) * static_cast<size_t>(value_dim), sections.state);
-    for (const DealtSection& section : conv().DealState(ConvSections())) sections.state.push_back(section);
+    for (const PartitionedSection& section : conv().PartitionState(ConvSections())) sections.state.push_back(section);
     for (int i = 0; i < 2; ++i) AddValues(1, sections.inputs);
     return sections;
   }
@@ -112,17 +112,18 @@ struct GatedDeltaNet {
     return {2 * keys_dim() + values_dim(), static_cast<size_t>(conv_width), /*silu=*/true, /*has_bias=*/false};
   }
 
-  // What is dealt to ranks: key heads, each with its value heads, of which every tile has one where those are apart.
+  // What is partitioned to ranks: key heads, each with its value heads, of which every tile has one where those are
+  // apart.
   constexpr size_t units() const { return static_cast<size_t>(key_heads); }
   constexpr size_t tiles() const { return tiled ? static_cast<size_t>(value_heads) / units() : 1; }
   // Adds what has `size` elements for each value head.
-  constexpr void AddValues(size_t size, std::vector<DealtSection>& sections) const {
+  constexpr void AddValues(size_t size, std::vector<PartitionedSection>& sections) const {
     const size_t all = static_cast<size_t>(value_heads) * size;
     for (size_t tile = 0; tile < tiles(); ++tile) sections.push_back({all / tiles(), units()});
   }
   // Queries, keys and values.
-  constexpr std::vector<DealtSection> ConvSections() const {
-    std::vector<DealtSection> sections = {{keys_dim(), units()}, {keys_dim(), units()}};
+  constexpr std::vector<PartitionedSection> ConvSections() const {
+    std::vector<PartitionedSection> sections = {{keys_dim(), units()}, {keys_dim(), units()}};
     AddValues(static_cast<size_t>(value_dim), sections);
     return sections;
   }

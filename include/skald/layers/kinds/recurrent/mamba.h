@@ -14,7 +14,7 @@
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/kernels/args.h"
-#include "skald/layers/kinds/dealt_columns.h"
+#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -70,10 +70,10 @@ struct Mamba {
   // Channels; what is selected for all of them, every rank is given.
   constexpr Mamba OfRank(const RankShare& share) const {
     Mamba part = *this;
-    part.inner_dim = DealtWidth(inner_dim, share);
+    part.inner_dim = PartitionedWidth(inner_dim, share);
     return part;
   }
-  constexpr StateSections DealState() const {
+  constexpr StateSections PartitionState() const {
     return {.state = Repeated(Sections(), static_cast<size_t>(state_dim + conv_width - 1))};
   }
 
@@ -84,7 +84,7 @@ struct Mamba {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(inner_dim); }
-  constexpr std::vector<DealtSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
+  constexpr std::vector<PartitionedSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
   constexpr size_t scan_floats() const { return channels() * static_cast<size_t>(state_dim); }
   constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/true}; }
 };

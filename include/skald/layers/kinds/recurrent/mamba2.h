@@ -98,17 +98,17 @@ struct Mamba2 {
 
   // Groups of heads; heads where there are fewer groups than ranks, and those that share a group have its B and C.
   constexpr Mamba2 OfRank(const RankShare& share) const {
-    const DealtSection h = OfHeads(static_cast<size_t>(heads));
-    if (!AreDealt(h, share.ranks)) return *this;
+    const PartitionedSection h = OfHeads(static_cast<size_t>(heads));
+    if (!ArePartitioned(h, share.ranks)) return *this;
     Mamba2 part = *this;
-    part.heads = static_cast<int>(Deal(h, share).size());
+    part.heads = static_cast<int>(Partition(h, share).size());
     part.groups = std::max(1, part.heads / (heads / groups));
     if (has_norm && h.units < share.ranks) part.groups_of_ranks = groups;
     return part;
   }
-  constexpr StateSections DealState() const {
+  constexpr StateSections PartitionState() const {
     StateSections sections = {.state = {OfHeads(scan_floats())}, .inputs = ConvSections()};
-    for (const DealtSection& section : conv().DealState(ConvSections())) sections.state.push_back(section);
+    for (const PartitionedSection& section : conv().PartitionState(ConvSections())) sections.state.push_back(section);
     sections.inputs.push_back(OfHeads(static_cast<size_t>(heads)));
     return sections;
   }
@@ -127,12 +127,12 @@ struct Mamba2 {
   void MultiplySections(const LayerRun& run, Rows projected) const;
 
   // So many of each head's.
-  constexpr DealtSection OfHeads(size_t size) const {
+  constexpr PartitionedSection OfHeads(size_t size) const {
     return {size, static_cast<size_t>(groups), static_cast<size_t>(heads / groups)};
   }
   // x, B and C.
-  constexpr std::vector<DealtSection> ConvSections() const {
-    DealtSection of_groups = OfHeads(static_cast<size_t>(groups) * static_cast<size_t>(state_dim));
+  constexpr std::vector<PartitionedSection> ConvSections() const {
+    PartitionedSection of_groups = OfHeads(static_cast<size_t>(groups) * static_cast<size_t>(state_dim));
     of_groups.is_copied = true;
     return {OfHeads(width()), of_groups, of_groups};
   }

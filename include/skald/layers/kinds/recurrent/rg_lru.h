@@ -66,11 +66,13 @@ struct RgLru {
   // Blocks of channels.
   constexpr RgLru OfRank(const RankShare& share) const {
     RgLru part = *this;
-    part.width = static_cast<int>(DealtSize(Sections(), share));
+    part.width = static_cast<int>(PartitionedSize(Sections(), share));
     part.blocks = part.width / (width / blocks);
     return part;
   }
-  constexpr StateSections DealState() const { return {.state = Repeated(Sections(), static_cast<size_t>(conv_width))}; }
+  constexpr StateSections PartitionState() const {
+    return {.state = Repeated(Sections(), static_cast<size_t>(conv_width))};
+  }
 
   // Both projections, gate first; the convolution's outputs; both gates; the recurrence's outputs.
   std::array<size_t, 4> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
@@ -79,7 +81,7 @@ struct RgLru {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
-  constexpr std::vector<DealtSection> Sections() const { return {{channels(), static_cast<size_t>(blocks)}}; }
+  constexpr std::vector<PartitionedSection> Sections() const { return {{channels(), static_cast<size_t>(blocks)}}; }
   constexpr CausalConv conv() const { return {channels(), static_cast<size_t>(conv_width), /*silu=*/false}; }
 };
 

@@ -14,7 +14,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/layers/kinds/dealt_columns.h"
+#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/kinds/recurrent/causal_conv.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/layers/spec/layer_spec.h"
@@ -59,10 +59,10 @@ struct ShortConv {
   // Channels.
   constexpr ShortConv OfRank(const RankShare& share) const {
     ShortConv part = *this;
-    part.width = DealtWidth(width, share);
+    part.width = PartitionedWidth(width, share);
     return part;
   }
-  constexpr StateSections DealState() const { return {.state = conv().DealState(Sections())}; }
+  constexpr StateSections PartitionState() const { return {.state = conv().PartitionState(Sections())}; }
 
   // The projections; the convolution's outputs.
   std::array<size_t, 2> ScratchFloats(size_t rows, size_t /*model_dim*/) const;
@@ -71,7 +71,7 @@ struct ShortConv {
 
  private:
   constexpr size_t channels() const { return static_cast<size_t>(width); }
-  constexpr std::vector<DealtSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
+  constexpr std::vector<PartitionedSection> Sections() const { return {{channels(), ColumnUnits(channels())}}; }
   constexpr CausalConv conv() const {
     return {channels(), static_cast<size_t>(conv_width), /*silu=*/false, /*has_bias=*/bias};
   }

@@ -150,7 +150,7 @@ SKALD_INLINE void Operations::Attention(DType type, AttentionArgs args, size_t v
   const size_t work = (args.geometry.head_dim + args.geometry.value_dim()) * visible_tokens * part_size;
   VisitCacheType(type, [&]<class T>() {
     ParallelFor(executor_, (units + part_size - 1) / part_size, work, [&](size_t begin, size_t end) {
-      // Backwards: later rows see more, and large pieces are better dealt out first.
+      // Backwards: later rows see more, and large pieces are better partitioned out first.
       AttentionArgs part = args;
       part.unit_begin = units - std::min(units, end * part_size), part.unit_end = units - begin * part_size;
       Kernels<>::template Attention<T>(part);

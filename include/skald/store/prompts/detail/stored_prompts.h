@@ -130,7 +130,7 @@ SKALD_INLINE Result<std::vector<ChunkKey>> StoredPrompts::ChunksWithin(const Tok
     return {};
   };
   std::vector<const SavedTable*> tables = {&manifest.table};
-  for (const SavedTable& one : manifest.checkpoints) tables.push_back(&one);
+  for (const SavedTable& one : manifest.resume_points) tables.push_back(&one);
   for (size_t group = 0; group < manifest.table.groups.size(); ++group) {
     for (size_t end = kChunkTokens; end <= keep; end += kChunkTokens) {
       if (auto added = add(chain.TokensKey(group, end - kChunkTokens, end)); !added) return Failure(added.error());

@@ -126,7 +126,7 @@ class TableReader {
   // The conversation's own table.
   Result<SavedTable> Read(uint32_t tokens) { return ReadTable(tokens, tokens, nullptr); }
 
-  // That of a checkpoint of at least `least` tokens, which may borrow from `main`.
+  // That of a resume point of at least `least` tokens, which may borrow from `main`.
   Result<SavedTable> ReadCheckpoint(uint32_t least, const SavedTable& main) {
     return ReadTable(least, main.tokens, &main);
   }
@@ -183,7 +183,7 @@ class TableReader {
     if (chunks == 0 && *expected > 0 && main != nullptr && group.is_attention()) {
       // Its tokens are those of the conversation's own table, as far as that holds them where they were.
       if (saved.first_token >= main->groups[g].first_token && table.tokens <= TokensInPlace(*main)) return saved;
-      return BadManifest("a checkpoint relies on tokens that the snapshot does not hold");
+      return BadManifest("a resume point relies on tokens that the snapshot does not hold");
     }
     const bool lacks_present = lists_inputs && group.is_replayed() && saved.first_token < table.tokens;
     if (chunks != *expected && !(lacks_present && chunks + 1 == *expected)) {
@@ -221,7 +221,7 @@ SKALD_INLINE uint32_t FindResumePoint(const Manifest& manifest, const CacheLayou
     best = tokens;
     source = &table;
   };
-  for (const SavedTable& checkpoint : manifest.checkpoints) consider(checkpoint);
+  for (const SavedTable& resume_point : manifest.resume_points) consider(resume_point);
   consider(manifest.table);
   return best;
 }
@@ -236,8 +236,8 @@ SKALD_INLINE std::vector<std::byte> EncodeManifest(const Manifest& manifest) {
   writer.Put(manifest.exact_tokens);
   writer.PutList(std::span<const int32_t>(manifest.tokens));
   internal::WriteTable(manifest.table, writer);
-  writer.Put(uint64_t{manifest.checkpoints.size()});
-  for (const SavedTable& checkpoint : manifest.checkpoints) internal::WriteTable(checkpoint, writer);
+  writer.Put(uint64_t{manifest.resume_points.size()});
+  for (const SavedTable& resume_point : manifest.resume_points) internal::WriteTable(resume_point, writer);
   writer.Put(uint32_t{manifest.notes.sampler.has_value()});
   if (manifest.notes.sampler) internal::WriteSampler(*manifest.notes.sampler, writer);
   writer.PutList(std::span<const float>(manifest.notes.logits));
@@ -298,11 +298,11 @@ SKALD_INLINE Result<Manifest> ReadManifest(std::span<const std::byte> bytes, con
   if (!table) return Failure(table.error());
   manifest.table = std::move(*table);
   uint32_t least = 0;
-  for (size_t checkpoints = reader.GetCount(tables.LeastBytes()); checkpoints > 0; --checkpoints) {
+  for (size_t resume_points = reader.GetCount(tables.LeastBytes()); resume_points > 0; --resume_points) {
     table = tables.ReadCheckpoint(least, manifest.table);
     if (!table) return Failure(table.error());
     least = table->tokens;
-    manifest.checkpoints.push_back(std::move(*table));
+    manifest.resume_points.push_back(std::move(*table));
   }
   if (reader.Get<uint32_t>() != 0) manifest.notes.sampler = ReadSampler(reader);
   manifest.notes.logits = reader.GetList<float>();

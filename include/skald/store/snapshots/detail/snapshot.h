@@ -175,7 +175,7 @@ SKALD_INLINE std::vector<ChunkKey> ChunksOf(const Manifest& manifest) {
     for (const SavedGroup& group : table.groups) keys.insert(keys.end(), group.chunks.begin(), group.chunks.end());
   };
   add(manifest.table);
-  for (const SavedTable& checkpoint : manifest.checkpoints) add(checkpoint);
+  for (const SavedTable& resume_point : manifest.resume_points) add(resume_point);
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;

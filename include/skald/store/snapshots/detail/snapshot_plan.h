@@ -40,7 +40,7 @@ SKALD_INLINE Result<SnapshotPlan> SnapshotPlan::Make(const KVCache& cache, const
   for (auto point = tables.rbegin(); point + 1 != tables.rend(); ++point) {
     table = plan.AddTable(**point, &plan.manifest_.table);
     if (!table) return Failure(table.error());
-    plan.manifest_.checkpoints.insert(plan.manifest_.checkpoints.begin(), std::move(*table));
+    plan.manifest_.resume_points.insert(plan.manifest_.resume_points.begin(), std::move(*table));
   }
   return plan;
 }
@@ -121,7 +121,7 @@ SKALD_INLINE Result<void> SnapshotPlan::AddBlock(const BlockTable& table, uint32
                                                  const Result<ChunkKey>& name, uint32_t position, SavedGroup& group) {
   // Lossy codecs are for keys and values: what is rounded in a state stays wrong for ever.
   const ChunkCodec codec = codec_ == ChunkCodec::kInt8Zstd ? ChunkCodec::kSplitZstd : codec_;
-  return Add({{}, {ChunkKind::kCheckpoint, ChunkElement::kF32, codec}, &table, g, 0, 0, block}, name, position, group);
+  return Add({{}, {ChunkKind::kResumePoint, ChunkElement::kF32, codec}, &table, g, 0, 0, block}, name, position, group);
 }
 
 SKALD_INLINE Result<void> SnapshotPlan::AddTokens(const BlockTable& table, uint32_t g, uint32_t stored,

@@ -8,11 +8,11 @@
 #include "skald/store/snapshots/snapshot_writer.h"
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/digest.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/sha256.h"
+#include "skald/base/text/message.h"
 #include "skald/cache/layout/layout.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/store/chunks/chunk_codec.h"

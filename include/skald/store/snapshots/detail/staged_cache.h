@@ -15,7 +15,6 @@
 #include "skald/cache/create.h"
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/rebuild.h"
-#include "skald/store/prompts/stored_prompts.h"
 #include "skald/store/snapshots/whole_state.h"
 
 namespace skald {

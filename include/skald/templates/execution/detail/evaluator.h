@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/text/marked_text.h"
+#include "skald/base/text/message.h"
 #include "skald/templates/library/detail/arguments.h"
 #include "skald/templates/library/detail/globals.h"
 #include "skald/templates/library/detail/value_formats.h"

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/text/marked_text.h"
+#include "skald/base/text/message.h"
 #include "skald/templates/execution/detail/evaluator.h"
 #include "skald/templates/operations/detail/comparisons.h"
 #include "skald/templates/operations/detail/printing.h"

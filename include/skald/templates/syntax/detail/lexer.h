@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/templates/values/detail/characters.h"
 
 namespace skald::internal::jinja {

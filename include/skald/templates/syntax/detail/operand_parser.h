@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/templates/syntax/detail/token_cursor.h"
 #include "skald/templates/syntax/syntax.h"
 #include "skald/templates/values/machine.h"

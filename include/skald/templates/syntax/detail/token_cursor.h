@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 #include "skald/templates/syntax/detail/lexer.h"
 
 namespace skald::internal::jinja {

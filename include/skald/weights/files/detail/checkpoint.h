@@ -9,14 +9,29 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "skald/base/files/model_files.h"
+#include "skald/base/files/shard_index.h"
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/files/safetensors.h"
 
 namespace skald {
+
+// Either safetensors files or one GGUF file.
+struct Checkpoint::Files {
+  std::vector<SafetensorsFile> safetensors = {};
+  std::optional<GgufFile> gguf = {};
+};
+
+SKALD_INLINE Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+SKALD_INLINE Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+SKALD_INLINE Checkpoint::~Checkpoint() = default;
 
 SKALD_INLINE Result<Checkpoint> Checkpoint::Open(const std::filesystem::path& path) {
   return NoThrow(path.native(), [&path] { return OpenFolderOrFile(path); });
@@ -27,76 +42,33 @@ SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::vector<Tens
   SortByName();
 }
 
+SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::unique_ptr<Files> files)
+    : path_(std::move(path)), files_(std::move(files)) {
+  for (const SafetensorsFile& file : files_->safetensors) {
+    for (size_t i = 0; i < file.size(); ++i) tensors_.push_back(file[i]);
+  }
+  for (size_t i = 0; files_->gguf && i < files_->gguf->size(); ++i) tensors_.push_back((*files_->gguf)[i]);
+  SortByName();
+}
+
 SKALD_INLINE const TensorView* Checkpoint::Find(std::string_view name) const {
-  const auto found = std::lower_bound(tensors_.begin(), tensors_.end(), name, NameLess);
+  const auto found = std::ranges::lower_bound(tensors_, name, {}, &TensorView::name);
   return found != tensors_.end() && found->name == name ? &*found : nullptr;
 }
 
-SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, std::vector<SafetensorsFile> files)
-    : path_(std::move(path)), files_(std::move(files)) {
-  for (const SafetensorsFile& file : files_) {
-    for (size_t i = 0; i < file.size(); ++i) tensors_.push_back(file[i]);
-  }
-  SortByName();
-}
-
-SKALD_INLINE Checkpoint::Checkpoint(std::filesystem::path path, GgufFile file)
-    : path_(std::move(path)), gguf_(std::move(file)) {
-  for (size_t i = 0; i < gguf_->size(); ++i) tensors_.push_back((*gguf_)[i]);
-  SortByName();
+SKALD_INLINE const GgufFile* Checkpoint::gguf() const {
+  return files_ != nullptr && files_->gguf ? &*files_->gguf : nullptr;
 }
 
 SKALD_INLINE void Checkpoint::SortByName() {
   std::sort(tensors_.begin(), tensors_.end(), [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
 }
 
-SKALD_INLINE Result<Checkpoint> Checkpoint::OpenFolderOrFile(const std::filesystem::path& path) {
-  const Result<ModelFiles> files = ModelFilesAt(path);
-  if (!files) return Failure(files.error());
-  if (!files->index.empty()) return OpenSharded(*files);
-  const std::filesystem::path& file = files->weights.front();
-  return IsGgufFile(file) ? OpenGguf(file) : OpenSingle(file);
-}
+namespace internal {
 
-SKALD_INLINE Result<Checkpoint> Checkpoint::OpenSingle(const std::filesystem::path& path) {
-  Result<SafetensorsFile> file = SafetensorsFile::Open(path);
-  if (!file) return Failure(std::move(file.error()));
-  std::vector<SafetensorsFile> files;
-  files.push_back(std::move(*file));
-  return Checkpoint(path, std::move(files));
-}
-
-SKALD_INLINE Result<Checkpoint> Checkpoint::OpenGguf(const std::filesystem::path& path) {
-  Result<GgufFile> file = GgufFile::Open(path);
-  if (!file) return Failure(std::move(file.error()));
-  return Checkpoint(path, std::move(*file));
-}
-
-SKALD_INLINE Result<Checkpoint> Checkpoint::OpenSharded(const ModelFiles& model) {
-  const std::filesystem::path& index = model.index;
-  std::vector<SafetensorsFile> files;
-  for (const std::filesystem::path& shard : model.weights) {
-    Result<SafetensorsFile> file = SafetensorsFile::Open(shard);
-    if (!file) {
-      return Annotate(index.string() + " lists a shard that cannot be read", file);
-    }
-    files.push_back(std::move(*file));
-  }
-  Checkpoint checkpoint(index, std::move(files));
-  const auto twice = std::adjacent_find(checkpoint.tensors_.begin(), checkpoint.tensors_.end(),
-                                        [](const auto& a, const auto& b) { return a.name == b.name; });
-  if (twice != checkpoint.tensors_.end()) {
-    return Fail(ErrorCode::kDataLoss, Concat({index.string(), ": tensor ", QuotedName(twice->name),
-                                              " is in two of the shards, expected one"}));
-  }
-  if (Result<void> kept = CheckPromises(index, model.shards, checkpoint.files_); !kept) {
-    return Failure(std::move(kept.error()));
-  }
-  return checkpoint;
-}
-
-SKALD_INLINE Result<void> Checkpoint::CheckPromises(const std::filesystem::path& index, const ShardIndex& shards,
-                                                    const std::vector<SafetensorsFile>& files) {
+// Checks that each shard (`files`, in the order of `shards`) holds what the index says it does.
+inline Result<void> CheckPromises(const std::filesystem::path& index, const ShardIndex& shards,
+                                  const std::vector<SafetensorsFile>& files) {
   auto file = files.begin();
   for (const auto& [shard, promised] : shards) {
     for (const std::string& name : promised) {
@@ -107,6 +79,49 @@ SKALD_INLINE Result<void> Checkpoint::CheckPromises(const std::filesystem::path&
     ++file;
   }
   return {};
+}
+
+inline Result<std::vector<SafetensorsFile>> OpenShards(const ModelFiles& model) {
+  std::vector<SafetensorsFile> files;
+  for (const std::filesystem::path& shard : model.weights) {
+    Result<SafetensorsFile> file = SafetensorsFile::Open(shard);
+    if (!file) return Annotate(model.index.string() + " lists a shard that cannot be read", file);
+    files.push_back(std::move(*file));
+  }
+  return files;
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<Checkpoint> Checkpoint::OpenFolderOrFile(const std::filesystem::path& path) {
+  const Result<ModelFiles> model = ModelFilesAt(path);
+  if (!model) return Failure(model.error());
+  auto files = std::make_unique<Files>();
+  if (!model->index.empty()) {
+    Result<std::vector<SafetensorsFile>> shards = internal::OpenShards(*model);
+    if (!shards) return Failure(std::move(shards.error()));
+    files->safetensors = std::move(*shards);
+    Checkpoint checkpoint(model->index, std::move(files));
+    const auto twice = std::ranges::adjacent_find(checkpoint.tensors_, {}, &TensorView::name);
+    if (twice != checkpoint.tensors_.end()) {
+      return Fail(ErrorCode::kDataLoss, Concat({model->index.string(), ": tensor ", QuotedName(twice->name),
+                                                " is in two of the shards, expected one"}));
+    }
+    const auto kept = internal::CheckPromises(model->index, model->shards, checkpoint.files_->safetensors);
+    if (!kept) return Failure(kept.error());
+    return checkpoint;
+  }
+  const std::filesystem::path& single = model->weights.front();
+  if (IsGgufFile(single)) {
+    Result<GgufFile> file = GgufFile::Open(single);
+    if (!file) return Failure(std::move(file.error()));
+    files->gguf = std::move(*file);
+  } else {
+    Result<SafetensorsFile> file = SafetensorsFile::Open(single);
+    if (!file) return Failure(std::move(file.error()));
+    files->safetensors.push_back(std::move(*file));
+  }
+  return Checkpoint(single, std::move(files));
 }
 
 }  // namespace skald

@@ -19,8 +19,8 @@
 #include "skald/base/files/small_file.h"
 #include "skald/base/files/system_call.h"
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
+#include "skald/base/text/message.h"
 #include "skald/weights/files/gguf_metadata.h"
 
 namespace skald {

@@ -14,9 +14,9 @@
 #include <optional>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
 

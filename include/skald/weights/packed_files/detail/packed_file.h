@@ -15,17 +15,17 @@
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/numbers/xxh64.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
-#include "skald/base/text/printable.h"
+#include "skald/base/numbers/xxh64.h"
 #include "skald/base/ranks/rank_share.h"
+#include "skald/base/text/message.h"
+#include "skald/base/text/printable.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
-#include "skald/weights/dealt_parameters.h"
 #include "skald/weights/packing/copy_rows.h"
+#include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/types/division.h"
 #include "skald/weights/types/matrix.h"
 #include "skald/weights/types/matrix_bytes.h"
@@ -113,7 +113,7 @@ class ParameterMapper {
 
   // Takes what the next parameter of the file has for one that Fits.
   void operator()(const MatrixParameter& parameter) {
-    const DealtRows here = RowsHere(parameter, share_);
+    const PartitionedRows here = RowsHere(parameter, share_);
     const PackedParameter& found = Next();
     *parameter.target = TakeRows(found, here.ranges);
     if (here.division == nullptr) return;
@@ -123,7 +123,7 @@ class ParameterMapper {
   }
   void operator()(const BlocksParameter& parameter) {
     ForEachBlock(parameter, [&](const Part& part, size_t, Matrix* target) {
-      const DealtRange all = {0, part.rows};
+      const PartitionedRange all = {0, part.rows};
       const PackedParameter& found = Next();
       if (target != nullptr) *target = TakeRows(found, {&all, 1});
     });
@@ -132,7 +132,7 @@ class ParameterMapper {
     const PackedParameter& found = Next();
     parameter.target->resize(parameter.size());
     if (found.rows > 0) std::memcpy(parameter.target->data(), file_->BytesOf(found.range).data(), found.range.bytes);
-    KeepDealt(parameter, share_);
+    KeepPartitioned(parameter, share_);
   }
 
   // Whether the file's parameters are those of the whole model that `list` is of, as long as those are.
@@ -169,7 +169,7 @@ class ParameterMapper {
   bool NextFits(const VectorParameter& parameter) { return NextFits(parameter.size(), 0); }
 
   // Rows of a matrix. Those of whole panels that follow each other stay where they are.
-  Matrix TakeRows(const PackedParameter& found, std::span<const DealtRange> ranges) const {
+  Matrix TakeRows(const PackedParameter& found, std::span<const PartitionedRange> ranges) const {
     const auto dtype = static_cast<DType>(found.dtype);
     const std::span<const std::byte> whole = file_->BytesOf(found.range);
     const bool ends_panel = ranges.back().end % kLanes == 0 || ranges.back().end == found.rows;

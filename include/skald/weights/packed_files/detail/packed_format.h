@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/xxh64.h"
+#include "skald/base/text/message.h"
 
 namespace skald {
 

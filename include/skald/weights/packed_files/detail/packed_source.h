@@ -14,8 +14,8 @@
 
 #include "skald/base/files/model_files.h"
 #include "skald/base/inline.h"
-#include "skald/base/text/message.h"
 #include "skald/base/numbers/xxh64.h"
+#include "skald/base/text/message.h"
 #include "skald/weights/files/mapped_file.h"
 
 namespace skald {

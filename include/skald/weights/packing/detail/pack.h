@@ -8,6 +8,7 @@
 #include "skald/weights/packing/pack.h"
 
 #include "skald/base/inline.h"
+#include "skald/weights/packing/detail/packers.h"
 
 namespace skald {
 

@@ -15,8 +15,8 @@
 #include <variant>
 
 #include "skald/base/json/json_fields.h"
-#include "skald/base/text/message.h"
 #include "skald/base/result.h"
+#include "skald/base/text/message.h"
 
 namespace skald::internal {
 

@@ -19,14 +19,14 @@
 namespace skald {
 
 SKALD_INLINE void CausalConv::ListParameters(Weights& weights, std::string_view name, ParameterList& list,
-                                             const std::vector<DealtSection>& sections) const {
+                                             const std::vector<PartitionedSection>& sections) const {
   list.AddArray(weights.taps, {{Concat({name, ".weight"}), {channels, 1, taps}}},
                 {.spread = std::sqrt(3.0f / static_cast<float>(taps))},
                 [c = channels, t = taps](std::vector<float>& values) { internal::Transpose(values, c, t); });
-  list.DealVector(Repeated(sections, taps));
+  list.PartitionVector(Repeated(sections, taps));
   if (!has_bias) return;
   list.AddVector(weights.bias, {{Concat({name, ".bias"}), channels}});
-  list.DealVector(sections);
+  list.PartitionVector(sections);
 }
 
 SKALD_INLINE void CausalConv::Run(const Weights& weights, const LayerRun& run, Rows input, size_t offset,

@@ -22,18 +22,18 @@ namespace skald {
 
 SKALD_INLINE void GatedDeltaNet::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
   const auto heads = static_cast<size_t>(value_heads);
-  std::vector<DealtSection> inputs = ConvSections();
+  std::vector<PartitionedSection> inputs = ConvSections();
   AddValues(static_cast<size_t>(value_dim), inputs);
   list.AddMatrix(weights.input, model_dim, InputParts(), {.sections = std::move(inputs)});
-  std::vector<DealtSection> of_heads;
+  std::vector<PartitionedSection> of_heads;
   AddValues(1, of_heads);
   list.AddMatrix(weights.rates, model_dim, RateParts(), {.sections = Repeated(of_heads, 2)});
   conv().ListParameters(weights.conv, "linear_attn.conv1d", list, ConvSections());
   // As Mamba's.
   list.AddDecay(weights.decay, "linear_attn.A_log", heads, {-8.5f, 7.5f});
-  list.DealVector(of_heads);
+  list.PartitionVector(of_heads);
   list.AddVector(weights.time_step_bias, {{"linear_attn.dt_bias", heads}}, {-3.43f, 1.15f});
-  list.DealVector(of_heads);
+  list.PartitionVector(of_heads);
   norm.ListParameters(weights.norm, "linear_attn.norm", static_cast<size_t>(value_dim), list);
   list.AddMatrix(weights.output, values_dim(), {{"linear_attn.out_proj.weight", model_dim}},
                  {.input_units = units(), .input_tiles = tiles()});

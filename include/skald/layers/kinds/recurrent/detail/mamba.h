@@ -30,9 +30,9 @@ SKALD_INLINE void Mamba::ListParameters(Weights& weights, size_t model_dim, Para
     internal::DecayFromLogarithm(values);
     internal::Transpose(values, w, states);
   });
-  list.DealVector(Repeated(Sections(), states));
-  list.AddDealtVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, units, {-3.43f, 1.15f});
-  list.AddDealtVector(weights.skip, {{"mixer.D", w}}, units, {.center = 1.0f});
+  list.PartitionVector(Repeated(Sections(), states));
+  list.AddPartitionedVector(weights.time_step_bias, {{"mixer.dt_proj.bias", w}}, units, {-3.43f, 1.15f});
+  list.AddPartitionedVector(weights.skip, {{"mixer.D", w}}, units, {.center = 1.0f});
   list.AddMatrix(weights.selection, w, {{"mixer.x_proj.weight", rank + 2 * states}}, {.input_units = units});
   list.AddMatrix(weights.time_step, rank, {{"mixer.dt_proj.weight", w}}, {.output_units = units});
 }

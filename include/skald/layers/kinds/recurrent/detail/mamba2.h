@@ -20,8 +20,8 @@ namespace skald {
 
 SKALD_INLINE void Mamba2::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
   const auto h = static_cast<size_t>(heads);
-  std::vector<DealtSection> projected = {OfHeads(width())};
-  for (const DealtSection& section : DealState().inputs) projected.push_back(section);
+  std::vector<PartitionedSection> projected = {OfHeads(width())};
+  for (const PartitionedSection& section : PartitionState().inputs) projected.push_back(section);
   list.AddMatrix(weights.input, model_dim, {{"mixer.in_proj.weight", projected_dim()}},
                  {.sections = std::move(projected)});
   conv().ListParameters(weights.conv, "mixer.conv1d", list, ConvSections());
@@ -29,14 +29,14 @@ SKALD_INLINE void Mamba2::ListParameters(Weights& weights, size_t model_dim, Par
                  {.input_units = OfHeads(width()).units, .input_sharers = OfHeads(width()).sharers});
   // As Mamba's.
   list.AddDecay(weights.decay, "mixer.A_log", h, {-8.5f, 7.5f});
-  list.DealVector({OfHeads(h)});
+  list.PartitionVector({OfHeads(h)});
   list.AddVector(weights.time_step_bias, {{"mixer.dt_bias", h}}, {-3.43f, 1.15f});
-  list.DealVector({OfHeads(h)});
+  list.PartitionVector({OfHeads(h)});
   list.AddVector(weights.skip, {{"mixer.D", h}}, {.center = 1.0f});
-  list.DealVector({OfHeads(h)});
+  list.PartitionVector({OfHeads(h)});
   if (has_norm) {
     norm.ListParameters(weights.norm, "mixer.norm", width(), list);
-    if (norm.weight) list.DealVector({{width(), static_cast<size_t>(groups)}});
+    if (norm.weight) list.PartitionVector({{width(), static_cast<size_t>(groups)}});
   }
   if (!input_multipliers.empty() || output_multiplier != 1.0f) list.Assume(Assumption::kNotMultiplied);
 }

@@ -26,13 +26,13 @@ SKALD_INLINE void RgLru::ListParameters(Weights& weights, size_t model_dim, Para
                  {.output_units = count});
   conv().ListParameters(weights.conv, "temporal_block.conv_1d", list, Sections());
   list.AddMatrix(weights.output, w, {{"temporal_block.linear_out.weight", model_dim}}, {.input_units = count});
-  list.AddDealtVector(weights.input_bias, {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}},
-                      count);
+  list.AddPartitionedVector(weights.input_bias,
+                            {{"temporal_block.linear_y.bias", w}, {"temporal_block.linear_x.bias", w}}, count);
   list.AddVector(weights.output_bias, {{"temporal_block.linear_out.bias", model_dim}});
   // The state is multiplied by exp(decay * gate) at each token, with a gate around 1 / 2.
   list.AddArray(weights.decay, {{"temporal_block.rg_lru.recurrent_param", {w}}}, {-0.5f, 0.49f},
                 internal::DecayFromRgLruParameter);
-  list.DealVector(Sections());
+  list.PartitionVector(Sections());
   list.AddBlocks(weights.gates, count, block,
                  {{.name = "temporal_block.rg_lru.input_gate_weight", .rows = block, .transposed = true},
                   {.name = "temporal_block.rg_lru.recurrent_gate_weight", .rows = block, .transposed = true}},
@@ -41,7 +41,7 @@ SKALD_INLINE void RgLru::ListParameters(Weights& weights, size_t model_dim, Para
                 {{"temporal_block.rg_lru.input_gate_bias", {count, block}},
                  {"temporal_block.rg_lru.recurrent_gate_bias", {count, block}}},
                 {});
-  list.DealVector(Repeated(Sections(), 2));
+  list.PartitionVector(Repeated(Sections(), 2));
 }
 
 SKALD_INLINE std::array<size_t, 4> RgLru::ScratchFloats(size_t rows, size_t /*model_dim*/) const {

@@ -17,11 +17,11 @@ namespace skald {
 
 SKALD_INLINE void ShortConv::ListParameters(Weights& weights, size_t model_dim, ParameterList& list) const {
   const size_t w = channels();
-  const std::vector<DealtSection> inputs = Repeated(Sections(), 3);
+  const std::vector<PartitionedSection> inputs = Repeated(Sections(), 3);
   list.AddMatrix(weights.input, model_dim, {{"conv.in_proj.weight", 3 * w}}, {.sections = inputs});
   if (bias) {
     list.AddVector(weights.input_bias, {{"conv.in_proj.bias", 3 * w}});
-    list.DealVector(inputs);
+    list.PartitionVector(inputs);
   }
   conv().ListParameters(weights.conv, "conv.conv", list, Sections());
   list.AddMatrix(weights.output, w, {{"conv.out_proj.weight", model_dim}}, {.input_units = ColumnUnits(w)});

@@ -14,7 +14,7 @@
 
 #include "skald/base/ranks/rank_share.h"
 #include "skald/cache/layout/layout.h"
-#include "skald/layers/kinds/dealt_columns.h"
+#include "skald/layers/kinds/partitioned_columns.h"
 #include "skald/layers/kinds/recurrent/rwkv/token_shift.h"
 #include "skald/layers/run/layer_run.h"
 #include "skald/weights/parameters.h"
@@ -54,7 +54,7 @@ struct RwkvChannelMix {
   // What lies between key and value; every rank has the row before.
   constexpr RwkvChannelMix OfRank(const RankShare& share) const {
     RwkvChannelMix part = *this;
-    part.width = DealtWidth(width, share);
+    part.width = PartitionedWidth(width, share);
     return part;
   }
 

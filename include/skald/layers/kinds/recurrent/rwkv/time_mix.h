@@ -93,13 +93,13 @@ struct RwkvTimeMix {
 
   // Heads; every rank has the row before.
   constexpr RwkvTimeMix OfRank(const RankShare& share) const {
-    if (!AreDealt(units(), share.ranks)) return *this;
+    if (!ArePartitioned(units(), share.ranks)) return *this;
     RwkvTimeMix part = *this;
-    part.heads = static_cast<int>(Deal(units(), share).size());
+    part.heads = static_cast<int>(Partition(units(), share).size());
     part.input_dim = InputDim();
     return part;
   }
-  constexpr StateSections DealState() const {
+  constexpr StateSections PartitionState() const {
     return {.state = {{memory_floats(), units()}, {shift().state_floats()}}};
   }
 
@@ -113,7 +113,7 @@ struct RwkvTimeMix {
   enum Mixes : size_t { kReceptance, kDecay, kKey, kValue, kRate, kGate, kMixes };
 
   constexpr bool gives_values() const { return value_rank == 0; }
-  constexpr size_t units() const { return static_cast<size_t>(heads); }  // that are dealt to ranks
+  constexpr size_t units() const { return static_cast<size_t>(heads); }  // that are partitioned to ranks
   constexpr size_t channels() const { return static_cast<size_t>(heads) * static_cast<size_t>(head_dim); }
   constexpr size_t memory_floats() const { return channels() * static_cast<size_t>(head_dim); }
   constexpr TokenShift shift() const { return {.channels = static_cast<size_t>(InputDim()), .mixes = kMixes}; }

@@ -37,12 +37,12 @@ SKALD_INLINE void RwkvTimeMix::ListParameters(Weights& weights, size_t model_dim
       list.AllowUnused(name);
     }
   }
-  list.AddDealtVector(weights.key_scale, {{"attn.k_k", c}}, units(), {.center = 1.0f});
-  list.AddDealtVector(weights.rate_scale, {{"attn.k_a", c}}, units(), {.center = 1.0f});
+  list.AddPartitionedVector(weights.key_scale, {{"attn.k_k", c}}, units(), {.center = 1.0f});
+  list.AddPartitionedVector(weights.rate_scale, {{"attn.k_a", c}}, units(), {.center = 1.0f});
   list.AddArray(weights.bonus, {{"attn.r_k", {static_cast<size_t>(heads), static_cast<size_t>(head_dim)}}}, {});
-  list.DealVector({{c, units()}});
-  list.AddDealtVector(weights.norm, {{"attn.g_norm.weight", c}}, units(), {.center = 1.0f});
-  list.AddDealtVector(weights.norm_bias, {{"attn.g_norm.bias", c}}, units());
+  list.PartitionVector({{c, units()}});
+  list.AddPartitionedVector(weights.norm, {{"attn.g_norm.weight", c}}, units(), {.center = 1.0f});
+  list.AddPartitionedVector(weights.norm_bias, {{"attn.g_norm.bias", c}}, units());
   list.AddMatrix(weights.output, c, {{"attn.o_proj.weight", model_dim}}, {.input_units = units()});
 }
 
@@ -78,7 +78,7 @@ SKALD_INLINE void RwkvTimeMix::ListLowRank(LowRank& weights, std::string_view na
   const auto between = static_cast<size_t>(rank);
   list.AddMatrix(weights.down, model_dim, {{Concat({name, ".lora.0.weight"}), between}});
   list.AddMatrix(weights.up, between, {{Concat({name, ".lora.2.weight"}), channels()}}, {.output_units = units()});
-  if (has_bias) list.AddDealtVector(weights.bias, {{Concat({name, ".lora.2.bias"}), channels()}}, units());
+  if (has_bias) list.AddPartitionedVector(weights.bias, {{Concat({name, ".lora.2.bias"}), channels()}}, units());
 }
 
 SKALD_INLINE void RwkvTimeMix::Project(const LowRank& weights, FactorFunction function, const LayerRun& run, Rows input,

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The definitions in open/, for the one source of a program that compiles them (skald/compiled.h).
+// They need what skald/compiled/tokenizers.h does.
+
+#ifndef SKALD_COMPILED_OPEN_H_
+#define SKALD_COMPILED_OPEN_H_
+
+#include "skald/open/detail/chat.h"
+#include "skald/open/detail/generation_config.h"
+
+#endif  // SKALD_COMPILED_OPEN_H_

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one of several ranks has of each parameter. Ranks that make the same list agree about all of it.
+
+#ifndef SKALD_WEIGHTS_PARTITIONED_PARAMETERS_H_
+#define SKALD_WEIGHTS_PARTITIONED_PARAMETERS_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "skald/base/ranks/rank_share.h"
+#include "skald/weights/parameters.h"
+#include "skald/weights/types/division.h"
+
+namespace skald::internal {
+
+// The rows of a whole matrix that are here, in order, and how the matrix is divided; no division where it is not.
+struct PartitionedRows {
+  std::vector<PartitionedRange> ranges;
+  std::shared_ptr<Division> division = {};
+  std::vector<PartitionedRange> first =
+      {};  // the first row of each of a divided matrix's tensors, which tell it from others
+
+  size_t size() const;
+};
+
+// How the rows of a matrix are partitioned.
+std::vector<PartitionedSection> SectionsOf(const MatrixParameter& matrix);
+
+PartitionedRows RowsHere(const MatrixParameter& matrix, const RankShare& share);
+
+// Takes from a whole vector, already converted, what other ranks have.
+void KeepPartitioned(const VectorParameter& vector, const RankShare& share);
+
+}  // namespace skald::internal
+
+#ifndef SKALD_COMPILED
+#include "skald/weights/detail/partitioned_parameters.h"
+#endif
+
+#endif  // SKALD_WEIGHTS_PARTITIONED_PARAMETERS_H_
