@@ -25,6 +25,7 @@
 #include "skald/base/text/printable.h"
 #include "skald/model/load.h"
 #include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/gguf.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {

@@ -19,6 +19,7 @@
 #include "skald/model/load_any.h"
 #include "skald/templates/published.h"
 #include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/gguf.h"
 #include "skald/weights/packed_files/packed_file.h"
 
 namespace skald::program {

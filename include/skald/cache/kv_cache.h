@@ -54,8 +54,9 @@ struct CacheContents {
 class KVCache {
  public:
   // Use CreateKVCache for an empty one.
-  KVCache(KVCache&&) noexcept = default;
-  KVCache& operator=(KVCache&&) noexcept = default;
+  KVCache(KVCache&&) noexcept;
+  KVCache& operator=(KVCache&&) noexcept;
+  ~KVCache();
 
   // False of a cache that was moved from.
   bool is_valid() const { return pool() != nullptr; }

@@ -6,18 +6,11 @@
 #define SKALD_COMPILED_MODEL_H_
 
 #include "skald/model/detail/any_model.h"
-#include "skald/model/detail/forward.h"
 #include "skald/model/detail/forward_options.h"
 #include "skald/model/detail/load.h"
 #include "skald/model/detail/load_any.h"
-#include "skald/model/detail/output_head.h"
-#include "skald/model/detail/per_layer_inputs.h"
 #include "skald/model/detail/rank_memory.h"
 #include "skald/model/detail/rotation.h"
-#include "skald/model/detail/step_blocks.h"
-#include "skald/model/detail/step_replays.h"
-#include "skald/model/detail/step_states.h"
-#include "skald/model/detail/wanted_rows.h"
 #include "skald/model/detail/workspace.h"
 
 #endif  // SKALD_COMPILED_MODEL_H_

@@ -27,13 +27,15 @@
 #include "skald/layers/model_weights.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/layers/spec/layer_spec.h"
-#include "skald/model/forward.h"
 #include "skald/model/forward_options.h"
 #include "skald/model/outputs.h"
 #include "skald/model/workspace.h"
 #include "skald/weights/adapters/adapter.h"
 
 namespace skald {
+
+class ForwardPass;
+struct ModelTables;
 
 class AnyModel {
  public:
@@ -43,11 +45,15 @@ class AnyModel {
   AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions,
            std::span<const WeightKernels> kernels = WeightKernelsOf<AllWeights>());
 
+  AnyModel(AnyModel&&) noexcept;
+  AnyModel& operator=(AnyModel&&) noexcept;
+  ~AnyModel();
+
   const std::string& name() const { return name_; }
   const ModelSpec& spec() const { return weights_.spec; }
   const ModelWeights& weights() const { return weights_; }
   // Of caches for this model: of one rank's part of them where the weights are that.
-  const CacheLayout& layout() const { return tables_.layout; }
+  const CacheLayout& layout() const;
 
   // Appends the batch's tokens to their caches and returns the outputs that its rows want, in the order of the
   // batch; they live in `workspace` until its next use. It plans a step, executes it and commits it. A failure names
@@ -131,7 +137,7 @@ class AnyModel {
 
   std::string name_;
   ModelWeights weights_;
-  ModelTables tables_;
+  std::unique_ptr<ModelTables> tables_;  // what follows from the weights
   std::optional<DType> unknown_;  // a type of weights that no kernels are for
 };
 

@@ -56,6 +56,7 @@ class Workspace {
  public:
   Workspace(Workspace&& other) noexcept;
   Workspace& operator=(Workspace&& other) noexcept;
+  ~Workspace();
 
   const ExecutorRef& executor() const { return executor_; }
   // False of a workspace that was moved from.

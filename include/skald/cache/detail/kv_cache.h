@@ -14,6 +14,10 @@
 
 namespace skald {
 
+SKALD_INLINE KVCache::KVCache(KVCache&&) noexcept = default;
+SKALD_INLINE KVCache& KVCache::operator=(KVCache&&) noexcept = default;
+SKALD_INLINE KVCache::~KVCache() = default;
+
 SKALD_INLINE Result<CacheContents> KVCache::Contents() const {
   return IfValid("KVCache::Contents", [&]() -> Result<CacheContents> { return Copy(); });
 }

@@ -31,7 +31,8 @@
 #include "skald/layers/run/operations.h"
 #include "skald/layers/run/scratch.h"
 #include "skald/layers/spec/component.h"
-#include "skald/model/output_head.h"
+#include "skald/model/detail/forward.h"
+#include "skald/model/detail/output_head.h"
 #include "skald/model/rotation.h"
 #include "skald/weights/parameters.h"
 
@@ -39,20 +40,29 @@ namespace skald {
 
 SKALD_INLINE AnyModel::AnyModel(std::string name, ModelWeights weights, const std::vector<LayerFunction>& functions,
                                 std::span<const WeightKernels> kernels)
-    : name_(std::move(name)), weights_(std::move(weights)) {
-  tables_.kernels = kernels;
-  tables_.layout = LayoutOf(weights_.spec, weights_.share);
-  tables_.slots = SlotsOf(weights_.spec, tables_.layout);
+    : name_(std::move(name)), weights_(std::move(weights)), tables_(std::make_unique<ModelTables>()) {
+  tables_->kernels = kernels;
+  tables_->layout = LayoutOf(weights_.spec, weights_.share);
+  tables_->slots = SlotsOf(weights_.spec, tables_->layout);
   ListRotations();
   for (const Block& block : weights_.spec.blocks) {
     for (const LayerSpec& layer : block.layers) {
       const auto function = std::ranges::find(functions, layer.type(), &LayerFunction::type);
       HWY_DASSERT(function != functions.end());
-      tables_.functions.push_back(*function);
-      tables_.layers.push_back(layer.OfRank(weights_.share));
+      tables_->functions.push_back(*function);
+      tables_->layers.push_back(layer.OfRank(weights_.share));
     }
   }
   ListMatrices();
+}
+
+SKALD_INLINE AnyModel::AnyModel(AnyModel&&) noexcept = default;
+SKALD_INLINE AnyModel& AnyModel::operator=(AnyModel&&) noexcept = default;
+SKALD_INLINE AnyModel::~AnyModel() = default;
+
+SKALD_INLINE const CacheLayout& AnyModel::layout() const {
+  static const CacheLayout kNone;
+  return tables_ == nullptr ? kNone : tables_->layout;  // a model that was moved from has none
 }
 
 SKALD_INLINE Result<Outputs> AnyModel::Forward(const Batch& batch, Workspace& workspace,
@@ -110,7 +120,7 @@ SKALD_INLINE Result<Outputs> AnyModel::Execute(const StepPlan& plan, std::span<c
 SKALD_INLINE Result<Outputs> AnyModel::Logits(std::span<const float> residual, Workspace& workspace,
                                               const CommunicatorRef* ranks) const {
   return Compute("Logits", workspace, ranks, [&]() -> Result<Outputs> {
-    Operations ops(workspace.executor(), workspace.activations.matmul, tables_.kernels, nullptr, ranks);
+    Operations ops(workspace.executor(), workspace.activations.matmul, tables_->kernels, nullptr, ranks);
     OutputHead head(weights_, ops);
     const size_t rows = residual.size() / head.model_dim();
     if (residual.size() % head.model_dim() != 0) {
@@ -132,28 +142,28 @@ SKALD_INLINE Result<Outputs> AnyModel::Logits(std::span<const float> residual, W
 
 SKALD_INLINE void AnyModel::ListRotations() {
   std::vector<uint64_t> limits = {kMaxTokens};
-  for (const CacheGroup& group : tables_.layout.groups()) {
+  for (const CacheGroup& group : tables_->layout.groups()) {
     if (group.rope.short_factors.empty()) continue;
     limits.push_back(static_cast<uint64_t>(std::min(group.rope.original_context, double{kMaxTokens})));
   }
   for (const uint64_t limit : limits) {
-    const CacheLayout layout = tables_.layout.ForTokens(limit);
-    CacheRotations& rotations = tables_.rotations.emplace_back(CacheRotations{layout.Fingerprint(), {}});
+    const CacheLayout layout = tables_->layout.ForTokens(limit);
+    CacheRotations& rotations = tables_->rotations.emplace_back(CacheRotations{layout.Fingerprint(), {}});
     for (const CacheGroup& group : layout.groups()) rotations.of_groups.emplace_back(group.rope, group.rotary_dim);
   }
 }
 
 SKALD_INLINE void AnyModel::ListMatrices() {
   const ParameterList list = ParametersOf(weights_);
-  unknown_ = FindTypeOutside(tables_.kernels, list);
+  unknown_ = FindTypeOutside(tables_->kernels, list);
   for (const Parameter& parameter : list.parameters()) {
     if (!parameter.layer) continue;
-    if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_.matrices.push_back(one->target);
+    if (const auto* one = std::get_if<MatrixParameter>(&parameter.value)) tables_->matrices.push_back(one->target);
     if (const auto* blocks = std::get_if<BlocksParameter>(&parameter.value)) {
-      tables_.block_matrices.emplace_back(blocks->targets, blocks->here.size() * blocks->cols);
+      tables_->block_matrices.emplace_back(blocks->targets, blocks->here.size() * blocks->cols);
     }
   }
-  tables_.numbers = MatrixNumbers(tables_.matrices);
+  tables_->numbers = MatrixNumbers(tables_->matrices);
 }
 
 template <class Function>
@@ -186,7 +196,7 @@ SKALD_INLINE Result<std::unique_ptr<ForwardPass>> AnyModel::MakePass(const StepP
                                                                      const ForwardOptions& options) const {
   const auto adapters = AdaptersOf(plan, options.adapters);
   if (!adapters) return Failure(adapters.error());
-  return std::make_unique<ForwardPass>(weights_, tables_, plan, std::move(tokens), pools, workspace, options,
+  return std::make_unique<ForwardPass>(weights_, *tables_, plan, std::move(tokens), pools, workspace, options,
                                        *adapters);
 }
 
@@ -229,7 +239,7 @@ SKALD_INLINE Result<void> AnyModel::Check(const Batch& batch) const {
 }
 
 SKALD_INLINE Result<void> AnyModel::CheckPool(const BlockPool& pool, const char* whose) const {
-  if (tables_.RotationsOf(pool) == nullptr) {
+  if (tables_->RotationsOf(pool) == nullptr) {
     return Fail(ErrorCode::kInvalidArgument,
                 std::string(whose) + " has another layout than the model " + name_ + " needs; make it for that model");
   }
@@ -268,7 +278,7 @@ SKALD_INLINE Result<std::vector<const Adapter*>> AnyModel::AdaptersOf(const Step
 }
 
 SKALD_INLINE Result<void> AnyModel::CheckAdapter(const Adapter& adapter) const {
-  if (adapter.model != tables_.layout.model()) {
+  if (adapter.model != tables_->layout.model()) {
     return Fail(ErrorCode::kInvalidArgument, Concat({"the adapter ", ShortHex(adapter.digest),
                                                      " is for another model than ", name_, "; load it for that"}));
   }
@@ -280,7 +290,7 @@ SKALD_INLINE Result<void> AnyModel::CheckAdapter(const Adapter& adapter) const {
                 Concat({"the adapter ", ShortHex(adapter.digest), " was loaded for rank ", part(adapter.share),
                         ", the model for rank ", part(weights_.share)}));
   }
-  if (FindType(tables_.kernels, kAdapterType) != nullptr) return {};
+  if (FindType(tables_->kernels, kAdapterType) != nullptr) return {};
   return Fail(ErrorCode::kFailedPrecondition, Concat({"adapters are multiplied as ", NameOf(kAdapterType),
                                                       ", which is not among the WeightTypes of the model's Config"}));
 }

@@ -1,236 +1,316 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/model/forward.h.
+// ForwardPass: computes a planned step, pass by pass, from the tokens to the outputs. Reads the weights, writes the
+// step's blocks and the workspace; publishing the step is the caller's business. All memory that it needs is there once
+// it is made, before the step takes its blocks: nothing but an executor that throws can stop it then.
 
 #ifndef SKALD_MODEL_DETAIL_FORWARD_H_
 #define SKALD_MODEL_DETAIL_FORWARD_H_
 
-#include "skald/model/forward.h"
-
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
-#include "skald/base/inline.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/threads/parallel.h"
-#include "skald/cache/layout/runtime_config.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/rank_gathers.h"
-#include "skald/layers/spec/norm.h"
+#include "skald/cache/blocks/block_pool.h"
+#include "skald/cache/layout/layout.h"
+#include "skald/cache/steps/step_plan.h"
+#include "skald/layers/model_spec.h"
+#include "skald/layers/model_weights.h"
+#include "skald/layers/run/adapted_rows.h"
+#include "skald/layers/run/layer_run.h"
+#include "skald/layers/run/operations.h"
+#include "skald/layers/run/weight_kernels.h"
+#include "skald/layers/spec/layer_spec.h"
+#include "skald/model/detail/output_head.h"
+#include "skald/model/detail/per_layer_inputs.h"
+#include "skald/model/detail/step_blocks.h"
+#include "skald/model/detail/step_replays.h"
+#include "skald/model/detail/step_states.h"
+#include "skald/model/detail/wanted_rows.h"
+#include "skald/model/forward_options.h"
+#include "skald/model/rotation.h"
+#include "skald/model/workspace.h"
 
 namespace skald {
 
-SKALD_INLINE const CacheRotations* ModelTables::RotationsOf(const BlockPool& pool) const {
-  const auto found = std::ranges::find(rotations, pool.fingerprint(), &CacheRotations::fingerprint);
-  if (found == rotations.end()) return nullptr;
-  const auto replays_as_here = [](const CacheGroup& theirs, const CacheGroup& ours) {
-    return theirs.input_floats == 0 || theirs.input_floats == ours.input_floats;
-  };
-  const bool fits = std::ranges::equal(pool.layout().layer_groups(), layout.layer_groups(), replays_as_here);
-  return fits ? &*found : nullptr;
-}
+// How caches of one layout rotate: their token limit may decide on it.
+struct CacheRotations {
+  uint64_t fingerprint;             // of the layout
+  std::vector<Rotation> of_groups;  // [groups]
+};
 
-SKALD_INLINE ForwardPass::ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
-                                      std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools,
-                                      Workspace& workspace, const ForwardOptions& options,
-                                      std::span<const Adapter* const> adapters)
-    : weights_(weights),
-      spec_(weights.spec),
-      tables_(tables),
-      plan_(plan),
-      tokens_(std::move(tokens)),
-      pools_(PoolsOf(plan, pools)),
-      rotations_(tables.RotationsOf(*pools_.front())->of_groups),
-      observer_(options.observer),
-      act_(workspace.activations),
-      outputs_(workspace.outputs),
-      adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
-      ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get(), options.ranks),
-      head_(weights, ops_),
-      per_layer_(weights, ops_),
-      carried_dim_(CarriedDim(spec_)),
-      wanted_(LargestPass(plan)),
-      blocks_(plan, pools_),
-      states_(plan, pools_),
-      replays_(plan, pools_) {
-  ReserveActivations(wanted_.most());
-  ReserveOutputs();
-}
+// What Forward needs to know of a model besides its weights. Immutable.
+struct ModelTables {
+  CacheLayout layout;
+  std::vector<CacheRotations> rotations;   // for every layout that caches of the model may have
+  std::span<const WeightKernels> kernels;  // for every type of weights
+  // Of every layer of every block, in order; layers are those that this rank computes.
+  std::vector<LayerSpec> layers;
+  std::vector<LayerFunction> functions;
+  std::vector<std::optional<LayerSlot>> slots;  // of every layer, in the same order: where it has or reads its state
+  // The matrices of all layers, by which activations are multiplied.
+  std::vector<const Matrix*> matrices;
+  MatrixNumbers numbers;  // of these
+  // Block-diagonal ones, and the columns of the activations.
+  std::vector<std::pair<const std::vector<Matrix>*, size_t>> block_matrices;
 
-SKALD_INLINE Result<void> ForwardPass::Run() {
-  blocks_.Prepare(rotations_, ops_.executor());
-  states_.Prepare();
-  replays_.Prepare();
-  float* logits = outputs_.logits.data();
-  float* hidden = outputs_.hidden.data();
-  for (const Pass& pass : plan_.passes) {
-    wanted_.BeginPass(pass, plan_, tokens_);
-    if (adapted_ != nullptr) adapted_->BeginPass(wanted_.rows.sequences);
-    blocks_.BeginPass(pass);
-    states_.BeginPass(pass);
-    RunBlocks(wanted_.rows);
-    head_.Logits(act_.hidden.data(), wanted_.logit_rows, act_.normed.data(), logits);
-    head_.Normalize(act_.hidden.data(), wanted_.hidden_rows, hidden);
-    logits += wanted_.logit_rows.size() * head_.vocab_size();
-    hidden += wanted_.hidden_rows.size() * model_dim();
-    if (!ops_.status()) break;
+  // Returns the rotations of the caches of a pool, or null for one of another model. One that keeps states where the
+  // model can replay will do.
+  const CacheRotations* RotationsOf(const BlockPool& pool) const {
+    const auto found = std::ranges::find(rotations, pool.fingerprint(), &CacheRotations::fingerprint);
+    if (found == rotations.end()) return nullptr;
+    const auto replays_as_here = [](const CacheGroup& theirs, const CacheGroup& ours) {
+      return theirs.input_floats == 0 || theirs.input_floats == ours.input_floats;
+    };
+    const bool fits = std::ranges::equal(pool.layout().layer_groups(), layout.layer_groups(), replays_as_here);
+    return fits ? &*found : nullptr;
   }
-  return ops_.status();
-}
+};
 
-SKALD_INLINE std::vector<BlockPool*> ForwardPass::PoolsOf(const StepPlan& plan, std::span<BlockPool* const> pools) {
-  std::vector<BlockPool*> of_sequences;
-  for (const SequencePlan& sequence : plan.sequences) of_sequences.push_back(pools[sequence.pool]);
-  return of_sequences;
-}
+class ForwardPass {
+ public:
+  // `tokens[s]` are those of the plan's sequence s, and `pools`, which are of one layout of the model, what its numbers
+  // of pools stand for; blocks need not be there yet. `adapters[s]` is that of sequence s or null; none at all where no
+  // sequence has one. All that is referred to must outlive this object.
+  ForwardPass(const ModelWeights& weights, const ModelTables& tables, const StepPlan& plan,
+              std::vector<std::span<const int32_t>> tokens, std::span<BlockPool* const> pools, Workspace& workspace,
+              const ForwardOptions& options, std::span<const Adapter* const> adapters)
+      : weights_(weights),
+        spec_(weights.spec),
+        tables_(tables),
+        plan_(plan),
+        tokens_(std::move(tokens)),
+        pools_(PoolsOf(plan, pools)),
+        rotations_(tables.RotationsOf(*pools_.front())->of_groups),
+        observer_(options.observer),
+        act_(workspace.activations),
+        outputs_(workspace.outputs),
+        adapted_(MakeAdaptedRows(tables, adapters, plan, act_.adapters)),
+        ops_(workspace.executor(), workspace.activations.matmul, tables.kernels, adapted_.get(), options.ranks),
+        head_(weights, ops_),
+        per_layer_(weights, ops_),
+        carried_dim_(CarriedDim(spec_)),
+        wanted_(LargestPass(plan)),
+        blocks_(plan, pools_),
+        states_(plan, pools_),
+        replays_(plan, pools_) {
+    ReserveActivations(wanted_.most());
+    ReserveOutputs();
+  }
 
-SKALD_INLINE std::unique_ptr<AdaptedRows> ForwardPass::MakeAdaptedRows(const ModelTables& tables,
-                                                                       std::span<const Adapter* const> adapters,
-                                                                       const StepPlan& plan, AdapterScratch& scratch) {
-  if (adapters.empty()) return nullptr;
-  return std::make_unique<AdaptedRows>(tables.numbers, adapters, LargestPass(plan), scratch);
-}
-
-SKALD_INLINE size_t ForwardPass::CountWanted(Want want) const {
-  size_t count = 0;
-  for (const SequencePlan& sequence : plan_.sequences) {
-    count += static_cast<size_t>(std::count(sequence.wants.begin(), sequence.wants.end(), want));
-  }
-  return count;
-}
-
-SKALD_INLINE void ForwardPass::ReserveActivations(size_t rows) {
-  Reserve(act_.hidden, rows * model_dim());
-  Reserve(act_.normed, rows * model_dim());
-  Reserve(act_.block_output, rows * model_dim());
-  per_layer_.Reserve(rows, act_);
-  Reserve(act_.carried, rows * carried_dim_);
-  const size_t groups = tables_.layout.groups().size();
-  if (act_.cos.size() < groups) act_.cos.resize(groups);
-  if (act_.sin.size() < groups) act_.sin.resize(groups);
-  for (size_t g = 0; g < groups; ++g) {
-    Reserve(act_.cos[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
-    Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
-  }
-  for (const LayerSpec& layer : tables_.layers) {
-    layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
-  }
-  for (const Block& block : spec_.blocks) {
-    if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
-  }
-  for (const Matrix* matrix : tables_.matrices) {
-    ReserveMatMul(*matrix, rows, act_.matmul);
-    ReserveGathers(*matrix, std::max(rows, Operations::kMostRowsTogether), act_.matmul.gathers);
-  }
-  ReserveGathers(weights_.embedding, rows, act_.matmul.gathers);
-  for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
-  if (adapted_ == nullptr) return;
-  adapted_->Reserve([&](const Matrix& matrix) { ReserveMatMul(matrix, rows, act_.matmul); });
-}
-
-SKALD_INLINE void ForwardPass::ReserveOutputs() {
-  const size_t num_logits = CountWanted(Want::kLogits);
-  Reserve(outputs_.logits, num_logits * head_.vocab_size());
-  Reserve(outputs_.hidden, CountWanted(Want::kHidden) * model_dim());
-  if (num_logits > 0) head_.Reserve(std::min(num_logits, wanted_.most()), act_);
-}
-
-SKALD_INLINE void ForwardPass::RunBlocks(const PassRows& rows) {
-  ComputeAngles(rows);
-  ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
-  if (spec_.embedding_norm) {
-    spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
-  }
-  per_layer_.Compute(rows, Stream(act_.hidden), act_);
-  size_t layer = 0;
-  for (size_t b = 0; b < spec_.blocks.size() && ops_.status(); ++b) {
-    const Block& block = spec_.blocks[b];
-    const BlockWeights& weights = weights_.blocks[b];
-    if (observer_) Observe(b, rows);
-    const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
-    if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
-    for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
-      AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
-      LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
-      if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
-      if (!is_replayed_) Replay(layer, *weights.layers[i], run);
-      tables_.functions[layer].run(tables_.layers[layer], *weights.layers[i], run);
-      if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
+  // Computes every pass. Logits and hidden states go to the workspace's output buffers, each in the order of rows.
+  // Fails only where ranks do not answer.
+  Result<void> Run() {
+    blocks_.Prepare(rotations_, ops_.executor());
+    states_.Prepare();
+    replays_.Prepare();
+    float* logits = outputs_.logits.data();
+    float* hidden = outputs_.hidden.data();
+    for (const Pass& pass : plan_.passes) {
+      wanted_.BeginPass(pass, plan_, tokens_);
+      if (adapted_ != nullptr) adapted_->BeginPass(wanted_.rows.sequences);
+      blocks_.BeginPass(pass);
+      states_.BeginPass(pass);
+      RunBlocks(wanted_.rows);
+      head_.Logits(act_.hidden.data(), wanted_.logit_rows, act_.normed.data(), logits);
+      head_.Normalize(act_.hidden.data(), wanted_.hidden_rows, hidden);
+      logits += wanted_.logit_rows.size() * head_.vocab_size();
+      hidden += wanted_.hidden_rows.size() * model_dim();
+      if (!ops_.status()) break;
     }
-    if (block.post_norm) {
-      const Rows output = Stream(act_.block_output);
-      block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
+    return ops_.status();
+  }
+
+ private:
+  // [sequences]
+  static std::vector<BlockPool*> PoolsOf(const StepPlan& plan, std::span<BlockPool* const> pools) {
+    std::vector<BlockPool*> of_sequences;
+    for (const SequencePlan& sequence : plan.sequences) of_sequences.push_back(pools[sequence.pool]);
+    return of_sequences;
+  }
+
+  static std::unique_ptr<AdaptedRows> MakeAdaptedRows(const ModelTables& tables,
+                                                      std::span<const Adapter* const> adapters, const StepPlan& plan,
+                                                      AdapterScratch& scratch) {
+    if (adapters.empty()) return nullptr;
+    return std::make_unique<AdaptedRows>(tables.numbers, adapters, LargestPass(plan), scratch);
+  }
+
+  size_t CountWanted(Want want) const {
+    size_t count = 0;
+    for (const SequencePlan& sequence : plan_.sequences) {
+      count += static_cast<size_t>(std::count(sequence.wants.begin(), sequence.wants.end(), want));
     }
-    const size_t size = rows.size() * model_dim();
-    if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
-    ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
-    if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
+    return count;
   }
-  is_replayed_ = true;
-  if (observer_) Observe(spec_.blocks.size(), rows);
-}
 
-SKALD_INLINE void ForwardPass::Replay(size_t layer, const LayerWeights& weights, LayerRun run) {
-  const std::optional<LayerSlot>& slot = tables_.slots[layer];
-  if (!slot) return;
-  for (const StateReplay& replay : replays_.of_group(slot->group)) {
-    run.state.runs = {&replay.run, 1};
-    run.state.inputs = replay.inputs;
-    tables_.functions[layer].replay(tables_.layers[layer], weights, run);
+  // Grows the workspace's buffers to what passes of `rows` rows need.
+  void ReserveActivations(size_t rows) {
+    Reserve(act_.hidden, rows * model_dim());
+    Reserve(act_.normed, rows * model_dim());
+    Reserve(act_.block_output, rows * model_dim());
+    per_layer_.Reserve(rows, act_);
+    Reserve(act_.carried, rows * carried_dim_);
+    const size_t groups = tables_.layout.groups().size();
+    if (act_.cos.size() < groups) act_.cos.resize(groups);
+    if (act_.sin.size() < groups) act_.sin.resize(groups);
+    for (size_t g = 0; g < groups; ++g) {
+      Reserve(act_.cos[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
+      Reserve(act_.sin[g], rows * tables_.layout.groups()[g].rotary_dim / 2);
+    }
+    for (const LayerSpec& layer : tables_.layers) {
+      layer.Reserve(std::max(rows, replays_.most_rows()), model_dim(), act_.scratch);
+    }
+    for (const Block& block : spec_.blocks) {
+      if (block.layers.size() > 1) Reserve(act_.second, rows * model_dim());
+    }
+    for (const Matrix* matrix : tables_.matrices) {
+      ReserveMatMul(*matrix, rows, act_.matmul);
+      ReserveGathers(*matrix, std::max(rows, Operations::kMostRowsTogether), act_.matmul.gathers);
+    }
+    ReserveGathers(weights_.embedding, rows, act_.matmul.gathers);
+    for (const auto& [blocks, cols] : tables_.block_matrices) ReserveBlockMatMul(*blocks, cols, rows, act_.matmul);
+    if (adapted_ == nullptr) return;
+    adapted_->Reserve([&](const Matrix& matrix) { ReserveMatMul(matrix, rows, act_.matmul); });
   }
-}
 
-SKALD_INLINE void ForwardPass::Observe(size_t block, const PassRows& rows) {
-  observer_({.block = block,
-             .tokens = rows.tokens,
-             .positions = rows.positions,
-             .sequences = rows.sequences,
-             .values = {act_.hidden.data(), rows.size() * model_dim()}});
-}
-
-SKALD_INLINE LayerRun ForwardPass::RunOf(const std::optional<LayerSlot>& slot, const PassRows& rows, Rows input,
-                                         Rows output) {
-  LayerRun run = {.ops = ops_,
-                  .scratch = act_.scratch,
-                  .rows = rows,
-                  .model_dim = model_dim(),
-                  .input = input,
-                  .output = output,
-                  .cache = {},
-                  .state = {},
-                  .per_layer = {},
-                  .carried = {act_.carried.data(), carried_dim_}};
-  if (!slot) return run;
-  const LayerSlot at = *slot;
-  const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
-  const BlockGeometry& geometry = pool.geometry(at.group);
-  const CacheGroup& group = pool.layout().groups()[at.group];
-  if (group.is_recurrent()) {
-    run.state = {.runs = states_.runs(at.group), .offset = geometry.StateOffset(at.index)};
-    if (!group.is_replayed()) return run;
-    const uint32_t inputs = pool.layout().InputsOf(at.group);
-    run.state.inputs = states_.kept(inputs);
-    run.state.input_offset = pool.geometry(inputs).StateOffset(at.index);
-  } else {
-    run.cache = {.kv_type = pool.runtime().kv_type,
-                 .geometry = LayerGeometry(geometry, at.index),
-                 .tables = blocks_.tables(at.group),
-                 .cos = act_.cos[at.group].data(),
-                 .sin = act_.sin[at.group].data()};
+  void ReserveOutputs() {
+    const size_t num_logits = CountWanted(Want::kLogits);
+    Reserve(outputs_.logits, num_logits * head_.vocab_size());
+    Reserve(outputs_.hidden, CountWanted(Want::kHidden) * model_dim());
+    if (num_logits > 0) head_.Reserve(std::min(num_logits, wanted_.most()), act_);
   }
-  return run;
-}
 
-SKALD_INLINE void ForwardPass::ComputeAngles(const PassRows& rows) {
-  for (size_t g = 0; g < rotations_.size(); ++g) {
-    const Rotation& rotation = rotations_[g];
-    const size_t pairs = rotation.pairs();
-    ParallelFor(ops_.executor(), rows.size(), pairs * 16, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row) {
-        rotation.Angles(rows.positions[row], act_.cos[g].data() + row * pairs, act_.sin[g].data() + row * pairs);
+  size_t model_dim() const { return head_.model_dim(); }
+  Rows Stream(AlignedBuffer<float>& buffer) const { return {buffer.data(), model_dim()}; }
+
+  void RunBlocks(const PassRows& rows) {
+    ComputeAngles(rows);
+    ops_.Embed(weights_.embedding, rows.tokens, EmbeddingFactor(spec_), Stream(act_.hidden));
+    if (spec_.embedding_norm) {
+      spec_.embedding_norm->Run(weights_.embedding_norm, ops_, Stream(act_.hidden), rows.size(), Stream(act_.hidden));
+    }
+    per_layer_.Compute(rows, Stream(act_.hidden), act_);
+    size_t layer = 0;
+    for (size_t b = 0; b < spec_.blocks.size() && ops_.status(); ++b) {
+      const Block& block = spec_.blocks[b];
+      const BlockWeights& weights = weights_.blocks[b];
+      if (observer_) Observe(b, rows);
+      const Rows input = Stream(block.norm ? act_.normed : act_.hidden);
+      if (block.norm) block.norm->Run(weights.norm, ops_, Stream(act_.hidden), rows.size(), input);
+      for (size_t i = 0; i < block.layers.size(); ++i, ++layer) {
+        AlignedBuffer<float>& output = i == 0 ? act_.block_output : act_.second;
+        LayerRun run = RunOf(tables_.slots[layer], rows, input, Stream(output));
+        if (spec_.per_layer_dim > 0) run.per_layer = per_layer_.Of(block.number, act_);
+        if (!is_replayed_) Replay(layer, *weights.layers[i], run);
+        tables_.functions[layer].run(tables_.layers[layer], *weights.layers[i], run);
+        if (i > 0) ops_.Add(act_.block_output.data(), output.data(), rows.size() * model_dim());
       }
-    });
+      if (block.post_norm) {
+        const Rows output = Stream(act_.block_output);
+        block.post_norm->Run(weights.post_norm, ops_, output, rows.size(), output);
+      }
+      const size_t size = rows.size() * model_dim();
+      if (block.residual_multiplier != 1.0f) ops_.Scale(act_.block_output.data(), size, block.residual_multiplier);
+      ops_.Add(act_.hidden.data(), act_.block_output.data(), size);
+      if (block.learned_scale) ops_.Scale(act_.hidden.data(), size, weights.scale.front());
+    }
+    is_replayed_ = true;
+    if (observer_) Observe(spec_.blocks.size(), rows);
   }
-}
+
+  // Brings the states of one layer up to date, just before it reads them; as `run` but for its state.
+  void Replay(size_t layer, const LayerWeights& weights, LayerRun run) {
+    const std::optional<LayerSlot>& slot = tables_.slots[layer];
+    if (!slot) return;
+    for (const StateReplay& replay : replays_.of_group(slot->group)) {
+      run.state.runs = {&replay.run, 1};
+      run.state.inputs = replay.inputs;
+      tables_.functions[layer].replay(tables_.layers[layer], weights, run);
+    }
+  }
+
+  void Observe(size_t block, const PassRows& rows) {
+    observer_({.block = block,
+               .tokens = rows.tokens,
+               .positions = rows.positions,
+               .sequences = rows.sequences,
+               .values = {act_.hidden.data(), rows.size() * model_dim()}});
+  }
+
+  LayerRun RunOf(const std::optional<LayerSlot>& slot, const PassRows& rows, Rows input, Rows output) {
+    LayerRun run = {.ops = ops_,
+                    .scratch = act_.scratch,
+                    .rows = rows,
+                    .model_dim = model_dim(),
+                    .input = input,
+                    .output = output,
+                    .cache = {},
+                    .state = {},
+                    .per_layer = {},
+                    .carried = {act_.carried.data(), carried_dim_}};
+    if (!slot) return run;
+    const LayerSlot at = *slot;
+    const BlockPool& pool = *pools_.front();  // all pools of a step store the same way
+    const BlockGeometry& geometry = pool.geometry(at.group);
+    const CacheGroup& group = pool.layout().groups()[at.group];
+    if (group.is_recurrent()) {
+      run.state = {.runs = states_.runs(at.group), .offset = geometry.StateOffset(at.index)};
+      if (!group.is_replayed()) return run;
+      const uint32_t inputs = pool.layout().InputsOf(at.group);
+      run.state.inputs = states_.kept(inputs);
+      run.state.input_offset = pool.geometry(inputs).StateOffset(at.index);
+    } else {
+      run.cache = {.kv_type = pool.runtime().kv_type,
+                   .geometry = LayerGeometry(geometry, at.index),
+                   .tables = blocks_.tables(at.group),
+                   .cos = act_.cos[at.group].data(),
+                   .sin = act_.sin[at.group].data()};
+    }
+    return run;
+  }
+
+  void ComputeAngles(const PassRows& rows) {
+    for (size_t g = 0; g < rotations_.size(); ++g) {
+      const Rotation& rotation = rotations_[g];
+      const size_t pairs = rotation.pairs();
+      ParallelFor(ops_.executor(), rows.size(), pairs * 16, [&](size_t begin, size_t end) {
+        for (size_t row = begin; row < end; ++row) {
+          rotation.Angles(rows.positions[row], act_.cos[g].data() + row * pairs, act_.sin[g].data() + row * pairs);
+        }
+      });
+    }
+  }
+
+  const ModelWeights& weights_;
+  const ModelSpec& spec_;
+  const ModelTables& tables_;
+  const StepPlan& plan_;
+  const std::vector<std::span<const int32_t>> tokens_;  // [sequences]
+  const std::vector<BlockPool*> pools_;                 // [sequences]
+  const std::span<const Rotation> rotations_;           // [groups]
+  const Observer& observer_;
+  Activations& act_;
+  OutputBuffers& outputs_;
+  const std::unique_ptr<AdaptedRows> adapted_;  // null where no sequence has an adapter
+  Operations ops_;
+  OutputHead head_;
+  PerLayerInputs per_layer_;
+  const size_t carried_dim_;
+  WantedRows wanted_;
+  StepBlocks blocks_;
+  StepStates states_;
+  StepReplays replays_;
+  bool is_replayed_ = false;  // whether what is to be replayed has been
+};
 
 }  // namespace skald
 

@@ -1,45 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/model/output_head.h.
+// OutputHead: from the residual stream behind the last block to hidden states and logits: final norm, head, softcap.
 
 #ifndef SKALD_MODEL_DETAIL_OUTPUT_HEAD_H_
 #define SKALD_MODEL_DETAIL_OUTPUT_HEAD_H_
 
-#include "skald/model/output_head.h"
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
-#include "skald/base/inline.h"
-#include "skald/layers/model_spec.h"
-#include "skald/layers/run/multiplications.h"
-#include "skald/layers/run/scratch.h"
+#include "skald/layers/model_weights.h"
+#include "skald/layers/run/operations.h"
 #include "skald/layers/spec/norm.h"
+#include "skald/model/workspace.h"
 
 namespace skald {
 
-SKALD_INLINE size_t OutputHead::model_dim() const { return static_cast<size_t>(weights_.spec.model_dim); }
+class OutputHead {
+ public:
+  // Everything must outlive this.
+  OutputHead(const ModelWeights& weights, Operations& ops) : weights_(weights), ops_(ops) {}
 
-SKALD_INLINE size_t OutputHead::vocab_size() const { return static_cast<size_t>(weights_.spec.vocab_size); }
+  size_t model_dim() const { return static_cast<size_t>(weights_.spec.model_dim); }
+  size_t vocab_size() const { return static_cast<size_t>(weights_.spec.vocab_size); }
 
-SKALD_INLINE void OutputHead::Reserve(size_t rows, Activations& activations) const {
-  skald::Reserve(activations.normed, rows * model_dim());
-  ReserveMatMul(matrix(), rows, activations.matmul);
-}
-
-SKALD_INLINE void OutputHead::Normalize(float* stream, std::span<const uint32_t> wanted, float* output) {
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    weights_.spec.final_norm.Run(weights_.final_norm, ops_, {stream + wanted[i] * model_dim(), model_dim()}, 1,
-                                 {output + i * model_dim(), model_dim()});
+  // Grows the workspace's buffers to what logits of `rows` rows at a time need.
+  void Reserve(size_t rows, Activations& activations) const {
+    skald::Reserve(activations.normed, rows * model_dim());
+    ReserveMatMul(matrix(), rows, activations.matmul);
   }
-}
 
-SKALD_INLINE void OutputHead::Logits(float* stream, std::span<const uint32_t> wanted, float* normed, float* logits) {
-  if (wanted.empty()) return;
-  Normalize(stream, wanted, normed);
-  ops_.MatMul(matrix(), {normed, model_dim()}, wanted.size(), {}, {logits, vocab_size()});
-  const size_t size = wanted.size() * vocab_size();
-  const float scaling = weights_.spec.logits_scaling, softcap = weights_.spec.final_softcap;
-  if (scaling != 1.0f) ops_.Scale(logits, size, 1.0f / scaling);
-  if (softcap > 0.0f) ops_.Softcap(logits, size, softcap);
-}
+  // output[i, :] = final norm of row wanted[i] of `stream`, [.., model_dim].
+  void Normalize(float* stream, std::span<const uint32_t> wanted, float* output) {
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      weights_.spec.final_norm.Run(weights_.final_norm, ops_, {stream + wanted[i] * model_dim(), model_dim()}, 1,
+                                   {output + i * model_dim(), model_dim()});
+    }
+  }
+
+  // logits[i, :] of row wanted[i]; `normed` has room for [wanted, model_dim].
+  void Logits(float* stream, std::span<const uint32_t> wanted, float* normed, float* logits) {
+    if (wanted.empty()) return;
+    Normalize(stream, wanted, normed);
+    ops_.MatMul(matrix(), {normed, model_dim()}, wanted.size(), {}, {logits, vocab_size()});
+    const size_t size = wanted.size() * vocab_size();
+    const float scaling = weights_.spec.logits_scaling, softcap = weights_.spec.final_softcap;
+    if (scaling != 1.0f) ops_.Scale(logits, size, 1.0f / scaling);
+    if (softcap > 0.0f) ops_.Softcap(logits, size, softcap);
+  }
+
+ private:
+  const Matrix& matrix() const { return weights_.head ? *weights_.head : weights_.embedding; }
+
+  const ModelWeights& weights_;
+  Operations& ops_;
+};
 
 }  // namespace skald
 

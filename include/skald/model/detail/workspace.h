@@ -13,6 +13,8 @@
 
 namespace skald {
 
+SKALD_INLINE Workspace::~Workspace() = default;
+
 SKALD_INLINE Workspace::Workspace(Workspace&& other) noexcept
     : activations(std::move(other.activations)),
       outputs(std::move(other.outputs)),
