@@ -24,6 +24,7 @@
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
 #include "skald/weights/parameters.h"
+#include "skald/weights/partitioned_parameters.h"
 #include "skald/weights/random_weights.h"
 #include "skald/weights/types/matrix.h"
 #include "tests/distributed/changed_model.h"

@@ -34,16 +34,54 @@ struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 
-using StandardLayers =
-    LayerTypes<Attention, FeedForward, GatedFeedForward, MixtureOfExperts, RgLru, Mamba, Mamba2, ShortConv,
-               GatedDeltaNet, PerLayerInput, NormedFeedForward, RwkvTimeMix, RwkvChannelMix, LatentAttention>;
+#define SKALD_FOR_STANDARD_LAYERS(X)                                                                               \
+  X(Attention)                                                                                                     \
+  X(FeedForward) X(GatedFeedForward) X(MixtureOfExperts) X(RgLru) X(Mamba) X(Mamba2) X(ShortConv) X(GatedDeltaNet) \
+      X(PerLayerInput) X(NormedFeedForward) X(RwkvTimeMix) X(RwkvChannelMix) X(LatentAttention)
+#define SKALD_FOR_STANDARD_NORMS(X) X(RmsNorm) X(LayerNorm)
 
 // A list of types of norms.
 template <Norm... N>
 struct NormTypes {};
 
-using StandardNorms = NormTypes<RmsNorm, LayerNorm>;
+namespace internal {
+
+template <class, Layer... L>
+using LayersAfter = LayerTypes<L...>;
+template <class, Norm... N>
+using NormsAfter = NormTypes<N...>;
+
+}  // namespace internal
+
+#define SKALD_AND(T) , T
+using StandardLayers = internal::LayersAfter<void SKALD_FOR_STANDARD_LAYERS(SKALD_AND)>;
+using StandardNorms = internal::NormsAfter<void SKALD_FOR_STANDARD_NORMS(SKALD_AND)>;
+#undef SKALD_AND
+
+// What holds them as values is compiled once.
+#ifdef SKALD_COMPILED
+namespace internal {
+
+#define SKALD_DECLARE_HELD(L)                              \
+  extern template struct WeightsOf<L>;                     \
+  extern template struct HeldComponent<L, LayerInterface>; \
+  extern template struct HeldLayer<L>;
+SKALD_FOR_STANDARD_LAYERS(SKALD_DECLARE_HELD)
+#undef SKALD_DECLARE_HELD
+#define SKALD_DECLARE_HELD(N)                             \
+  extern template struct WeightsOf<N>;                    \
+  extern template struct HeldComponent<N, NormInterface>; \
+  extern template struct HeldNorm<N>;
+SKALD_FOR_STANDARD_NORMS(SKALD_DECLARE_HELD)
+#undef SKALD_DECLARE_HELD
+
+}  // namespace internal
+#endif
 
 }  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/layers/detail/standard_layers.h"
+#endif
 
 #endif  // SKALD_LAYERS_STANDARD_LAYERS_H_
