@@ -27,6 +27,7 @@
 #include "skald/base/ranks/detail/communicator.h"
 #include "skald/base/threads/detail/background_queue.h"
 #include "skald/base/threads/detail/float_environment.h"
+#include "skald/base/threads/detail/priority.h"
 #include "skald/base/threads/detail/thread_pool.h"
 #include "skald/cache/blocks/detail/block_ledger.h"
 #include "skald/cache/blocks/detail/block_pool.h"
