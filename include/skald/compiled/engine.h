@@ -16,6 +16,7 @@
 #include "skald/engine/form/detail/model_ref.h"
 #include "skald/engine/form/detail/request.h"
 #include "skald/engine/plan/detail/cost_model.h"
+#include "skald/engine/plan/detail/fair_steps.h"
 #include "skald/engine/plan/detail/memory_model.h"
 #include "skald/engine/plan/detail/policy.h"
 #include "skald/engine/plan/detail/scheduler.h"
