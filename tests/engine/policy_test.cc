@@ -64,7 +64,7 @@ TEST_CASE("Tenants: who comes back begins where those are who are there") {
   (void)tenants.Enter("c");
   CHECK(tenants.served("c") == 500.0);
   // What it was given before is not forgiven while others wait.
-  tenants.Leave("b");
+  tenants.Leave("b", 1.0);
   (void)tenants.Enter("b");
   CHECK(tenants.served("b") == 600.0);
   // A second request changes nothing.
@@ -79,16 +79,33 @@ TEST_CASE("Tenants: those who are gone are forgotten when that changes nothing")
     const std::string name = std::to_string(i);
     (void)tenants.Enter(name);
     tenants.Serve(name, 10.0);
-    tenants.Leave(name);
+    tenants.Leave(name, i);
     CHECK(tenants.served(name) == tenants.served("always") + 10.0);
     tenants.Serve("always", 10.0);
     (void)tenants.Enter("other");
-    tenants.Leave("other");
+    tenants.Leave("other", i);
+    (void)tenants.LeftLately(i + Tenants::kLately);
     CHECK(tenants.served(name) == 0.0);
   }
-  tenants.Leave("always");
+  tenants.Leave("always", 100.0);
+  CHECK(tenants.LeftLately(100.0 + Tenants::kLately) == 0);
   CHECK(tenants.served("always") == 0.0);
-  tenants.Leave("never there");
+  tenants.Leave("never there", 200.0);
+}
+
+TEST_CASE("Tenants: who left lately is known for a while, once") {
+  Tenants tenants;
+  (void)tenants.Enter("a", 2);
+  (void)tenants.Enter("b");
+  CHECK(tenants.number("a") != tenants.number("b"));
+  tenants.Leave("a", 1.0);
+  CHECK(tenants.LeftLately(1.0) == 0);  // another of its sequences is there
+  tenants.Leave("a", 2.0);
+  tenants.Leave("b", 2.5);
+  CHECK(tenants.LeftLately(2.5) == 2);
+  (void)tenants.Enter("b");
+  CHECK(tenants.LeftLately(2.5) == 1);
+  CHECK(tenants.LeftLately(2.0 + Tenants::kLately) == 0);
 }
 
 }  // namespace policy_test

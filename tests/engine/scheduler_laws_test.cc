@@ -42,6 +42,7 @@ class SituationMaker {
       view.pending = OneIn(2) ? 1 : 1 + UpTo(longest);
       if (view.writes() && OneIn(2)) view.drafts = UpTo(8);
       if (OneIn(4)) view.step_end = 1 + UpTo(longest);
+      if (OneIn(6)) view.most = UpTo(4);
       situation.views.push_back(view);
     }
     situation.limits = {1 + UpTo(20), 1 + UpTo(OneIn(2) ? 20 : 600)};
@@ -97,6 +98,8 @@ class Judge {
       CHECK(row.tokens >= 1);
       CHECK(row.tokens <= view.pending);
       if (view.step_end > 0) CHECK(row.tokens <= view.step_end);
+      // Who must get on, as nobody else can, has a row in any case.
+      CHECK(row.tokens + row.drafts <= std::max(view.most, schedule_.rows.size() == 1 ? 1u : 0u));
       CHECK(row.drafts <= (view.writes() ? view.drafts : 0));
       work = work.With(view.cached, row.tokens + row.drafts);
     }
@@ -162,7 +165,7 @@ class Judge {
       CHECK(!views_[i].is_running);
       for (uint32_t other = 0; other < views_.size(); ++other) {
         const bool waits = views_[other].may_run && !views_[other].is_running;
-        if (waits && IsBefore(other, i)) CHECK(admitted_.contains(other));
+        if (waits && views_[other].most > 0 && IsBefore(other, i)) CHECK(admitted_.contains(other));
         if (preempted_.contains(other)) CHECK(IsBefore(i, other));
       }
     }
@@ -206,7 +209,7 @@ class Judge {
     }
     if (needed > limits_.free_bytes) return;
     for (uint32_t i = 0; i < views_.size(); ++i) {
-      if (views_[i].writes() && views_[i].may_run) CHECK(RowsOf(i) != nullptr);
+      if (views_[i].writes() && views_[i].may_run && views_[i].most > 0) CHECK(RowsOf(i) != nullptr);
     }
   }
 
@@ -220,6 +223,7 @@ class Judge {
       CHECK(schedule_.rows.empty());
       return;
     }
+    if (view.most == 0) return;
     const bool displaces = view.is_running || view.urgency.displaces;
     CHECK(!schedule_.rows.empty());
     uint64_t available = limits_.free_bytes;

@@ -56,6 +56,16 @@ class Deleted(unittest.TestCase):
             with RunningServer(PROGRAM, *arguments) as server:
                 self.assertEqual(server.get("/v1/conversations")[1]["data"], [])
 
+    def test_whoever_reads_while_it_is_deleted_finds_it_or_not(self):
+        with temporary_folder() as self.state, RunningServer(PROGRAM, *ARGUMENTS, "--state", self.state) as server:
+            name = server.post("/v1/conversations", {})[1]["id"]
+            # As it is for a moment in every deletion: the file has gone, and the entry is there.
+            os.remove(next(path for path in self.files() if name in path))
+            self.assertEqual(server.get(f"/v1/conversations/{name}")[0], 404)
+            self.assertEqual(server.post(f"/v1/conversations/{name}/fork", {})[0], 404)
+            self.assertEqual(server.post("/v1/chat/completions", say("a", conversation=name))[0], 404)
+            self.assertEqual(server.request("DELETE", f"/v1/conversations/{name}")[0], 200)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

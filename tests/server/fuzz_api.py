@@ -58,7 +58,7 @@ class Fuzzer:
                     body = bytes(body)
                 path = operation.path.replace("{id}", mine.choice(known["/v1/conversations"] or ["conv_0"]))
                 shown = b"%s %s\n%s" % (operation.method.encode(), path.encode(), (body or b"")[:4000])
-                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
                 connection.request(operation.method, path, body, {"Authorization": f"Bearer {key}"})
                 if mine.randrange(20) == 0:  # impatient
                     connection.close()

@@ -22,6 +22,7 @@
 #include "benchmarks/engine/simulation/statistics.h"
 #include "benchmarks/engine/simulation/trace.h"
 #include "skald/engine/plan/cost_model.h"
+#include "skald/engine/plan/fair_steps.h"
 #include "skald/engine/plan/memory_model.h"
 #include "skald/engine/plan/policy.h"
 #include "skald/engine/plan/scheduler.h"
@@ -78,6 +79,7 @@ class SimulatedEngine {
     Show();
     StepLimits limits = options_.limits;
     limits.free_bytes = options_.pool_bytes - held_bytes();
+    if (is_fair()) LimitToShares(views_, {limits.step_tokens, tenants_.LeftLately(now_), round_}, learnt_);
     schedule_ = MakeSchedule(views_, limits, options_.memory, learnt_);
     if (schedule_.rows.empty()) return false;
     double seconds = 0.0;
@@ -109,6 +111,7 @@ class SimulatedEngine {
     uint32_t cached = 0, generated = 0;
     uint32_t furthest = 0;  // tokens that were computed at some time
     bool is_running = false;
+    uint64_t last_round = 0;  // that had rows of it
     double last_token = 0.0;
   };
 
@@ -138,7 +141,7 @@ class SimulatedEngine {
       if (!states_[i].is_running) Dequeue(i);
       std::erase(running_, i);
       outcomes_[i].is_cancelled = true;
-      tenants_.Leave(TenantOf(i));
+      tenants_.Leave(TenantOf(i), now_);
     }
   }
 
@@ -180,6 +183,8 @@ class SimulatedEngine {
       standing.before = tenants_.NextTurn(TenantOf(i), round_);
       if (states_[i].is_running) standing.held = states_[i].cached;
       view.urgency = UrgencyOf(standing, options_.policy);
+      view.tenant = requests_[i].tenant;
+      view.idle = static_cast<uint32_t>(std::min<uint64_t>(round_ - states_[i].last_round, UINT32_MAX));
       view.is_running = states_[i].is_running;
       view.cached = states_[i].cached;
       view.pending = Pending(i);
@@ -224,6 +229,7 @@ class SimulatedEngine {
   // Draws a token where all that is pending was computed, and lets go who has all of its tokens.
   void Take(uint32_t i, uint32_t tokens) {
     State& state = states_[i];
+    state.last_round = round_ + 1;
     const bool draws = tokens >= Pending(i);
     state.cached += std::min(tokens, Pending(i));
     const uint32_t gained = state.cached - std::min(state.cached, state.furthest);
@@ -242,7 +248,7 @@ class SimulatedEngine {
     if (state.generated < request.answer) return;
     outcomes_[i].finished = now_;
     state.is_running = false;
-    tenants_.Leave(TenantOf(i));
+    tenants_.Leave(TenantOf(i), now_);
   }
 
   const std::span<const SimulatedRequest> requests_;

@@ -27,6 +27,7 @@
 #include "skald/base/text/detail/printable.h"
 #include "skald/base/threads/detail/background_queue.h"
 #include "skald/base/threads/detail/float_environment.h"
+#include "skald/base/threads/detail/priority.h"
 #include "skald/base/threads/detail/thread_pool.h"
 
 #endif  // SKALD_COMPILED_BASE_H_

@@ -12,6 +12,7 @@
 #include "skald/engine/detail/engine.h"
 #include "skald/engine/detail/engine_loop.h"
 #include "skald/engine/plan/detail/cost_model.h"
+#include "skald/engine/plan/detail/fair_steps.h"
 #include "skald/engine/plan/detail/memory_model.h"
 #include "skald/engine/plan/detail/policy.h"
 #include "skald/engine/plan/detail/scheduler.h"

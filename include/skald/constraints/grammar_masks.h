@@ -63,7 +63,7 @@ class GrammarMasks {
     size_t work = 0;
   };
 
-  // An explorer for one call, which knows nothing, with its memory from the last one.
+  // An explorer for one call; what it has learned is kept for the next one.
   class LentExplorer {
    public:
     LentExplorer(const GrammarMasks& owner, size_t most_work);

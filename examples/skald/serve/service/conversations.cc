@@ -159,6 +159,8 @@ Result<std::optional<std::string>> Conversations::Text(const Key& key, bool only
   }
   auto text = only_facts ? ReadFront(FileOf(key), kMostFactsBytes) : ReadSmallFile(FileOf(key), kMostBytes);
   if (text && only_facts && text->find('\n') == text->npos) text = ReadSmallFile(FileOf(key), kMostBytes);
+  // Whoever reads does not hold up who deletes.
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::nullopt;
   if (!text) return FileTrouble(text.error());
   return *std::move(text);
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "skald/base/threads/priority.h"
+
 namespace skald::serve {
 
 void WorkPool::Turns::Add(const std::string& tenant, Work work) {
@@ -62,6 +64,7 @@ bool WorkPool::Stop(std::chrono::milliseconds grace) {
 }
 
 void WorkPool::Run(bool takes_large) {
+  if (takes_large) LowerThreadPriority();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return is_stopping_ || HasWork(takes_large); });

@@ -65,7 +65,7 @@ SKALD_INLINE GrammarMasks::LentExplorer::LentExplorer(const GrammarMasks& owner,
 }
 
 SKALD_INLINE GrammarMasks::LentExplorer::~LentExplorer() {
-  constexpr size_t kMostKeptBytes = size_t{1} << 20;
+  constexpr size_t kMostKeptBytes = size_t{4} << 20;
   const std::lock_guard lock(owner_.mutex_);
   if (explorer_->bytes() > kMostKeptBytes || owner_.idle_.size() == owner_.idle_.capacity()) return;
   owner_.idle_.push_back(std::move(explorer_));

@@ -2,8 +2,8 @@
 //
 // Explorer: reads bytes with a GrammarAutomaton. A reading of the text so far is a stack of states; all readings
 // together are a Readings, plain data that says everything that a text's future depends on. An explorer numbers those
-// that it has met and remembers what each byte makes of them, as long as it does not begin anew. One thread at a time;
-// any explorer of an automaton gives the same answers, and counts the same work for the same questions since Begin.
+// that it has met and remembers what each byte makes of them. One thread at a time; any explorer of an automaton gives
+// the same answers, and counts the same work for the same questions since Begin, whatever it has kept from before.
 
 #ifndef SKALD_CONSTRAINTS_GRAMMAR_EXPLORER_H_
 #define SKALD_CONSTRAINTS_GRAMMAR_EXPLORER_H_
@@ -13,6 +13,7 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "skald/constraints/grammar/automaton.h"
@@ -50,7 +51,8 @@ class Explorer {
 
   static constexpr uint32_t kDead = 0;  // the number of no reading at all
 
-  // Forgets everything, numbers too, and begins to count its work, which `most` is the limit of.
+  // Begins to count its work, which `most` is the limit of, as if nothing were known. Numbers from before mean nothing
+  // any more.
   void Begin(size_t most);
 
   // Whether there were more readings side by side, or more memory or work was needed, than there may be, since Begin.
@@ -59,6 +61,7 @@ class Explorer {
 
   // About the memory that it takes.
   size_t bytes() const { return bytes_; }
+
 
   // Words of readings that were looked at since Begin.
   size_t work() const { return work_; }
@@ -86,14 +89,30 @@ class Explorer {
   static constexpr size_t kEntryBytes = 128;  // about what an entry of the tables takes besides
   static inline const Readings kNone = {0};
 
+  // `round`: the last in which it was met. What is met in a round for the first time costs then what it takes to find
+  // out, though it may be known.
   struct Known {
     const Readings* readings;
     uint32_t depth;
     bool is_complete;
+    uint32_t round;
+  };
+  struct Step {
+    uint32_t next;
+    uint32_t work;
+    uint32_t round;
   };
 
-  // Narrows `alike` to bytes around `byte` with which all goes the same way.
-  uint32_t Step(uint32_t number, uint8_t byte, ByteInterval& alike);
+  void Forget();
+
+  // A step that is not known.
+  uint32_t Explore(uint32_t number, uint8_t byte);
+
+  // Opens what `byte` leads to. Narrows `alike` to bytes around it with which all goes the same way.
+  void OpenAfter(uint32_t number, uint8_t byte, ByteInterval& alike);
+
+  void Meet(uint32_t number);
+  size_t BytesOf(const Readings& readings) const;
 
   // Stacks that are worked on lie one behind the other.
   struct Stack {
@@ -103,20 +122,24 @@ class Explorer {
   void Open(Reading states);
   void OpenCopy(const Stack& stack, size_t size);
 
-  // Follows calls and ends of rules until all readings wait for a byte, and numbers them.
-  uint32_t Close();
+  // Follows calls and ends of rules until all readings wait for a byte, and returns these.
+  Readings Close();
+  uint32_t Numbered(Readings readings) { return overflow_ ? kDead : NumberOf(std::move(readings)); }
 
   bool WasMet(size_t index);
 
   void Enter(const Stack& stack, const CallEdge& call);
 
-  uint32_t Number(bool is_complete);
+  Readings TakeWaiting(bool is_complete);
 
   const GrammarAutomaton& automaton_;
   std::unordered_map<Readings, uint32_t, HashReadings> numbers_;
-  std::vector<Known> known_;    // by number
-  std::vector<uint32_t> next_;  // by number and class of a byte
-  size_t bytes_ = 0, work_ = 0, most_ = 0;
+  std::vector<Known> known_;  // by number
+  std::vector<Step> steps_;
+  std::vector<uint32_t> step_of_;               // by number and class of a byte
+  size_t bytes_ = 0;                            // of all that is known
+  uint32_t round_ = 0;                          // of Begin
+  size_t met_bytes_ = 0, work_ = 0, most_ = 0;  // since Begin
   bool overflow_ = false;
 
   std::vector<uint32_t> states_;

@@ -18,6 +18,8 @@
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/engine/answers/answer.h"
 #include "skald/engine/answers/prompt_reading.h"
+#include "skald/engine/plan/fair_steps.h"
+#include "skald/engine/plan/policy.h"
 #include "skald/engine/plan/scheduler.h"
 #include "skald/engine/requests/drafter.h"
 #include "skald/engine/running/detail/drawing.h"
@@ -179,6 +181,9 @@ SKALD_INLINE Result<Engine::Attempt> Engine::TrySchedule() {
   DraftFor(candidates);
   std::vector<SequenceView> views;
   for (const Sequence* sequence : candidates) views.push_back(sequences_.ViewOf(*sequence));
+  if (options_.policy.policy == Policy::kFairShare) {
+    LimitToShares(views, {options_.step_tokens, sequences_.LeftLately(), sequences_.steps()}, cost_);
+  }
   const StepLimits limits = {options_.max_running, options_.step_tokens, options_.step_seconds, FreeBytes()};
   const Schedule schedule = MakeSchedule(views, limits, memory_, cost_);
   Attempt attempt;
@@ -281,9 +286,9 @@ SKALD_INLINE Result<uint64_t> Engine::Compute(std::vector<Row>& rows) {
     auto outputs = model_.Forward(batch, *workspace_,
                                   {.pass_tokens = std::max(options_.step_tokens, 1u), .adapters = options_.adapters});
     if (outputs) {
-      cost_.Observe(work, options_.clock() - begin);
       sequences_.CountStep(work.rows);
       Take(rows, *outputs);
+      cost_.Observe(work, options_.clock() - begin);  // with drawing, which costs as much where a model is small
       return work.rows;
     }
     if (!Yield(rows, outputs.error())) return Failure(outputs.error());

@@ -39,6 +39,11 @@ struct SequenceView {
   uint32_t pending = 1;     // tokens to compute until a token can be drawn; at least 1
   uint32_t drafts = 0;      // rows that it would like to have behind them
   uint32_t step_end = 0;    // a step must end after so many of the pending tokens, if that is not 0
+  uint32_t tenant = 0;      // whose it is, by number
+  uint32_t idle = 0;        // steps since the last that had rows of it
+  // Rows that it may have in this step, drafts included, for others' sake (fair_steps.h): with 0 it keeps what it has,
+  // or is passed over where it waits.
+  uint32_t most = std::numeric_limits<uint32_t>::max();
 
   // A row each step, rather than pieces of a prompt.
   bool writes() const { return is_running && pending == 1; }
@@ -69,7 +74,7 @@ struct Schedule {
 };
 
 // Returns what the next step does. O(n + r log r) for n sequences of which r run or may. `rows` is empty only where no
-// sequence may run.
+// sequence may run, or all that may are passed over.
 Schedule MakeSchedule(std::span<const SequenceView> views, const StepLimits& limits, const MemoryModel& memory,
                       const CostModel& cost);
 

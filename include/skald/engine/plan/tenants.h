@@ -2,10 +2,12 @@
 //
 // Tenants: how much each was served, for fair shares. Who comes back after a while begins where those are who are
 // there: time in which nothing was asked for is not saved up (virtual token counters: Sheng et al., arXiv:2401.00588).
+// Who left lately is likely to be back soon: steps are kept short for it (fair_steps.h).
 
 #ifndef SKALD_ENGINE_PLAN_TENANTS_H_
 #define SKALD_ENGINE_PLAN_TENANTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -24,34 +26,49 @@ class Tenants {
   // So many more sequences of `name` are there. Error: kResourceExhausted; then they are not.
   Result<void> Enter(const std::string& name, uint64_t count = 1);
 
-  void Leave(const std::string& name) noexcept;
+  // A sequence of `name` is gone, at `now` seconds on a clock that never goes back.
+  void Leave(const std::string& name, double now) noexcept;
+
+  // How many left less than kLately before `now`, and have nothing there.
+  size_t LeftLately(double now) noexcept;
 
   void Serve(const std::string& name, double tokens) noexcept;
 
   double served(const std::string& name) const;
+  // Differs from those of all others that are there.
+  uint32_t number(const std::string& name) const;
 
   // Numbers a tenant's sequences 0, 1, 2, ..., one with each call, in each `round` anew.
   uint64_t NextTurn(const std::string& name, uint64_t round) noexcept;
 
+  // Seconds: for someone who sends one request after the other, and no longer, as it costs those who are there.
+  static constexpr double kLately = 1.0;
+
  private:
   struct Tenant;
-  using ByService = std::multimap<double, Tenant*>;  // by tokens served
+  using InOrder = std::multimap<double, Tenant*>;
   struct Tenant {
     double served = 0.0;  // tokens
     uint64_t sequences = 0;
     uint64_t round = 0, turns = 0;
+    uint32_t number = 0;
     const std::string* name = nullptr;
-    ByService::iterator place = {};
-    bool is_present = false;  // its place is in present_
+    InOrder* list = nullptr;  // where its place is
+    InOrder::iterator place = {};
   };
 
   Tenant& Insert(const std::string& name);
 
-  // Puts it where its service and its presence say.
-  void Place(Tenant& tenant) noexcept;
+  // Puts it into `list`, behind others of the same key.
+  static void Place(Tenant& tenant, InOrder& list, double key) noexcept;
+
+  // Who is not there and was served no more than those who are would begin where they are: that need not be remembered.
+  void ForgetAbsent() noexcept;
 
   std::map<std::string, Tenant> tenants_;
-  ByService present_, absent_;  // those with sequences, and without
+  InOrder present_, absent_;  // those with sequences, and without, by tokens served
+  InOrder lately_;            // those without that left lately, by when
+  uint32_t next_number_ = 0;
 };
 
 }  // namespace skald

@@ -52,6 +52,7 @@ struct Sequence {
   Sequence *next_follower = nullptr, *previous_follower = nullptr;  // that wait for the same leader
   std::vector<uint32_t> step_ends = {};  // ascending; where steps end, for others to go on from
   uint32_t served = 0;                   // tokens that were computed for it at some time
+  uint64_t last_step = 0;                // of the engine's, that had rows of it; 0 before the first
   bool has_begun = false;                // has had a cache
   bool is_paused = false;
   uint32_t torn = 0;  // draws in a row for which there was no memory: the answer has to be begun again

@@ -68,6 +68,9 @@ class Sequences {
   // Nobody waits for one that is paused.
   void Pause(RequestId id, bool is_paused) noexcept;
 
+  // Of tenants that have nothing here.
+  size_t LeftLately() noexcept { return tenants_.LeftLately(options_.clock()); }
+
   // Ends those whose time is over.
   void ExpireAt(double now) noexcept;
 
@@ -99,9 +102,11 @@ class Sequences {
   // nobody is left then.
   Sequence* LeastUrgentHolder(const Sequence* other = nullptr);
 
-  // Its rows were computed. What had to be computed again, for others' sake, was no service.
+  // Its rows were computed, in the step that was counted last. What had to be computed again, for others' sake, was no
+  // service.
   void Serve(Sequence& sequence) noexcept;
   void CountStep(uint64_t rows) noexcept;
+  uint64_t steps() const { return stats_.steps; }  // that were counted
 
   // Its cache has grown: others may go on from there, and prompt caches may want it.
   void Reached(Sequence& sequence);

@@ -32,17 +32,27 @@ SKALD_INLINE Readings OnlyReading(Reading reading) {
   return readings;
 }
 
-SKALD_INLINE Explorer::Explorer(const GrammarAutomaton& automaton) : automaton_(automaton) { Begin(kMaxMaskWork); }
+SKALD_INLINE Explorer::Explorer(const GrammarAutomaton& automaton) : automaton_(automaton) {
+  Forget();
+  Begin(kMaxMaskWork);
+}
 
 SKALD_INLINE void Explorer::Begin(size_t most) {
-  numbers_.clear();
-  known_.clear();
-  next_.clear();
-  bytes_ = work_ = 0;
+  if (++round_ == 0) Forget();  // no round is ever met again
+  met_bytes_ = work_ = 0;
   most_ = most;
   overflow_ = false;
-  known_.push_back({&kNone, 0, false});
-  next_.assign(automaton_.classes(), kDead);
+}
+
+SKALD_INLINE void Explorer::Forget() {
+  numbers_.clear();
+  known_.clear();
+  steps_.clear();
+  step_of_.clear();
+  bytes_ = 0;
+  known_.push_back({&kNone, 0, false, 0});
+  steps_.push_back({kDead, 0, 0});
+  step_of_.assign(automaton_.classes(), 0);
 }
 
 SKALD_INLINE void Explorer::AddWork(size_t work) {
@@ -54,38 +64,67 @@ SKALD_INLINE uint32_t Explorer::NumberOf(Readings readings) {
   if (readings == kNone) return kDead;
   const auto [entry, is_new] = numbers_.try_emplace(std::move(readings), static_cast<uint32_t>(known_.size()));
   if (is_new) {
-    known_.push_back({&entry->first, 0, entry->first[0] != 0});
+    known_.push_back({&entry->first, 0, entry->first[0] != 0, round_ - 1});
     ForEachReading(entry->first, [&](Reading reading) {
       const auto deepest = static_cast<uint32_t>(reading.size()) + automaton_.need(reading.back());
       known_.back().depth = std::max(known_.back().depth, deepest);
     });
-    next_.resize(next_.size() + automaton_.classes(), kUnknown);
-    bytes_ += entry->first.size() * sizeof(uint32_t) + automaton_.classes() * sizeof(uint32_t) + kEntryBytes;
-    AddWork(entry->first.size() + automaton_.classes() / 4);
+    step_of_.resize(step_of_.size() + automaton_.classes(), kUnknown);
+    bytes_ += BytesOf(entry->first);
   }
+  Meet(entry->second);
   return entry->second;
+}
+
+SKALD_INLINE size_t Explorer::BytesOf(const Readings& readings) const {
+  return readings.size() * sizeof(uint32_t) + automaton_.classes() * sizeof(uint32_t) + kEntryBytes;
+}
+
+SKALD_INLINE void Explorer::Meet(uint32_t number) {
+  Known& known = known_[number];
+  if (number == kDead || std::exchange(known.round, round_) == round_) return;
+  met_bytes_ += BytesOf(*known.readings);
+  AddWork(known.readings->size() + automaton_.classes() / 4);
 }
 
 SKALD_INLINE uint32_t Explorer::Start() {
   const uint32_t start[] = {GrammarAutomaton::kRoot};
   Open(start);
-  return Close();
+  return Numbered(Close());
 }
 
 SKALD_INLINE uint32_t Explorer::Behind(Reading reading) {
   Open(reading.first(reading.size() - 1));
-  return Close();
+  return Numbered(Close());
 }
 
 SKALD_INLINE uint32_t Explorer::Next(uint32_t number, uint8_t byte) {
-  const size_t row = number * automaton_.classes(), byte_class = automaton_.class_of(byte);
-  if (next_[row + byte_class] == kUnknown) {
-    ByteInterval alike = {0, 255};
-    const uint32_t next = Step(number, byte, alike);
-    const size_t first = automaton_.class_of(alike.first), last = automaton_.class_of(alike.last);
-    for (size_t each = first; each <= last; ++each) next_[row + each] = next;
-  }
-  return next_[row + byte_class];
+  if (number == kDead) return kDead;
+  const uint32_t at = step_of_[number * automaton_.classes() + automaton_.class_of(byte)];
+  if (at == kUnknown) return Explore(number, byte);
+  Step& step = steps_[at];
+  if (std::exchange(step.round, round_) == round_) return step.next;
+  AddWork(step.work);
+  overflow_ = overflow_ || met_bytes_ > kMaxExploredBytes;
+  Meet(step.next);
+  return step.next;
+}
+
+SKALD_INLINE uint32_t Explorer::Explore(uint32_t number, uint8_t byte) {
+  const size_t work = work_;
+  ByteInterval alike = {0, 255};
+  OpenAfter(number, byte, alike);
+  Readings readings = Close();
+  const auto taken = static_cast<uint32_t>(work_ - work);
+  if (overflow_) return kDead;
+  const uint32_t next = NumberOf(std::move(readings));
+  const size_t row = number * automaton_.classes();
+  const auto from = step_of_.begin() + static_cast<std::ptrdiff_t>(row + automaton_.class_of(alike.first));
+  const auto end = step_of_.begin() + static_cast<std::ptrdiff_t>(row + automaton_.class_of(alike.last) + 1);
+  std::fill(from, end, static_cast<uint32_t>(steps_.size()));
+  steps_.push_back({next, taken, round_});
+  bytes_ += sizeof(Step);
+  return next;
 }
 
 SKALD_INLINE uint32_t Explorer::Read(uint32_t number, std::span<const uint8_t> bytes) {
@@ -96,7 +135,7 @@ SKALD_INLINE uint32_t Explorer::Read(uint32_t number, std::span<const uint8_t> b
   return number;
 }
 
-SKALD_INLINE uint32_t Explorer::Step(uint32_t number, uint8_t byte, ByteInterval& alike) {
+SKALD_INLINE void Explorer::OpenAfter(uint32_t number, uint8_t byte, ByteInterval& alike) {
   ForEachReading(at(number), [&](Reading reading) {
     for (const auto& [bytes, to] : automaton_.bytes(reading.back())) {
       if (bytes.first > byte) {
@@ -111,7 +150,6 @@ SKALD_INLINE uint32_t Explorer::Step(uint32_t number, uint8_t byte, ByteInterval
       }
     }
   });
-  return Close();
 }
 
 SKALD_INLINE void Explorer::Open(Reading states) {
@@ -131,7 +169,7 @@ SKALD_INLINE void Explorer::OpenCopy(const Stack& stack, size_t size) {
   AddWork(1 + size);
 }
 
-SKALD_INLINE uint32_t Explorer::Close() {
+SKALD_INLINE Readings Explorer::Close() {
   bool is_complete = false;
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const Stack stack = stacks_[i];
@@ -147,7 +185,7 @@ SKALD_INLINE uint32_t Explorer::Close() {
     if (automaton_.is_final(state)) OpenCopy(stack, stack.size - 1);
     automaton_.ForEachCall(state, [&](const CallEdge& call) { Enter(stack, call); });
   }
-  return Number(is_complete);
+  return TakeWaiting(is_complete);
 }
 
 SKALD_INLINE bool Explorer::WasMet(size_t index) {
@@ -173,7 +211,7 @@ SKALD_INLINE void Explorer::Enter(const Stack& stack, const CallEdge& call) {
   stacks_.back().size = size;
 }
 
-SKALD_INLINE uint32_t Explorer::Number(bool is_complete) {
+SKALD_INLINE Readings Explorer::TakeWaiting(bool is_complete) {
   std::sort(waiting_.begin(), waiting_.end(), [this](const Stack& a, const Stack& b) {
     return std::ranges::lexicographical_compare(StatesOf(a), StatesOf(b));
   });
@@ -187,8 +225,8 @@ SKALD_INLINE uint32_t Explorer::Number(bool is_complete) {
   states_.clear();
   stacks_.clear();
   waiting_.clear();
-  if (bytes_ > kMaxExploredBytes) overflow_ = true;
-  return overflow_ ? kDead : NumberOf(std::move(readings));
+  overflow_ = overflow_ || met_bytes_ > kMaxExploredBytes;
+  return readings;
 }
 
 SKALD_INLINE bool Explorer::SameStack::operator()(size_t a, size_t b) const {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
+#include "skald/engine/plan/detail/largest.h"
 
 namespace skald {
 
@@ -104,7 +105,8 @@ class Scheduling {
       }
     };
     for (uint32_t i = 0; i < views_.size(); ++i) {
-      if (!views_[i].is_running && views_[i].may_run) order_.push_back({i, views_[i].urgency});
+      const SequenceView& view = views_[i];
+      if (!view.is_running && view.may_run && view.most > 0) order_.push_back({i, view.urgency});
     }
     if (order_.size() > limits_.max_running) {
       std::nth_element(order_.begin(), order_.begin() + limits_.max_running, order_.end());
@@ -121,11 +123,11 @@ class Scheduling {
   void ChargeWriting() {
     const SequenceView& first = views_[order_.front().view];
     const uint32_t half = limits_.step_tokens - limits_.step_tokens / 2;
-    uint32_t left = limits_.step_tokens - (first.writes() ? 0 : std::min({first.pending, kLeastPrompt, half}));
+    uint32_t left = limits_.step_tokens - (first.writes() ? 0 : std::min({Wanted(first), kLeastPrompt, half}));
     for (Ranked& ranked : order_) {
       const SequenceView& view = views_[ranked.view];
       if (left == 0) return;
-      if (!view.writes() || !view.may_run) continue;
+      if (!view.writes() || !view.may_run || view.most == 0) continue;
       schedule_.work = schedule_.work.With(view.cached, 1);
       ranked.rows = 1;
       --left;
@@ -133,7 +135,7 @@ class Scheduling {
     for (Ranked& ranked : order_) {
       const SequenceView& view = views_[ranked.view];
       if (ranked.rows == 0 || view.drafts == 0) continue;
-      const uint32_t drafts = Fitting(view.cached + 1, 0, std::min(view.drafts, left));
+      const uint32_t drafts = Fitting(view.cached + 1, 0, std::min({view.drafts, view.most - 1, left}));
       schedule_.work = schedule_.work.With(view.cached + 1, drafts);
       ranked.rows += drafts;
       left -= drafts;
@@ -160,7 +162,10 @@ class Scheduling {
   }
 
   void PlaceWriting(Ranked& ranked) {
-    if (ranked.rows == 0) return;
+    if (ranked.rows == 0) {  // it sits this step out
+      promised_ += ranked.soon;
+      return;
+    }
     const SequenceView& view = views_[ranked.view];
     // Drafts have only memory that nobody will soon need.
     if (ranked.rows > 1 && memory_.BytesTaken(view.cached, ranked.rows) + behind_.soon > free_) Discharge(ranked, 1);
@@ -219,8 +224,7 @@ class Scheduling {
     const Ranked& leader = running == runnable ? order_.front() : *running;
     const SequenceView& view = views_[leader.view];
     if (!view.is_running) schedule_.admitted.push_back(leader.view);
-    const uint32_t most = std::min({view.pending, kLeastPrompt, limits_.step_tokens});
-    AddPrompt(leader, view.step_end > 0 ? std::min(most, view.step_end) : most);
+    AddPrompt(leader, std::max(1u, std::min({Wanted(view), kLeastPrompt, limits_.step_tokens})));
   }
 
   void AddPrompt(const Ranked& ranked, uint32_t rows) {
@@ -229,12 +233,16 @@ class Scheduling {
     schedule_.work = schedule_.work.With(views_[ranked.view].cached, rows);
   }
 
+  // How many pending tokens it would have in a step that has room for all.
+  static uint32_t Wanted(const SequenceView& view) {
+    return std::min({view.pending, view.most, view.step_end > 0 ? view.step_end : view.pending});
+  }
+
   // How many tokens of a prompt the budgets have room for. Where there is none for one, there is none for those behind.
   uint32_t PromptRows(const SequenceView& view) {
-    if (is_full_) return 0;
+    if (is_full_ || view.most == 0) return 0;
     const auto counted = static_cast<uint32_t>(std::min<uint64_t>(schedule_.work.rows, limits_.step_tokens));
-    uint32_t most = std::min(view.pending, limits_.step_tokens - counted);
-    if (view.step_end > 0) most = std::min(most, view.step_end);
+    const uint32_t most = std::min(Wanted(view), limits_.step_tokens - counted);
     const uint32_t rows = Fitting(view.cached, has_prompt_ ? 0 : std::min(most, kLeastPrompt), most);
     is_full_ = rows == 0;
     return rows;
@@ -247,19 +255,6 @@ class Scheduling {
       return cost_.SecondsAtMost(schedule_.work.With(cached, rows)) <= *limits_.step_seconds;
     };
     return Largest(least, most, fits);
-  }
-
-  // The largest number from `least` to `most` that fits, where what is less than one that fits does too; `least` if
-  // none does.
-  template <class Fits>
-  static uint32_t Largest(uint32_t least, uint32_t most, Fits fits) {
-    if (fits(most)) return most;
-    uint32_t fitting = least, too_many = most;
-    while (fitting + 1 < too_many) {
-      const uint32_t middle = fitting + (too_many - fitting) / 2;
-      (fits(middle) ? fitting : too_many) = middle;
-    }
-    return fitting;
   }
 
   // Whether so much is free, or would be if all of `victims` gave up theirs.

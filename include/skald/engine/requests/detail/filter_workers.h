@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "skald/base/inline.h"
+#include "skald/base/threads/priority.h"
 
 namespace skald {
 
@@ -36,6 +37,7 @@ SKALD_INLINE void FilterWorkers::Add(const std::string& tenant, std::shared_ptr<
 }
 
 SKALD_INLINE void FilterWorkers::Run() {
+  LowerThreadPriority();
   while (const std::shared_ptr<FilterWork> work = Take()) {
     if (work.use_count() > 1) work->Do();
   }

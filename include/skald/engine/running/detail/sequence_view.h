@@ -29,6 +29,7 @@ SKALD_INLINE SequenceView ViewOf(const Sequence& sequence, const Tenants& tenant
   const bool draws = !sequence.is_running() || sequence.pending() <= 1;
   view.may_run =
       !sequence.is_paused && !sequence.is_waiting() && sequence.leader == nullptr && !(draws && sequence.awaits_filter);
+  view.tenant = tenants.number(sequence.request->tenant);
   view.is_running = sequence.is_running();
   view.cached = sequence.computed();
   view.shared = sequence.is_running() ? 0 : sequence.shared();

@@ -47,7 +47,7 @@ SKALD_INLINE Result<void> Sequences::Add(const SuspendedRequest& suspended,
   });
   for (Sequence& sequence : *added) {  // none where they were appended
     swapping_.Disown(sequence);
-    tenants_.Leave(sequence.request->tenant);
+    tenants_.Leave(sequence.request->tenant, options_.clock());
   }
   return appended;
 }
@@ -126,7 +126,9 @@ SKALD_INLINE Result<std::vector<Sequence*>> Sequences::Candidates() {
 }
 
 SKALD_INLINE SequenceView Sequences::ViewOf(const Sequence& sequence) const {
-  return internal::ViewOf(sequence, tenants_, options_.policy);
+  SequenceView view = internal::ViewOf(sequence, tenants_, options_.policy);
+  view.idle = static_cast<uint32_t>(std::min<uint64_t>(stats_.steps - sequence.last_step, UINT32_MAX));
+  return view;
 }
 
 SKALD_INLINE Result<void> Sequences::Admit(Sequence& sequence, SamplerScratch& scratch) {
@@ -186,6 +188,7 @@ SKALD_INLINE Sequence* Sequences::LeastUrgentHolder(const Sequence* other) {
 }
 
 SKALD_INLINE void Sequences::Serve(Sequence& sequence) noexcept {
+  sequence.last_step = stats_.steps;
   const uint32_t computed = sequence.computed();
   if (computed <= sequence.served) return;
   tenants_.Serve(sequence.request->tenant, computed - sequence.served);
@@ -381,7 +384,7 @@ SKALD_INLINE void Sequences::Remove(std::list<Sequence>::iterator at) noexcept {
   if (options_.drafter != nullptr) options_.drafter->Forget(sequence.id);
   sequence.Unfollow();
   sequence.ReleaseFollowers(/*with_samples=*/true);
-  tenants_.Leave(sequence.request->tenant);
+  tenants_.Leave(sequence.request->tenant, options_.clock());
   sequences_.Erase(at);
 }
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fair steps: how much of a step each tenant may have where several want rows. Served tokens alone do not say it: a
+// tenant with many streams has a row for each in every step, and each row makes the step longer for the others. So
+// with T tenants a step takes at most about T times what it takes with the rows alone of the one that wants least, and
+// tenants that want more have equal parts of that time: everybody gets on at least at a T-th of the speed that they
+// have alone. Where rows cost little beside the step itself, as those of large models do, nothing is left out. Pure.
+
+#ifndef SKALD_ENGINE_PLAN_FAIR_STEPS_H_
+#define SKALD_ENGINE_PLAN_FAIR_STEPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "skald/engine/plan/cost_model.h"
+#include "skald/engine/plan/scheduler.h"
+
+namespace skald {
+
+struct ShareLimits {
+  uint32_t step_tokens = 512;  // rows of a step
+  // More tenants, that want nothing now and may come back at any time with a row: steps are kept short for them too, as
+  // one that runs cannot be cut short.
+  size_t left_lately = 0;
+  uint64_t step = 0;  // its number
+};
+
+// Sets SequenceView::most of those that a step leaves out or cuts short for other tenants' sake. Within a tenant those
+// that write take turns, its most urgent prompt has up to half of its part in every other step, and one that waits may
+// begin in each step. Every tenant has a row at least, and now and then no more: what few rows cost is learnt of steps
+// that have few. Nothing is set where a tenant is alone, or no cost is known yet. O(n log n) for n views.
+void LimitToShares(std::span<SequenceView> views, const ShareLimits& limits, const CostModel& cost);
+
+}  // namespace skald
+
+#ifndef SKALD_COMPILED
+#include "skald/engine/plan/detail/fair_steps.h"
+#endif
+
+#endif  // SKALD_ENGINE_PLAN_FAIR_STEPS_H_
