@@ -6,8 +6,8 @@
 #define SKALD_CACHE_SPARE_BYTES_H_
 
 #include <cstdint>
-#include <map>
 #include <utility>
+#include <vector>
 
 #include "skald/cache/blocks/block_pool.h"
 #include "skald/cache/blocks/block_table.h"
@@ -28,14 +28,14 @@ class SpareBytes {
   // All of a cache.
   void AddAll(const KVCache& cache);
 
-  uint64_t Count() const;
+  uint64_t Count();
 
  private:
   // Most blocks of a resume point are its cache's own, at the same place: those are passed over.
   void AddOthers(const BlockTable& point, const BlockTable& own);
 
   const BlockPool& pool_;
-  std::map<std::pair<uint32_t, BlockId>, uint32_t> references_;  // of what was added
+  std::vector<std::pair<uint32_t, BlockId>> references_;  // to what was added, each for itself
 };
 
 }  // namespace skald

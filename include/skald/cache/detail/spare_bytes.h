@@ -7,6 +7,7 @@
 
 #include "skald/cache/spare_bytes.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -25,15 +26,19 @@ SKALD_INLINE void SpareBytes::AddResumePoints(const KVCache& cache) {
 
 SKALD_INLINE void SpareBytes::AddAll(const KVCache& cache) {
   cache.ForEachTable([&](const BlockTable& table) {
-    table.ForEachBlock([&](uint32_t group, BlockId id) { ++references_[{group, id}]; });
+    table.ForEachBlock([&](uint32_t group, BlockId id) { references_.emplace_back(group, id); });
   });
 }
 
-SKALD_INLINE uint64_t SpareBytes::Count() const {
+SKALD_INLINE uint64_t SpareBytes::Count() {
   uint64_t bytes = 0;
-  for (const auto& [block, count] : references_) {
-    const auto& [group, id] = block;
-    if (pool_.references(group, id) == count) bytes += pool_.geometry(group).block_bytes();
+  std::ranges::sort(references_);
+  for (auto block = references_.begin(); block != references_.end();) {
+    const auto next = std::find_if(block, references_.end(), [&](const auto& other) { return other != *block; });
+    const auto& [group, id] = *block;
+    if (pool_.references(group, id) == static_cast<uint32_t>(next - block))
+      bytes += pool_.geometry(group).block_bytes();
+    block = next;
   }
   return bytes;
 }
@@ -46,7 +51,7 @@ SKALD_INLINE void SpareBytes::AddOthers(const BlockTable& point, const BlockTabl
     const std::vector<BlockId>&blocks = point.groups[g].blocks, &owned = own.groups[g].blocks;
     for (size_t i = 0; i < blocks.size(); ++i) {
       const size_t place = first + i - own_first;  // large where it would be negative
-      if (place >= owned.size() || owned[place] != blocks[i]) ++references_[{g, blocks[i]}];
+      if (place >= owned.size() || owned[place] != blocks[i]) references_.emplace_back(g, blocks[i]);
     }
   }
 }

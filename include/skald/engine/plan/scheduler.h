@@ -11,6 +11,7 @@
 //      few tokens, so that none waits for ever.
 //   4. Who waits is admitted in order, as long as all of its tokens have room beside what those before it will need
 //      soon. If its policy says so, it also takes the place of those that run and are less urgent.
+//      Who has no part in this step, for other tenants' sake (fair_steps.h), is passed over.
 //   5. Somebody always gets on. Where none has room by these rules, the most urgent of those that run has rows, or of
 //      those that wait if none runs: then the pool decides, and whoever carries the schedule out tells what it says.
 

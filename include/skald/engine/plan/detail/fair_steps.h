@@ -101,10 +101,10 @@ class Sharing {
     const auto is_running = [&](uint32_t i) { return views_[i].is_running; };
     const auto writes = [&](uint32_t i) { return views_[i].writes(); };
     const auto urgency = [&](uint32_t i) { return std::tuple(views_[i].urgency, i); };
-    const auto waiting = std::ranges::partition(sequences, is_running);
-    const std::span running(sequences.begin(), waiting.begin());
-    const auto prompts = std::ranges::partition(running, writes);
-    const std::span writing(running.begin(), prompts.begin());
+    const auto end_of_running = std::partition(sequences.begin(), sequences.end(), is_running);
+    const auto end_of_writing = std::partition(sequences.begin(), end_of_running, writes);
+    const std::span writing(sequences.begin(), end_of_writing), prompts(end_of_writing, end_of_running);
+    const std::span waiting(end_of_running, sequences.end());
     std::ranges::sort(writing, {}, [&](uint32_t i) { return std::tuple(~views_[i].idle, i); });
     std::ranges::sort(prompts, {}, urgency);
     Part part = {seconds};

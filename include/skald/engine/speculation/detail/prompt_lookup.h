@@ -32,8 +32,8 @@ SKALD_INLINE std::span<const int32_t> PromptLookup::Following(std::span<const in
     if (tokens.size() <= length) continue;
     const std::span<const int32_t> tail = tokens.last(length);
     const std::span<const int32_t> before = tokens.first(tokens.size() - 1);
-    const auto found = std::ranges::find_end(before, tail);
-    if (!found.empty()) return tokens.subspan(static_cast<size_t>(found.end() - before.begin()));
+    const auto found = std::find_end(before.begin(), before.end(), tail.begin(), tail.end());
+    if (found != before.end()) return tokens.subspan(static_cast<size_t>(found - before.begin()) + length);
   }
   return {};
 }
