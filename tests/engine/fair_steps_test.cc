@@ -52,7 +52,7 @@ std::vector<uint64_t> RowsOf(std::vector<SequenceView> views, const CostModel& c
   std::vector<uint64_t> rows(views.size());
   for (int step = 0; step < steps; ++step) {
     for (SequenceView& view : views) view.most = UINT32_MAX;
-    const Schedule schedule = Make(views, cost);
+    const Schedule schedule = Make(views, cost, 0, static_cast<uint64_t>(step));
     for (SequenceView& view : views) ++view.idle;
     for (const StepRows& row : schedule.rows) {
       rows[row.sequence] += row.tokens;
@@ -77,7 +77,7 @@ TEST_CASE("Shares: where one tenant is alone nothing is left out") {
 
 TEST_CASE("Shares: many streams of one tenant take half of the time from another's one, and no more") {
   auto views = Times(1, Writing(1)) + Times(63, Writing(2));
-  CHECK(Make(views, kRowsAlone).work.rows == 2);
+  CHECK(Make(views, kRowsAlone, 0, 1).work.rows == 4);  // in every third step
   const std::vector<uint64_t> rows = RowsOf(views, kRowsAlone, 630);
   CHECK(rows[0] == 630);
   for (size_t i = 1; i < rows.size(); ++i) CHECK(rows[i] == 10);  // they take turns
@@ -95,18 +95,20 @@ TEST_CASE("Shares: with more tenants each has its part of the time, and what som
   std::map<uint32_t, uint64_t> rows;
   const std::vector<uint64_t> each = RowsOf(views, CostModel(0.010, 0.001, 0.0), 100);
   for (size_t i = 0; i < views.size(); ++i) rows[views[i].tenant] += each[i];
-  // A step is four times 11 ms: 34 rows, of which the small ones want 3.
+  // A step is four times 11 ms: 34 rows, of which the small ones want 3. Seven steps are small.
   CHECK(rows[1] == 100);
   CHECK(rows[3] == 200);
-  CHECK(rows[2] == 1500);
-  CHECK(rows[4] == 1500);
+  CHECK(rows[2] == 93 * 15 + 7);
+  CHECK(rows[4] == 93 * 15 + 7);
 }
 
 TEST_CASE("Shares: a step that one has alone stays short for those who left lately") {
   auto views = Times(63, Writing(1));
   CHECK(Make(views, kRowsAlone, 1).work.rows == 2);
   views = Times(1, Writing(1)) + Times(63, Writing(2));
-  CHECK(Make(views, kRowsAlone, 1).work.rows == 3);
+  CHECK(Make(views, kRowsAlone, 1, 1).work.rows == 1);
+  for (SequenceView& view : views) view.most = UINT32_MAX;
+  CHECK(Make(views, kRowsAlone, 1, 2).work.rows == 5);
   views = Times(63, Writing(1));
   CHECK(Make(views, kStepMostly, 1).work.rows == 63);
 }
@@ -115,25 +117,25 @@ TEST_CASE("Shares: a tenant's prompt and its streams both get on") {
   auto views = Times(1, Writing(1)) + Times(20, Writing(2)) + Times(1, Prompt(2, 2000));
   std::vector<uint64_t> rows = RowsOf(views, kRowsAlone, 800);
   CHECK(rows[0] == 800);
-  CHECK(rows.back() == 400);
-  for (size_t i = 1; i <= 20; ++i) CHECK(rows[i] == 20);
+  CHECK(rows.back() >= 260);
+  for (size_t i = 1; i <= 20; ++i) CHECK(rows[i] >= 20);
   // With time for 66 rows the prompt has 46 beside the streams, or 33 before them.
   rows = RowsOf(views, kStepMostly, 20);
-  CHECK(rows.back() >= 20 * 33);
-  for (size_t i = 1; i <= 20; ++i) CHECK(rows[i] == 20);
+  CHECK(rows.back() >= 18 * 33);
+  for (size_t i = 1; i <= 20; ++i) CHECK(rows[i] >= 18);
 }
 
 TEST_CASE("Shares: of those that wait one may begin in each step, and others are passed over for the step alone") {
   auto views = Times(30, Waiting(2, 100)) + Times(1, Writing(1)) + Times(1, Waiting(1, 2));
-  Schedule schedule = Make(views, kRowsAlone);
+  Schedule schedule = Make(views, kRowsAlone, 0, 2);
   CHECK(schedule.admitted == std::vector<uint32_t>{0, 31});
-  CHECK(schedule.work.rows <= 1 + 2 + 3);
+  CHECK(schedule.work.rows <= 1 + 2 + 5);
   // Whose place is not to be had takes nothing from those that run.
   views = Times(1, Writing(1)) + Times(3, Writing(2)) + Times(3, Waiting(2, 100));
   LimitToShares(views, {kStepTokens, 0, 1}, kRowsAlone);
   schedule = MakeSchedule(views, {.max_running = 4, .step_tokens = kStepTokens}, kNoMemory, kRowsAlone);
   CHECK(schedule.admitted.empty());
-  CHECK(schedule.work.rows == 2);
+  CHECK(schedule.work.rows == 4);
 }
 
 TEST_CASE("Shares: one step of sixteen has no more than a row of those that are limited, for the cost's sake") {
@@ -155,7 +157,7 @@ TEST_CASE("Shares: those that may not run want nothing") {
 }
 
 // Of random views, with costs that earlier tokens are a part of.
-TEST_CASE("Shares: every step is short for whoever wants least, and has a row of everybody") {
+TEST_CASE("Shares: steps are short for whoever wants least, and a few of them have rows of everybody") {
   std::mt19937 random(1);
   const auto up_to = [&](uint32_t most) { return static_cast<uint32_t>(random() % (most + 1)); };
   for (int round = 0; round < 3000; ++round) {
@@ -177,17 +179,25 @@ TEST_CASE("Shares: every step is short for whoever wants least, and has a row of
     }
     double least = cost.Seconds(wanted.begin()->second);
     for (const auto& [tenant, work] : wanted) least = std::min(least, cost.Seconds(work));
-    const Schedule schedule = Make(views, cost);
     std::map<uint32_t, uint64_t> rows;
-    for (const StepRows& row : schedule.rows) {
-      CHECK(row.tokens <= views[row.sequence].most);
-      rows[views[row.sequence].tenant] += row.tokens;
+    constexpr uint64_t kSteps = 6;  // in which each has its turn, however many steps it waits for one
+    double seconds = 0.0;
+    bool is_full = false;
+    for (uint64_t step = 1; step <= kSteps; ++step) {
+      for (SequenceView& view : views) view.most = UINT32_MAX;
+      const Schedule schedule = Make(views, cost, 0, step);
+      for (const StepRows& row : schedule.rows) {
+        CHECK(row.tokens <= views[row.sequence].most);
+        rows[views[row.sequence].tenant] += row.tokens;
+      }
+      seconds += cost.Seconds(schedule.work) / kSteps;
+      is_full |= schedule.work.rows == kStepTokens;
     }
-    if (schedule.work.rows < kStepTokens) CHECK(rows.size() == wanted.size());
+    if (!is_full) CHECK(rows.size() == wanted.size());
     // A row that somebody has in any case may cost more than its part.
     const double one_row = cost.Seconds(StepWork().With(800, 1)) - cost.Seconds({});
     const auto parties = static_cast<double>(wanted.size());
-    if (wanted.size() > 1) CHECK(cost.Seconds(schedule.work) <= parties * (least + one_row) * (1.0 + 1e-6));
+    if (wanted.size() > 1) CHECK(seconds <= parties * (least + one_row) * (1.0 + 1e-6));
   }
 }
 
@@ -203,7 +213,7 @@ struct Timed {
   }
 };
 
-TEST_CASE("An engine computes two rows a step while one stream of another tenant is there, or was lately") {
+TEST_CASE("An engine computes few rows a step while one stream of another tenant is there, or was lately") {
   double now = 0.0;
   const RandomModel model(SmallModelNamed("one-layer"), 5);
   const Timed timed = {model, now};
@@ -222,12 +232,14 @@ TEST_CASE("An engine computes two rows a step while one stream of another tenant
   CHECK(engine->Step()->rows == 20);
   const RequestId quiet = ask("quiet", 1, 400);
   bool is_over = false;
+  uint64_t rows = 0;
   for (int step = 0; !is_over; ++step) {
     const auto report = engine->Step();
     REQUIRE(report);
-    if (step >= 100) CHECK(report->rows <= 3);  // at first it learns what rows cost
+    if (step >= 100) rows += report->rows;  // at first it learns what rows cost
     for (const Event& event : report->events) is_over |= event.request == quiet && event.finish.has_value();
   }
+  CHECK(rows <= 300 * 3);
   const double left = now;
   while (now < left + Tenants::kLately - 0.02) CHECK(engine->Step()->rows <= 3);
   now += 0.1;

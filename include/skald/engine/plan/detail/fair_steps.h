@@ -45,7 +45,7 @@ class Sharing {
     for (size_t i = 0; i < tenants_.size(); ++i) {
       const double part = left / static_cast<double>(tenants_.size() - i) * kRounding;
       const double wanted = tenants_[i].seconds - step_seconds_;
-      if (wanted > part) Limit(tenants_[i].sequences, limits_.step % kSmallSteps == 0 ? 0.0 : part);
+      if (wanted > part) LimitInTurn(tenants_[i].sequences, part, /*may_sit_out=*/i > 0);
       left -= std::min(wanted, part);
     }
   }
@@ -53,6 +53,8 @@ class Sharing {
  private:
   // Sums of the same in another order may differ by less.
   static constexpr double kRounding = 1.0 + 1e-9;
+  // Fewer rows cost about as much: who has a part for fewer has them in one step of several.
+  static constexpr uint32_t kLeastRows = 3;  // beside one of another: kernels compute four together
   // One step of so many has only what must be in it.
   static constexpr uint64_t kSmallSteps = 16;
 
@@ -96,8 +98,17 @@ class Sharing {
     view.most += given;
   }
 
-  void Limit(std::span<uint32_t> sequences, double seconds) const {
+  void LimitInTurn(std::span<uint32_t> sequences, double part, bool may_sit_out) const {
     for (const uint32_t i : sequences) views_[i].most = 0;
+    const double few = kLeastRows * (cost_.Seconds(StepWork().With(0, 1)) - step_seconds_);
+    uint64_t turns = 1;
+    while (may_sit_out && turns < kLeastRows && static_cast<double>(turns) * part < few) ++turns;
+    if (turns == 1) return Limit(sequences, limits_.step % kSmallSteps == 0 ? 0.0 : part);
+    const uint64_t turn = limits_.step + views_[sequences.front()].tenant;  // not all in the same step
+    if (turn % turns == 0) Limit(sequences, static_cast<double>(turns) * part);
+  }
+
+  void Limit(std::span<uint32_t> sequences, double seconds) const {
     const auto is_running = [&](uint32_t i) { return views_[i].is_running; };
     const auto writes = [&](uint32_t i) { return views_[i].writes(); };
     const auto urgency = [&](uint32_t i) { return std::tuple(views_[i].urgency, i); };
