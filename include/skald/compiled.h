@@ -17,6 +17,7 @@
 #include "skald/compiled/kernels.h"
 
 #include "skald/compiled/base.h"
+#include "skald/compiled/families.h"
 #include "skald/compiled/model.h"
 #include "skald/compiled/weights.h"
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/form/layer.h"
-#include "skald/configs/identify.h"
+#include "skald/families/config/identify.h"
+#include "skald/families/config/layer.h"
 
 namespace skald {
 

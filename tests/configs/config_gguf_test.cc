@@ -2,7 +2,7 @@
 //
 // From the metadata of GGUF files to a Config.
 
-#include "skald/configs/readers/detail/config_gguf.h"
+#include "skald/families/readers/detail/config_gguf.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/identify.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/identify.h"
+#include "skald/families/published.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_configs.h"
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/published.h"
+#include "skald/families/readers/config_json.h"
 #include "tests/configs/config_json_writer.h"
 
 namespace skald::testing::config_json {

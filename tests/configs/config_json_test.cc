@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/readers/config_json.h"
 
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 #include "tests/configs/config_json_checks.h"
 
 namespace skald {

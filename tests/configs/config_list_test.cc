@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/config_list.h"
+#include "skald/families/config/config_list.h"
 
 #include <string_view>
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 
 namespace skald {
 namespace config_list_test {

@@ -2,16 +2,16 @@
 //
 // Configs as C++ text. tests/compile/config_texts.cc compiles such texts.
 
-#include "skald/configs/form/config_text.h"
+#include "skald/families/config/config_text.h"
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/configs/form/config_list.h"
-#include "skald/configs/form/shorten.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/config_list.h"
+#include "skald/families/config/shorten.h"
+#include "skald/families/published.h"
 #include "tests/support/check_error.h"
 
 namespace skald::testing {

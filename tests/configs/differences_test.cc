@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/detail/differences.h"
+#include "skald/families/config/detail/differences.h"
 
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 #include "tests/configs/config_json_writer.h"
 #include "tests/support/golden_configs.h"
 

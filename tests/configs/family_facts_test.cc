@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/family_facts.h"
+#include "skald/families/family_facts.h"
 
 #include <filesystem>
 #include <map>
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/detail/config_json_recurrent.h"
+#include "skald/families/readers/detail/config_json_recurrent.h"
 
 namespace skald {
 namespace family_facts_test {

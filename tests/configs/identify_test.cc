@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/identify.h"
+#include "skald/families/config/identify.h"
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 #include "tests/configs/config_json_writer.h"
 #include "tests/configs/published_json.h"
 #include "tests/support/golden_configs.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
 
 #include <array>
 #include <string>
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 
 namespace skald {
 namespace model_config_test {

@@ -9,10 +9,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/numbers/fingerprint.h"
-#include "skald/configs/form/config_list.h"
-#include "skald/configs/form/detail/differences.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/config_list.h"
+#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/published.h"
 #include "skald/layers/model_spec.h"
 #include "tests/support/golden_configs.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 #include "skald/layers/model_weights.h"
 
 namespace skald {

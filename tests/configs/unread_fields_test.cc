@@ -3,8 +3,8 @@
 // No field of a file that could change a number is passed over without a word: of every family, each field counts, or
 // is refused, or stands in the list of those that may be passed over.
 
-#include "skald/configs/readers/passed/detail/config_json_fields.h"
-#include "skald/configs/readers/passed/detail/unread_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
+#include "skald/families/readers/passed/detail/config_json_fields.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/detail/config_gguf.h"
-#include "skald/configs/readers/config_json.h"
-#include "skald/configs/readers/detail/family_readers.h"
+#include "skald/families/readers/config_json.h"
+#include "skald/families/readers/detail/config_gguf.h"
+#include "skald/families/readers/detail/family_readers.h"
 #include "tests/configs/gguf_samples.h"
 #include "tests/configs/published_json.h"
 

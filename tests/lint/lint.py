@@ -18,13 +18,13 @@ import sys
 # The folders of include/skald from top to bottom, and what each may include of ours. Includes point
 # downwards only, so no two folders can ever include each other.
 MAY_INCLUDE = {
-    "engine": {"store", "sampling", "text", "model", "configs", "layers", "weights", "cache", "kernels", "base"},
-    "distributed": {"model", "configs", "layers", "weights", "cache", "kernels", "base"},
+    "engine": {"store", "sampling", "text", "model", "families", "layers", "weights", "cache", "kernels", "base"},
+    "distributed": {"model", "families", "layers", "weights", "cache", "kernels", "base"},
     "store": {"sampling", "cache", "base"},
     "sampling": {"base"},
     "text": {"weights", "base"},
-    "model": {"configs", "layers", "weights", "cache", "kernels", "base"},
-    "configs": {"layers", "weights", "cache", "kernels", "base"},
+    "model": {"families", "layers", "weights", "cache", "kernels", "base"},
+    "families": {"layers", "weights", "cache", "kernels", "base"},
     "layers": {"weights", "cache", "kernels", "base"},
     "weights": {"base"},
     "cache": {"base"},
@@ -32,7 +32,8 @@ MAY_INCLUDE = {
     "base": set(),
 }
 
-# The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
+# The rooms of a folder from top to bottom; "" stands for the files of the folder itself, "*" for all rooms that the line
+# does not name. Includes point downwards here
 # too, but for what kernels share with whoever calls them. A room with rooms of its own has a line too.
 ROOMS = {
     "distributed": ["", "communicators"],
@@ -41,7 +42,7 @@ ROOMS = {
     "weights": ["packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
-    "configs": ["", "readers", "families", "form"],
+    "families": ["", "*", "readers", "config"],
     "text": ["filters", "", "templates", "tokenizers"],
     "text/filters": ["", "schema", "grammar"],
     "text/templates": ["", "execution", "library", "operations", "syntax", "values"],
@@ -84,9 +85,16 @@ def only_code(text):
 
 
 def room_of(header, folder):
-    """The room of skald/<folder>/<room>/<name>.h; "" for a file of the folder itself."""
+    """The room of skald/<folder>/<room>/<name>.h; "" for a file of the folder itself. What defines a room's headers, in
+    its detail/, is of the same room."""
     inside = pathlib.PurePath(header).relative_to(pathlib.PurePath("skald") / folder)
-    return inside.parts[0] if len(inside.parts) > 1 else ""
+    parts = [part for part in inside.parts if part != "detail"]
+    return parts[0] if len(parts) > 1 else ""
+
+
+def height_of(room, rooms):
+    """The place of a room in its line of ROOMS, where "*" stands for all others; None for a room that is not there."""
+    return rooms.index(room) if room in rooms else rooms.index("*") if "*" in rooms else None
 
 
 class Lint:
@@ -178,7 +186,7 @@ class Lint:
             return
         header = path.relative_to(self.root / "include")
         for house in [folder] + [other for other in ROOMS if header.is_relative_to(f"skald/{other}")]:
-            if room_of(header, house) not in ROOMS.get(house, [""]):
+            if height_of(room_of(header, house), ROOMS.get(house, [""])) is None:
                 self.problem(path, 0, f"include/skald/{house} has no room named {room_of(header, house)}")
                 return
         text = path.read_text()
@@ -205,7 +213,7 @@ class Lint:
             if not inside or included in FOR_ALL_ROOMS:
                 continue
             room = room_of(header, house)
-            if rooms.index(room_of(included, house)) < rooms.index(room):
+            if height_of(room_of(included, house), rooms) < height_of(room, rooms):
                 self.problem(path, number, f"{house}/{room} may not include {included}, which stands above it")
 
     def check_one_target_loop(self, headers):

@@ -9,8 +9,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/message.h"
-#include "skald/configs/gguf_config.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
+#include "skald/families/readers/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_convert.h"

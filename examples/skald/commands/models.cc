@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "model_files/identify_model.h"
-#include "skald/configs/family_facts.h"
-#include "skald/configs/published.h"
+#include "skald/families/family_facts.h"
+#include "skald/families/published.h"
 
 namespace skald::program {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "demo_model/demo_config.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 
 namespace skald::program {
 

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of weights/ and configs/, for the one source of a program that compiles them (skald/compiled.h).
+// Definitions of weights/, for the one source of a program that compiles them (skald/compiled.h).
 // No library is needed.
 
 #ifndef SKALD_COMPILED_WEIGHTS_H_
 #define SKALD_COMPILED_WEIGHTS_H_
 
-#include "skald/configs/detail/family_facts.h"
-#include "skald/configs/detail/gguf_config.h"
-#include "skald/configs/detail/identify.h"
-#include "skald/configs/form/detail/config_text.h"
-#include "skald/configs/form/detail/shorten.h"
-#include "skald/configs/readers/detail/config_json.h"
-#include "skald/configs/readers/detail/python_json.h"
-#include "skald/configs/readers/detail/spec_json.h"
 #include "skald/weights/adapters/detail/adapter.h"
 #include "skald/weights/detail/dealt_parameters.h"
 #include "skald/weights/detail/load_options.h"

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/families/readers/config_json.h.
+
+#ifndef SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_H_
+#define SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_H_
+
+#include "skald/families/readers/config_json.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "skald/base/inline.h"
+#include "skald/base/json/detail/json_fields.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/threads/float_environment.h"
+#include "skald/families/gemma3/gemma3.h"
+#include "skald/families/granite4/detail/granite4.h"
+#include "skald/families/granite4/granite4.h"
+#include "skald/families/readers/detail/config_json_recurrent.h"
+#include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_readers.h"
+#include "skald/families/readers/passed/detail/config_json_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
+#include "skald/families/readers/python_json.h"
+
+namespace skald {
+
+namespace internal {
+
+inline constexpr std::string_view kMultimodalTypes[] = {"gemma3", "gemma4", "qwen3_5", "qwen3_5_moe"};
+
+// Refuses weights that are quantised in one of the ways that transformers knows: the tensors have the names of others,
+// or their names and another meaning. Those of MXFP4 have names of their own (tensor_names.h).
+inline void RefuseQuantised(const JsonFields& fields) {
+  constexpr const char* kMethod = "quant_method";
+  for (const char* const name : {"quantization_config", "compression_config"}) {
+    const nlohmann::json* const found = fields.Find(name);
+    if (found == nullptr) continue;
+    const auto inside = found->is_object() ? fields.Object(name) : std::nullopt;
+    const nlohmann::json* const method = inside ? inside->Find(kMethod) : nullptr;
+    if (method != nullptr && *method == nlohmann::json("mxfp4")) continue;
+    const char* const supported = "F32, F16, BF16 and the types of GGUF files";
+    method != nullptr ? inside->Unsupported(kMethod, *method, supported) : fields.Unsupported(name, *found, supported);
+  }
+}
+
+inline std::string_view ModelTypeOf(const TextModel& model) {
+  return std::visit([](const auto& one) { return one.model_type; }, model);
+}
+
+using TextReader = std::function<TextModel(const JsonFields&)>;
+
+// Returns what reads models of this family, or nothing for one that Skald does not know. `supported` names all families
+// then.
+inline TextReader ReaderOf(std::string_view model_type, std::string& supported) {
+  const auto is = [&](std::string_view type) {
+    supported.append(supported.empty() ? "" : ", ").append(type);
+    return model_type == type;
+  };
+  for (const FamilyRules& family : TransformerFamilies()) {
+    if (!is(family.implied.model_type)) continue;
+    return [family](const JsonFields& fields) -> TextModel { return ReadTransformer(fields, family); };
+  }
+  for (const RecurrentFamily& family : kRecurrentFamilies) {
+    if (is(family.model_type)) return family.read;
+  }
+  if (is(Granite4Family::kModelType)) return ReadGranite4;
+  for (const FamilyReader& family : kFamilyReaders) {
+    if (family.read_json != nullptr && is(family.model_type)) return family.read_json;
+  }
+  return {};
+}
+
+// Reads a model whose family `fields` names.
+inline TextModel ReadTextModel(const JsonFields& fields) {
+  const std::string model_type = fields.String("model_type");
+  std::string supported;
+  if (const TextReader read = ReaderOf(model_type, supported)) return read(fields);
+  fields.Unsupported("model_type", model_type, supported);
+  return {};
+}
+
+// Parses a config.json into `root`, which its caller guards.
+inline Result<void> ParseConfigObject(std::string_view text, nlohmann::json& root) {
+  if (text.size() > kMaxConfigJson) {
+    return Fail(ErrorCode::kOutOfRange, "config.json has " + std::to_string(text.size()) + " bytes, expected at most " +
+                                            std::to_string(kMaxConfigJson));
+  }
+  if (const std::string complaint = ParsePythonJson(text, root); !complaint.empty()) {
+    return Fail(ErrorCode::kDataLoss, "config.json " + complaint);
+  }
+  if (!root.is_object()) return Fail(ErrorCode::kDataLoss, "config.json does not hold a JSON object");
+  return {};
+}
+
+inline bool IsMultimodal(std::string_view model_type) {
+  return std::ranges::find(kMultimodalTypes, model_type) != std::end(kMultimodalTypes);
+}
+
+SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
+  nlohmann::json root, defaults = nlohmann::json::object();
+  const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
+  if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
+  std::optional<Error> error;
+  FieldsRead read;
+  const JsonFields whole(&root, nullptr, "", &error, &read);
+  const std::string model_type = whole.String("model_type");
+  if (model_type.starts_with("gemma3")) AddGemma3TextDefaults(defaults);
+  std::optional<JsonFields> fields(std::in_place, &root, &defaults, "", &error, &read);
+  if (IsMultimodal(model_type)) {
+    constexpr const char* kTied = "tie_word_embeddings";  // stands outside, or inside, or in both places
+    if (whole.Contains(kTied)) defaults[kTied] = root[kTied];
+    fields = whole.Object("text_config", &defaults);
+    if (!fields) whole.Missing("text_config");
+    const nlohmann::json* const tied = fields ? fields->Find(kTied) : nullptr;
+    if (tied != nullptr) whole.Expect(kTied, *tied);
+  }
+  RefuseQuantised(whole);
+  if (fields) RefuseQuantised(*fields);
+  TextModel model;
+  if (!error) model = ReadTextModel(*fields);
+  const UnreadFields unread(kPassedConfigJson, ModelTypeOf(model), read, kTextConfig);
+  if (!error) unread.Refuse(root, "", &error);
+  if (error) return Fail(error->code, "config.json: " + error->message);
+  return model;
+}
+
+SKALD_INLINE Result<bool> NamesKnownFamily(std::string_view text) {
+  nlohmann::json root;
+  const JsonGuard guard(root);
+  if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
+  const auto found = root.find("model_type");
+  const auto* const type = found == root.end() ? nullptr : found->get_ptr<const std::string*>();
+  std::string supported;
+  return type != nullptr && (IsMultimodal(*type) || ReaderOf(*type, supported) != nullptr);
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<DescribedModel> ParseConfigJson(std::string_view text) {
+  return NoThrow("config.json", [&]() -> Result<DescribedModel> {
+    const FloatEnvironment plain(Denormals::kKept);  // decimals are rounded as they always are
+    Result<internal::TextModel> read = internal::ReadConfigJson(text);
+    if (!read) return Failure(read.error());
+    const auto* const form = std::get_if<ShortForm>(&*read);
+    if (form != nullptr) return DescribedModel{form->model_type, Expand(*form)};
+    return std::get<DescribedModel>(std::move(*read));
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_H_
