@@ -16,8 +16,8 @@
 
 #include "skald/families/config/config_text.h"
 #include "skald/families/config/model_config.h"
+#include "skald/families/config_json.h"
 #include "skald/families/gemma2/gemma2.h"
-#include "skald/families/readers/config_json.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/families/readers/config_json.h"
+#include "skald/families/config_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_gpt_oss.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/families/published.h"
+#include "tests/support/config_list.h"
 
 namespace skald {
 namespace model_config_test {
@@ -125,11 +125,11 @@ TEST_CASE("what no model can be is refused at run time with the sentence that st
 }
 
 template <ModelConfig... Configs>
-constexpr bool CheckAll(ConfigList<Configs...>) {
+constexpr bool CheckAll(testing::ConfigList<Configs...>) {
   return (CheckConfig<Configs>() && ...);
 }
 
-TEST_CASE("every published Config passes the checks") { static_assert(CheckAll(PublishedConfigs{})); }
+TEST_CASE("every published Config passes the checks") { static_assert(CheckAll(testing::PublishedConfigs{})); }
 
 }  // namespace model_config_test
 }  // namespace skald

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/families/published.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/small_configs.h"
 

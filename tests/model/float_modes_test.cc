@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/families/readers/config_json.h"
-#include "skald/families/readers/detail/config_gguf.h"
+#include "skald/families/config_json.h"
+#include "skald/families/detail/parse_gguf.h"
 #include "skald/families/readers/spec_json.h"
 #include "skald/layers/model_weights.h"
 #include "skald/sampling/sampler.h"

@@ -11,8 +11,8 @@
 // In the short form every Config gives kName, kModelDim, kVocabSize, kLayers, kTiedEmbeddings, kNormEpsilon.
 //   Optional: kFinalSoftcap, kPreNorms, kPostNorms, kUnitOffsetNorms, kScaleEmbeddings, kRoundEmbeddingScale,
 //   kEmbeddingMultiplier, kResidualMultiplier, kLogitsScaling; and kModelType, the "model_type" of Hugging Face's
-//   config.json, by which identify.h recognises checkpoints. kNorm, a LayerNorm or a norm of your own, takes the place
-//   of kNormEpsilon and kUnitOffsetNorms.
+//   config.json, by which find_named.h recognises checkpoints. kNorm, a LayerNorm or a norm of your own, takes the
+//   place of kNormEpsilon and kUnitOffsetNorms.
 // With gated feed-forward blocks: kFeedForwardDim, kActivation. Optional: kFeedForwardBias.
 //   Or kFeedForward, a layer of any type: FeedForward, which has no gate, MixtureOfExperts, or one of your own; and
 //   then kDenseLayers, a std::array of the numbers of layers that have kFeedForwardDim and kActivation all the same, or
@@ -40,6 +40,7 @@
 
 #include "skald/base/numbers/group_layout.h"
 #include "skald/cache/form/layout.h"
+#include "skald/families/config/described_model.h"
 #include "skald/families/config/layer.h"
 #include "skald/families/config/short_form.h"
 #include "skald/layers/model_spec.h"
@@ -185,6 +186,15 @@ constexpr ModelSpec SpecOf() {
     return C::Spec();
   else
     return Expand(ShortFormOf<C>());
+}
+
+// Returns the same with its names, by which it is recognised (find_named.h).
+template <ModelConfig C>
+NamedSpec NamedSpecOf() {
+  static_assert(
+      requires { C::kModelType; },
+      "A Config must give kModelType, the \"model_type\" of config.json, to be recognised by it.");
+  return {C::kName, C::kModelType, SpecOf<C>()};
 }
 
 // Returns the layout of a model's cache.

@@ -16,6 +16,7 @@
 
 #include "skald/base/numbers/activation.h"
 #include "skald/base/numbers/rope.h"
+#include "skald/families/config/described_model.h"
 #include "skald/families/config/layer.h"
 #include "skald/layers/kinds/attention.h"
 #include "skald/layers/kinds/gated_feed_forward.h"
@@ -177,12 +178,6 @@ constexpr ModelSpec Expand(const ShortForm& a) {
   }
   return spec;
 }
-
-// A model as the metadata of a checkpoint describe it, which may be one that cannot be: see WhyImpossible.
-struct DescribedModel {
-  std::string_view model_type;  // the family's name in config.json, a constant
-  ModelSpec spec;
-};
 
 }  // namespace skald
 

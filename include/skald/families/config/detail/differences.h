@@ -15,6 +15,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -337,16 +338,15 @@ inline bool SameButForRounding(std::string_view a, std::string_view b) {
   return a.empty() && b.empty();
 }
 
-// Returns the facts in which two models differ, called as files of `kind` call them; those that same(found, wanted)
-// holds for do not.
+// Returns the facts in which two models differ, called by `names`; those that same(found, wanted) holds for do not.
 template <class Same>
-std::vector<std::string> FactsThatDiffer(const ModelSpec& actual, const ModelSpec& expected, std::string_view kind,
-                                         Same same) {
+std::vector<std::string> FactsThatDiffer(const ModelSpec& actual, const ModelSpec& expected,
+                                         std::span<const FactRenaming> names, Same same) {
   std::vector<std::string> differences;
   for (const ModelFact& fact : kModelFacts) {
     const std::string found = fact.text(actual), wanted = fact.text(expected);
     if (same(found, wanted)) continue;
-    differences.push_back(std::string(FactName(kind, fact.name)) + " (" + found + ", expected " + wanted + ")");
+    differences.push_back(std::string(FactName(names, fact.name)) + " (" + found + ", expected " + wanted + ")");
   }
   return differences;
 }
@@ -354,12 +354,11 @@ std::vector<std::string> FactsThatDiffer(const ModelSpec& actual, const ModelSpe
 }  // namespace internal
 
 // Returns the facts in which two models differ, as in "num_hidden_layers (23, expected 22)"; none if they are equal.
-// `kind` is what the file that tells of one of them is: the "model_type" of a config.json, or kGgufFacts; empty for the
-// usual names.
+// `names` are those of the file that tells of one of them, where they are not the usual ones.
 inline std::vector<std::string> Differences(const ModelSpec& actual, const ModelSpec& expected,
-                                            std::string_view kind = {}) {
+                                            std::span<const internal::FactRenaming> names = {}) {
   if (actual == expected) return {};
-  auto differences = internal::FactsThatDiffer(actual, expected, kind, std::equal_to<std::string>());
+  auto differences = internal::FactsThatDiffer(actual, expected, names, std::equal_to<std::string>());
   if (differences.empty()) differences.push_back("the sizes of some blocks");
   return differences;
 }
@@ -368,7 +367,7 @@ inline std::vector<std::string> Differences(const ModelSpec& actual, const Model
 // alone.
 inline std::vector<std::string> DifferencesBeyondRounding(const ModelSpec& actual, const ModelSpec& expected) {
   if (actual == expected) return {};
-  return internal::FactsThatDiffer(actual, expected, kGgufFacts, internal::SameButForRounding);
+  return internal::FactsThatDiffer(actual, expected, internal::kGgufFactNames, internal::SameButForRounding);
 }
 
 }  // namespace skald

@@ -18,10 +18,10 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/falcon_h1/falcon_h1.h"
-#include "skald/families/readers/detail/config_json_recurrent.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/mamba_fields.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {

@@ -20,11 +20,11 @@
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/granite4/granite4.h"
-#include "skald/families/readers/detail/config_json_recurrent.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/mamba_fields.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {

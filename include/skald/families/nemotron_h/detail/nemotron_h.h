@@ -19,9 +19,9 @@
 #include "skald/base/numbers/activation.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/nemotron_h/nemotron_h.h"
-#include "skald/families/readers/detail/config_json_recurrent.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_layers.h"
+#include "skald/families/readers/detail/mamba_fields.h"
 #include "skald/families/readers/detail/model_fields.h"
 
 namespace skald::internal {

@@ -17,21 +17,10 @@
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/gemma/gemma.h"
-#include "skald/families/gemma2/gemma2.h"
-#include "skald/families/gemma3/gemma3.h"
-#include "skald/families/llama/llama.h"
-#include "skald/families/mistral/mistral.h"
-#include "skald/families/mistral/mixtral.h"
-#include "skald/families/olmo2/olmo2.h"
-#include "skald/families/phi3/phi3.h"
-#include "skald/families/qwen2/qwen2.h"
-#include "skald/families/qwen3/qwen3.h"
-#include "skald/families/qwen3/qwen3_moe.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/detail/model_fields.h"
-#include "skald/families/smollm3/smollm3.h"
 
 namespace skald::internal {
 
@@ -44,7 +33,9 @@ enum class LayerRule {
   kAllButNth,   // all but each nth
 };
 
-// What a model_type implies, and assumes where config.json is silent.
+// What a model_type implies, and assumes where files are silent. Sources: configuration_*.py in the folders of
+// src/transformers/models that have the model_type's name, versions 4.52 to 5 of
+// https://github.com/huggingface/transformers.
 struct FamilyRules {
   ShortForm implied;  // the family's own members; the optional ones agree with what transformers assumes
   LayerRule layers = LayerRule::kNone;
@@ -58,63 +49,11 @@ struct FamilyRules {
   bool reads_caps = false;         // of scores and logits, and what scores are divided by
   int nth_without_rope = 0;        // 0: all layers have one
   bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
+  // Of GGUF files, which leave them out: the window of kAllButNth, and what scores are divided by the root of where
+  // that is a number of its own for each published model.
+  std::optional<int> gguf_window = {};
+  std::optional<double> (*published_pre_scale)(const ShortForm&) = nullptr;
 };
-
-// Sources: configuration_*.py in the folders of src/transformers/models that have the model_type's name,
-// versions 4.52 to 5 of https://github.com/huggingface/transformers.
-inline std::vector<FamilyRules> TransformerFamilies() {
-  return {
-      {.implied = ShortFormOf<LlamaFamily>(),
-       .kv_heads_given = false,
-       .reads_attention_bias = true,
-       .reads_feed_forward_bias = true},
-      {.implied = ShortFormOf<MistralFamily>(), .layers = LayerRule::kAll},
-      {.implied = ShortFormOf<MixtralFamily>(), .layers = LayerRule::kAllIfGiven, .experts = ExpertRule::kEveryLayer},
-      {.implied = ShortFormOf<Qwen2Family>(), .layers = LayerRule::kUpper},
-      {.implied = ShortFormOf<Qwen3Family>(),
-       .layers = LayerRule::kUpper,
-       .head_dim = 128,
-       .reads_attention_bias = true},
-      {.implied = ShortFormOf<Qwen3MoeFamily>(),
-       .layers = LayerRule::kUpper,
-       .reads_attention_bias = true,
-       .experts = ExpertRule::kSomeLayers},
-      {.implied = ShortFormOf<Olmo2Family>(), .kv_heads_given = false, .reads_attention_bias = true},
-      {.implied = ShortFormOf<SmolLM3Family>(),
-       .reads_attention_bias = true,
-       .reads_feed_forward_bias = true,
-       .nth_without_rope = 4},
-      {.implied = ShortFormOf<Phi3Family>(),
-       .layers = LayerRule::kAllIfGiven,
-       .kv_heads_given = false,
-       .may_rotate_partly = true},
-      {.implied = ShortFormOf<GemmaFamily>(), .head_dim = 256, .reads_attention_bias = true},
-      {.implied = ShortFormOf<Gemma2Family>(),
-       .layers = LayerRule::kAllButNth,
-       .nth = 2,
-       .head_dim = 256,
-       .reads_attention_bias = true,
-       .reads_caps = true},
-      {.implied = ShortFormOf<Gemma3Family>(),
-       .layers = LayerRule::kAllButNth,
-       .nth = 6,
-       .head_dim = 256,
-       .reads_attention_bias = true,
-       .reads_caps = true},
-  };
-}
-
-// The sizes that Gemma3TextConfig assumes. Published files rely on them: transformers writes only what
-// differs when a model's text part is an object inside its config.json, and some take that object out and use
-// it alone.
-inline void AddGemma3TextDefaults(nlohmann::json& defaults) {
-  constexpr std::pair<const char*, int> kSizes[] = {
-      {"vocab_size", 262208},     {"hidden_size", 2304},      {"intermediate_size", 9216}, {"num_hidden_layers", 26},
-      {"num_attention_heads", 8}, {"num_key_value_heads", 4}, {"sliding_window", 4096}};
-  for (const auto& [name, size] : kSizes) defaults[name] = size;
-  defaults["model_type"] = Gemma3Family::kModelType;
-  defaults["rms_norm_eps"] = 1e-6;
-}
 
 inline std::vector<LayerKind> ReadLayerTypes(const JsonFields& fields, const nlohmann::json& types, size_t count) {
   if (!types.is_array() || types.size() != count) {
@@ -233,6 +172,12 @@ inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& fa
   ReadBiases(fields, family, a);
   ReadJsonExperts(fields, family.experts, a);
   return a;
+}
+
+// The reader of a family with these rules.
+template <FamilyRules (*kRules)()>
+TextModel ReadTransformerWith(const JsonFields& fields) {
+  return ReadTransformer(fields, kRules());
 }
 
 }  // namespace skald::internal

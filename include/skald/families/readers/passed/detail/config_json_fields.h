@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of config.json that cannot change a logit, or only with values that are refused, and why. A field that a
-// family's reader asks for is not looked up here. Sources: configuration_utils.py and the configuration classes of
-// https://github.com/huggingface/transformers, versions 4.52 to 5, and the published files.
+// The fields of config.json that cannot change a logit of any family, or only with values that are refused, and why.
+// Those of one family stand in its folder. A field that a family's reader asks for is not looked up here. Sources:
+// configuration_utils.py and the configuration classes of https://github.com/huggingface/transformers, versions 4.52 to
+// 5, and the published files.
 
 #ifndef SKALD_FAMILIES_READERS_PASSED_DETAIL_CONFIG_JSON_FIELDS_H_
 #define SKALD_FAMILIES_READERS_PASSED_DETAIL_CONFIG_JSON_FIELDS_H_
@@ -59,57 +60,9 @@ inline constexpr PassedFields kPassedConfigJson[] = {
      "num_nextn_predict_layers mtp_* mtp_num_hidden_layers"},
     {"whether it is the second half of a pair; a language model computes the same", "", "is_decoder"},
     {"only counts with use_sliding_window, and is read with it", "", "max_window_layers"},
-    {"only counts with use_sliding_window, and is read with it", "qwen2 qwen3 qwen3_moe", "sliding_window"},
-    {"the older forms of layer_types, which are read where it is missing", "gemma2 gemma3_text",
-     "sliding_window_pattern _sliding_window_pattern"},
-    {"the interval that no_rope_layers is made from, and is read where that is missing", "smollm3",
-     "no_rope_layer_interval"},
-    {"only counts with \"layer_types\" missing, where it is read", "qwen3_next qwen3_5_text qwen3_5_moe_text",
-     "full_attention_interval"},
-    {"only counts with \"layer_types\" missing, where it is read", "lfm2 lfm2_moe", "full_attn_idxs"},
-    {"the number of layers, which a list with one for each says too", "nemotron_h",
-     "num_hidden_layers hybrid_override_pattern"},
-    {"of kinds of layers that the model does not have, and read where it does", "nemotron_h",
-     "num_attention_heads num_key_value_heads head_dim attention_head_dim intermediate_size mlp_hidden_act "
-     "mamba_num_heads mamba_head_dim ssm_state_size n_groups conv_kernel mamba_hidden_act mamba_proj_bias use_bias "
-     "use_conv_bias n_routed_experts num_experts_per_tok moe_intermediate_size moe_shared_expert_intermediate_size "
-     "n_group topk_group norm_topk_prob routed_scaling_factor n_shared_experts moe_latent_size time_step_limit"},
-    {"of attention with positions, which the family's has none of", "nemotron_h", "rope_theta partial_rotary_factor"},
-    {"other names for what is read: the sizes of all tensors follow from that", "nemotron_h",
-     "expand num_query_groups rms_norm_eps norm_eps num_logits_to_keep"},
-    {"of kinds of layers that the model does not have, and read where it does", "granitemoehybrid",
-     "mamba_expand mamba_d_head mamba_d_state mamba_d_conv mamba_n_heads mamba_n_groups mamba_conv_bias "
-     "mamba_proj_bias intermediate_size num_experts_per_tok time_step_limit"},
-    {"widths of layers that the model does not have, and read where it does", "falcon_h1",
-     "mamba_expand mlp_expansion_factor"},
-    {"of mixtures of experts, and read where enable_moe_block says that there are some", "gemma4_text",
-     "num_experts top_k_experts moe_intermediate_size expert_intermediate_size"},
-    {"of inputs for each layer, and read where hidden_size_per_layer_input says that there are some", "gemma4_text",
-     "vocab_size_per_layer_input"},
-    {"the width of layers without experts, of which there are none; read where there are",
-     "qwen3_next qwen3_5_moe_text", "intermediate_size"},
-    {"of a mixture of experts, which the family does not have", "qwen3_5_text", "mlp_only_layers"},
-    {"the older name of hidden_activation, which is read where that is missing", "gemma gemma2 gemma3_text",
-     "hidden_act"},
-    {"what intermediate_size was made from, and is read where that is missing", "rwkv7", "hidden_ratio"},
-    {"positions in images; a text's are the same in every section", "qwen3_5_text qwen3_5_moe_text",
-     "rope_parameters.mrope_section rope_parameters.mrope_interleaved rope_scaling.mrope_section "
-     "rope_scaling.mrope_interleaved"},
-    {"whatever a converter left there: heads are counted by their size", "rwkv7", "num_heads"},
-    {"the number of key heads there is no other way to choose", "mamba2", "time_step_rank"},
-    {"what intermediate_size was made from, and is read where that is missing", "mamba", "expand"},
-    {"how the embedding was padded: vocab_size has it", "mamba mamba2", "pad_vocab_size_multiple"},
     {"the older name of rope_type, which is read where that is missing", "", "rope_scaling.type rope_parameters.type"},
-    {"its attention has the biases that it has, whatever this says", "qwen2", "attention_bias"},
-    {"the older form of mlp_layer_types, which is read where that is missing", "deepseek_v3 glm4_moe_lite",
-     "first_k_dense_replace"},
     {"an option of the factors' first publication that changes no number", "",
      "rope_scaling.finetuned rope_parameters.finetuned"},
-    {"only counts with block_auto_adjust_ff_dim, and is read with it", "lfm2",
-     "block_ffn_dim_multiplier block_multiple_of"},
-    {"the epsilon of an older version, which norm_eps took the place of", "lfm2 lfm2_moe", "block_norm_eps"},
-    {"the width of a feed-forward layer; read where the layer is not one of experts", "lfm2_moe",
-     "block_ff_dim block_auto_adjust_ff_dim block_ffn_dim_multiplier block_multiple_of"},
 
     // Values that mean as much as no field.
     {"no biases", "", "attention_bias mlp_bias lm_head_bias use_bias qkv_bias add_bias bias projectors_bias", false},
@@ -120,10 +73,6 @@ inline constexpr PassedFields kPassedConfigJson[] = {
     {"attention looks back", "", "use_bidirectional_attention", false},
     {"attention looks back", "", "is_causal", true},
     {"elements that RoPE turns together lie half a head apart", "", "rope_interleaved", false},
-    {"every layer attends alike", "phi3", "full_attn_mod interpolate_factor", 1.0},
-    {"feed-forward layers have a gate", "lfm2 lfm2_moe", "block_use_swiglu", true},
-    {"attention has positions", "lfm2 lfm2_moe", "use_pos_enc", true},
-    {"embeddings are scaled", "recurrent_gemma", "embeddings_scale_by_sqrt_dim", true},
     {"norms are RMSNorms", "", "rms_norm", true},
     {"no logit is capped", "", "attn_logit_softcapping final_logit_softcapping logits_soft_cap", 0.0},
 };

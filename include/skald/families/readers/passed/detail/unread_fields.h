@@ -7,6 +7,7 @@
 #define SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
@@ -71,10 +72,11 @@ inline std::string ShownField(std::string_view name) {
 // Of one file. What it refers to must outlive it.
 class UnreadFields {
  public:
-  // `model` is what the list calls the model; in front of the names in `read` stands `prefix`.
-  UnreadFields(std::span<const PassedFields> passed, std::string_view model, const FieldsRead& read,
-               std::string_view prefix)
-      : passed_(passed), model_(model), read_(read), prefix_(prefix) {}
+  // `passed` is for all models, `of_family` for those of the model's family; `model` is what lists call the model; in
+  // front of the names in `read` stands `prefix`.
+  UnreadFields(std::span<const PassedFields> passed, std::span<const PassedFields> of_family, std::string_view model,
+               const FieldsRead& read, std::string_view prefix)
+      : lists_{passed, of_family}, model_(model), read_(read), prefix_(prefix) {}
 
   // Reports the first field of `object`, which stands in the file behind `path`, that was not read and may not be
   // passed over. Null is no value: files spell by it that they leave a field out.
@@ -96,17 +98,19 @@ class UnreadFields {
                           std::string_view whole) const {
     if (whole.starts_with(prefix_)) whole.remove_prefix(prefix_.size());
     const PassedFields* other = nullptr;
-    for (const PassedFields& row : passed_) {
-      if (!ListsWord(row.names, whole) || (!row.of.empty() && !ListsWord(row.of, model_))) continue;
-      if (!row.only || IsValue(value, *row.only)) return;
-      other = &row;
+    for (const std::span<const PassedFields> list : lists_) {
+      for (const PassedFields& row : list) {
+        if (!ListsWord(row.names, whole) || (!row.of.empty() && !ListsWord(row.of, model_))) continue;
+        if (!row.only || IsValue(value, *row.only)) return;
+        other = &row;
+      }
     }
     const std::string shown = ShownField(name);
     if (other != nullptr) return fields.Unsupported(shown.c_str(), value, TextOf(*other->only));
     fields.Unknown(shown.c_str(), value, model_);
   }
 
-  std::span<const PassedFields> passed_;
+  std::array<std::span<const PassedFields>, 2> lists_;
   std::string_view model_;
   const FieldsRead& read_;
   std::string_view prefix_;

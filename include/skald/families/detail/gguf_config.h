@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/families/readers/gguf_config.h.
+// Definitions of skald/families/gguf_config.h.
 
-#ifndef SKALD_FAMILIES_READERS_DETAIL_GGUF_CONFIG_H_
-#define SKALD_FAMILIES_READERS_DETAIL_GGUF_CONFIG_H_
+#ifndef SKALD_FAMILIES_DETAIL_GGUF_CONFIG_H_
+#define SKALD_FAMILIES_DETAIL_GGUF_CONFIG_H_
 
-#include "skald/families/readers/gguf_config.h"
+#include "skald/families/gguf_config.h"
 
 #include <cstdint>
 #include <limits>
@@ -17,8 +17,9 @@
 #include "skald/base/inline.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/base/message.h"
+#include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
-#include "skald/families/readers/detail/config_gguf.h"
+#include "skald/families/detail/parse_gguf.h"
 #include "skald/families/readers/detail/model_fields.h"
 #include "skald/weights/files/gguf_metadata.h"
 #include "skald/weights/files/tensor_view.h"
@@ -88,4 +89,4 @@ SKALD_INLINE Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) 
 
 }  // namespace skald
 
-#endif  // SKALD_FAMILIES_READERS_DETAIL_GGUF_CONFIG_H_
+#endif  // SKALD_FAMILIES_DETAIL_GGUF_CONFIG_H_

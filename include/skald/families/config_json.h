@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Reads the config.json of a Hugging Face checkpoint, in the spellings of versions 4 and 5 of the
-// transformers library. A field is read, or cannot change a logit (passed/config_json_fields.h lists those: context
+// transformers library. A field is read, or cannot change a logit (lists of readers/passed/ and of families: context
 // length, token ids, dropout, dtype), or is refused by its name. One that is absent or null means what the
 // configuration class of its model_type takes it to mean; sizes must be there. Nothing throws, whatever the text holds.
 
-#ifndef SKALD_FAMILIES_READERS_CONFIG_JSON_H_
-#define SKALD_FAMILIES_READERS_CONFIG_JSON_H_
+#ifndef SKALD_FAMILIES_CONFIG_JSON_H_
+#define SKALD_FAMILIES_CONFIG_JSON_H_
 
 #include <cstdint>
 #include <string_view>
 #include <variant>
 
 #include "skald/base/result.h"
-#include "skald/families/config/short_form.h"
+#include "skald/families/config/described_model.h"
 
 namespace skald {
+
+struct ShortForm;
+
 namespace internal {
 
 // Multimodal models, whose language model is an object inside. The vision part is not read.
 inline constexpr std::string_view kTextConfig = "text_config.";
-
-// A model as its family's reader describes it: families whose layers are of the lineages that the short form of a
-// Config knows by their facts, others whole.
-using TextModel = std::variant<ShortForm, DescribedModel>;
 
 }  // namespace internal
 
@@ -32,7 +31,7 @@ inline constexpr uint64_t kMaxConfigJson = uint64_t{16} << 20;
 
 namespace internal {
 
-Result<TextModel> ReadConfigJson(std::string_view text);
+Result<std::variant<ShortForm, DescribedModel>> ReadConfigJson(std::string_view text);
 
 // Returns whether the text of a config.json names a family that Skald has a reader for. Errors: kOutOfRange and
 // kDataLoss of ParseConfigJson.
@@ -49,7 +48,7 @@ Result<DescribedModel> ParseConfigJson(std::string_view text);
 }  // namespace skald
 
 #ifndef SKALD_COMPILED
-#include "skald/families/readers/detail/config_json.h"
+#include "skald/families/detail/config_json.h"
 #endif
 
-#endif  // SKALD_FAMILIES_READERS_CONFIG_JSON_H_
+#endif  // SKALD_FAMILIES_CONFIG_JSON_H_

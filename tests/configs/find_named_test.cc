@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/families/config/identify.h"
+#include "skald/families/find_named.h"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/families/config_json.h"
 #include "skald/families/published.h"
 #include "tests/configs/config_json_writer.h"
 #include "tests/configs/published_json.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/test_data.h"
 
 namespace skald {
-namespace identify_test {
+namespace find_named_test {
 
 using nlohmann::json;
 using testing::ToJson;
 
-using AllConfigs = PublishedConfigs::With<
+using AllConfigs = testing::PublishedConfigs::With<
     testing::GoldenLlama, testing::GoldenMistral, testing::GoldenQwen2, testing::GoldenQwen3, testing::GoldenQwen3Moe,
     testing::GoldenQwen3MoeUnnormalized, testing::GoldenMixtral, testing::GoldenOlmo2, testing::GoldenSmolLM3,
     testing::GoldenPhi3, testing::GoldenPhi3LongRope, testing::GoldenPhi3Partial, testing::GoldenGranite4,
@@ -33,9 +37,11 @@ using AllConfigs = PublishedConfigs::With<
 // Returns the name of the Config that it is, or the error.
 template <class List = AllConfigs>
 std::string Identified(const std::string& config_json) {
-  const Result<size_t> index = IdentifyConfig(List{}, config_json);
-  if (!index) return index.error().message;
-  return std::string(VisitConfig(List{}, *index, []<ModelConfig C>() { return C::kName; }));
+  static const std::vector<NamedSpec> known = testing::SpecsOf(List{});
+  const Result<DescribedModel> model = ParseConfigJson(config_json);
+  if (!model) return model.error().message;
+  const Result<size_t> index = FindNamed(known, *model);
+  return index ? std::string(known[*index].name) : "config.json: " + index.error().message;
 }
 
 std::string ReadFile(const std::filesystem::path& path) {
@@ -48,7 +54,7 @@ TEST_CASE("published config.json files are identified") {
   for (const testing::PublishedJson& published : all) CHECK(Identified(published.text) == published.config);
   // All but stories15M, which is published without one. (Those of Mamba-2 are published in another format; here they
   // are as transformers writes them.)
-  CHECK(all.size() == PublishedConfigs::kSize - 1);
+  CHECK(all.size() == testing::PublishedConfigs::kSize - 1);
 }
 
 TEST_CASE("reference models are identified in the spelling of every version that wrote them") {
@@ -93,11 +99,9 @@ TEST_CASE("stories260K is identified") {
 // Every Config of the list that has a short form, as a config.json with nothing left out.
 std::vector<std::pair<std::string, json>> WrittenConfigs() {
   std::vector<std::pair<std::string, json>> written;
-  for (size_t i = 0; i < AllConfigs::kSize; ++i) {
-    VisitConfig(AllConfigs{}, i, [&]<ModelConfig C>() {
-      if constexpr (!requires { C::Spec(); }) written.emplace_back(C::kName, ToJson(ShortFormOf<C>()));
-    });
-  }
+  testing::ForEachConfig(AllConfigs(), [&]<ModelConfig C>() {
+    if constexpr (!requires { C::Spec(); }) written.emplace_back(C::kName, ToJson(ShortFormOf<C>()));
+  });
   return written;
 }
 
@@ -274,10 +278,10 @@ TEST_CASE("one field of a recurrent family may decide two numbers") {
 
 TEST_CASE("a program is told what its own list lacks") {
   const std::string gemma2 = ToJson(ShortFormOf<Gemma2_2B>()).dump();
-  using Two = ConfigList<Llama2_7B, TinyLlama_1_1B, Qwen3_4B>;
+  using Two = testing::ConfigList<Llama2_7B, TinyLlama_1_1B, Qwen3_4B>;
   CHECK(Identified<Two>(gemma2) ==
         "config.json: the model_type is gemma2, but the Configs to choose from are of llama, qwen3");
-  CHECK(IdentifyConfig(Two{}, gemma2).error().code == ErrorCode::kUnsupported);
+  CHECK(FindNamed(testing::SpecsOf(Two{}), *ParseConfigJson(gemma2)).error().code == ErrorCode::kUnsupported);
   CHECK(Identified<Two>("{").starts_with("config.json is not valid JSON"));
 }
 
@@ -288,7 +292,7 @@ struct Biased : Qwen3_4B {
 };
 
 TEST_CASE("a Config whose features its model_type does not have never matches") {
-  CHECK(Identified<ConfigList<Biased>>(ToJson(ShortFormOf<Qwen3_4B>()).dump()) ==
+  CHECK(Identified<testing::ConfigList<Biased>>(ToJson(ShortFormOf<Qwen3_4B>()).dump()) ==
         "config.json: no Config fits; the nearest, biased, differs in attention_bias (false, expected true)");
 }
 
@@ -308,11 +312,17 @@ struct Own {
 };
 
 TEST_CASE("a user's own Config is identified like ours") {
-  CHECK(Identified<PublishedConfigs::With<Own>>(R"({"model_type": "gemma3_text", "hidden_size": 192,
+  CHECK(Identified<testing::PublishedConfigs::With<Own>>(R"({"model_type": "gemma3_text", "hidden_size": 192,
       "intermediate_size": 512, "vocab_size": 2048, "num_hidden_layers": 8, "num_attention_heads": 6,
       "num_key_value_heads": 2, "head_dim": 32, "query_pre_attn_scalar": 32, "rms_norm_eps": 1e-6,
       "rope_theta": 100000.0, "sliding_window": 64, "sliding_window_pattern": 2})") == "own");
 }
 
-}  // namespace identify_test
+TEST_CASE("published models have names of their own") {
+  std::set<std::string_view> names;
+  for (const NamedSpec& model : PublishedModels()) CHECK(names.insert(model.name).second);
+  CHECK(names.size() == testing::PublishedConfigs::kSize);
+}
+
+}  // namespace find_named_test
 }  // namespace skald

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Definitions of skald/families/readers/config_json.h.
+// Definitions of skald/families/config_json.h.
 
-#ifndef SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_H_
-#define SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_H_
+#ifndef SKALD_FAMILIES_DETAIL_CONFIG_JSON_H_
+#define SKALD_FAMILIES_DETAIL_CONFIG_JSON_H_
 
-#include "skald/families/readers/config_json.h"
+#include "skald/families/config_json.h"
 
-#include <algorithm>
-#include <functional>
-#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -21,12 +19,10 @@
 #include "skald/base/json/json_tree.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/threads/float_environment.h"
-#include "skald/families/gemma3/gemma3.h"
-#include "skald/families/granite4/detail/granite4.h"
-#include "skald/families/granite4/granite4.h"
-#include "skald/families/readers/detail/config_json_recurrent.h"
-#include "skald/families/readers/detail/config_json_transformer.h"
-#include "skald/families/readers/detail/family_readers.h"
+#include "skald/families/config/short_form.h"
+#include "skald/families/detail/family_rows.h"
+#include "skald/families/detail/find_family.h"
+#include "skald/families/readers/detail/family_row.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
 #include "skald/families/readers/passed/detail/unread_fields.h"
 #include "skald/families/readers/python_json.h"
@@ -34,8 +30,6 @@
 namespace skald {
 
 namespace internal {
-
-inline constexpr std::string_view kMultimodalTypes[] = {"gemma3", "gemma4", "qwen3_5", "qwen3_5_moe"};
 
 // Refuses weights that are quantised in one of the ways that transformers knows: the tensors have the names of others,
 // or their names and another meaning. Those of MXFP4 have names of their own (tensor_names.h).
@@ -56,35 +50,20 @@ inline std::string_view ModelTypeOf(const TextModel& model) {
   return std::visit([](const auto& one) { return one.model_type; }, model);
 }
 
-using TextReader = std::function<TextModel(const JsonFields&)>;
-
-// Returns what reads models of this family, or nothing for one that Skald does not know. `supported` names all families
-// then.
-inline TextReader ReaderOf(std::string_view model_type, std::string& supported) {
-  const auto is = [&](std::string_view type) {
-    supported.append(supported.empty() ? "" : ", ").append(type);
-    return model_type == type;
-  };
-  for (const FamilyRules& family : TransformerFamilies()) {
-    if (!is(family.implied.model_type)) continue;
-    return [family](const JsonFields& fields) -> TextModel { return ReadTransformer(fields, family); };
+// Returns all model types that are read, for people.
+inline std::string SupportedTypes() {
+  std::string supported;
+  for (const FamilyRow& row : kFamilies) {
+    for (const ModelType& type : row.model_types) supported.append(supported.empty() ? "" : ", ").append(type.name);
   }
-  for (const RecurrentFamily& family : kRecurrentFamilies) {
-    if (is(family.model_type)) return family.read;
-  }
-  if (is(Granite4Family::kModelType)) return ReadGranite4;
-  for (const FamilyReader& family : kFamilyReaders) {
-    if (family.read_json != nullptr && is(family.model_type)) return family.read_json;
-  }
-  return {};
+  return supported;
 }
 
 // Reads a model whose family `fields` names.
 inline TextModel ReadTextModel(const JsonFields& fields) {
   const std::string model_type = fields.String("model_type");
-  std::string supported;
-  if (const TextReader read = ReaderOf(model_type, supported)) return read(fields);
-  fields.Unsupported("model_type", model_type, supported);
+  if (const ModelType* const type = FindModelType(model_type)) return type->read(fields);
+  fields.Unsupported("model_type", model_type, SupportedTypes());
   return {};
 }
 
@@ -101,10 +80,6 @@ inline Result<void> ParseConfigObject(std::string_view text, nlohmann::json& roo
   return {};
 }
 
-inline bool IsMultimodal(std::string_view model_type) {
-  return std::ranges::find(kMultimodalTypes, model_type) != std::end(kMultimodalTypes);
-}
-
 SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
   nlohmann::json root, defaults = nlohmann::json::object();
   const JsonGuard guards[] = {JsonGuard(root), JsonGuard(defaults)};
@@ -113,9 +88,11 @@ SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
   FieldsRead read;
   const JsonFields whole(&root, nullptr, "", &error, &read);
   const std::string model_type = whole.String("model_type");
-  if (model_type.starts_with("gemma3")) AddGemma3TextDefaults(defaults);
+  const ModelType* const inner = FindInnerType(model_type);
+  const ModelType* const type = inner != nullptr ? inner : FindModelType(model_type);
+  if (type != nullptr && type->add_defaults != nullptr) type->add_defaults(defaults);
   std::optional<JsonFields> fields(std::in_place, &root, &defaults, "", &error, &read);
-  if (IsMultimodal(model_type)) {
+  if (inner != nullptr) {
     constexpr const char* kTied = "tie_word_embeddings";  // stands outside, or inside, or in both places
     if (whole.Contains(kTied)) defaults[kTied] = root[kTied];
     fields = whole.Object("text_config", &defaults);
@@ -127,7 +104,10 @@ SKALD_INLINE Result<TextModel> ReadConfigJson(std::string_view text) {
   if (fields) RefuseQuantised(*fields);
   TextModel model;
   if (!error) model = ReadTextModel(*fields);
-  const UnreadFields unread(kPassedConfigJson, ModelTypeOf(model), read, kTextConfig);
+  const FamilyRow* const family = FamilyOfModelType(ModelTypeOf(model));
+  const std::span<const PassedFields> of_family =
+      family == nullptr ? std::span<const PassedFields>() : family->passed_json;
+  const UnreadFields unread(kPassedConfigJson, of_family, ModelTypeOf(model), read, kTextConfig);
   if (!error) unread.Refuse(root, "", &error);
   if (error) return Fail(error->code, "config.json: " + error->message);
   return model;
@@ -139,8 +119,7 @@ SKALD_INLINE Result<bool> NamesKnownFamily(std::string_view text) {
   if (auto parsed = ParseConfigObject(text, root); !parsed) return Failure(parsed.error());
   const auto found = root.find("model_type");
   const auto* const type = found == root.end() ? nullptr : found->get_ptr<const std::string*>();
-  std::string supported;
-  return type != nullptr && (IsMultimodal(*type) || ReaderOf(*type, supported) != nullptr);
+  return type != nullptr && (FindInnerType(*type) != nullptr || FindModelType(*type) != nullptr);
 }
 
 }  // namespace internal
@@ -158,4 +137,4 @@ SKALD_INLINE Result<DescribedModel> ParseConfigJson(std::string_view text) {
 
 }  // namespace skald
 
-#endif  // SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_H_
+#endif  // SKALD_FAMILIES_DETAIL_CONFIG_JSON_H_
