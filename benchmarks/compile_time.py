@@ -51,7 +51,10 @@ def with_configs(repository, count):
 
 def with_families(repository):
     uses = (USE.format(i, f"skald::{name}") for i, name in enumerate(FAMILIES))
-    return hello(repository) + "".join(uses)
+    headers = sorted((repository / "include" / "skald" / "families").glob("*/*.h"))
+    homes = (header for header in headers if header.stem == header.parent.name)
+    includes = (f'#include "skald/families/{header.stem}/{header.name}"\n' for header in homes)
+    return "".join(includes) + hello(repository) + "".join(uses)
 
 
 # What is compiled: a name, and the text of one source.

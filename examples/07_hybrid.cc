@@ -8,6 +8,7 @@
 
 #include <iostream>
 
+#include "skald/families/llama/llama.h"
 #include "skald/model/load.h"
 #include "skald/skald.h"
 

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "skald/configs/create.h"
-#include "skald/configs/families/dense/llama.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/speculation/prompt_lookup.h"
+#include "skald/families/config/create.h"
+#include "skald/families/llama/llama.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
 #include "skald/store/backends/memory_store.h"

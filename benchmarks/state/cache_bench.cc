@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "skald/cache/steps/step.h"
-#include "skald/configs/create.h"
-#include "skald/configs/families/dense/gemma2.h"
-#include "skald/configs/families/dense/llama.h"
-#include "skald/configs/families/recurrent/mamba.h"
-#include "skald/configs/families/recurrent/mamba2.h"
-#include "skald/configs/families/recurrent/recurrent_gemma.h"
+#include "skald/families/config/create.h"
+#include "skald/families/gemma2/gemma2.h"
+#include "skald/families/llama/llama.h"
+#include "skald/families/mamba/mamba.h"
+#include "skald/families/mamba2/mamba2.h"
+#include "skald/families/recurrent_gemma/recurrent_gemma.h"
 
 namespace skald {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "skald/configs/create.h"
-#include "skald/configs/families/dense/llama.h"
+#include "skald/families/config/create.h"
+#include "skald/families/llama/llama.h"
 #include "skald/model/load.h"
 #include "skald/model/model.h"
 #include "skald/sampling/sampler.h"

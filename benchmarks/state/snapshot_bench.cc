@@ -20,8 +20,8 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/thread_pool.h"
 #include "skald/cache/steps/step.h"
-#include "skald/configs/create.h"
-#include "skald/configs/families/dense/llama.h"
+#include "skald/families/config/create.h"
+#include "skald/families/llama/llama.h"
 #include "skald/store/backends/memory_store.h"
 #include "skald/store/snapshots/snapshot.h"
 

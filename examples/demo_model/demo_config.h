@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-#include "skald/configs/families/dense/gemma3.h"
+#include "skald/families/gemma3/gemma3.h"
 
 struct DemoModel : skald::Gemma3Family {
   using WeightTypes = skald::FloatWeights;  // its file is not quantised

@@ -18,9 +18,9 @@
 
 #include "skald/compiled/base.h"
 #include "skald/compiled/cache.h"
-#include "skald/compiled/configs.h"
 #include "skald/compiled/constraints.h"
 #include "skald/compiled/distributed.h"
+#include "skald/compiled/families.h"
 #include "skald/compiled/layers.h"
 #include "skald/compiled/model.h"
 #include "skald/compiled/sampling.h"

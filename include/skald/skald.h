@@ -11,7 +11,7 @@
 //   skald/model/load_adapter.h
 //                          adapters (LoRA) from files, which need libcrypto
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
-//   skald/configs/gguf_config.h, skald/configs/form/config_text.h
+//   skald/families/gguf_config.h, skald/families/config/config_text.h
 //                          what a GGUF file is, and Configs as text: for tools that look into files
 //   skald/kernels/instantiate.h
 //                          the kernels, for one source of a program of many (kernels.h says how)
@@ -29,11 +29,8 @@
 #include "skald/cache/layout/runtime_config.h"
 #include "skald/cache/steps/batch.h"
 #include "skald/cache/steps/step_plan_bytes.h"
-#include "skald/configs/create.h"
-#include "skald/configs/form/config_list.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/identify.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/create.h"
+#include "skald/families/config/model_config.h"
 #include "skald/kernels/kernels.h"
 #include "skald/layers/standard_layers.h"
 #include "skald/model/any_model.h"

@@ -19,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include "doctest/doctest.h"
+#include "skald/families/registry.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
@@ -58,7 +59,7 @@ struct PartPlace {
 // Calls visit(matrix parameter, [parts] places) for each matrix that an adapter may change.
 template <class Visit>
 void ForEachAdaptable(const ParameterList& list, Visit visit) {
-  const TensorNames& names = kTensorNames.front();
+  const TensorNames& names = internal::KnownTensorNames().front();
   for (const Parameter& parameter : list.parameters()) {
     const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
     if (matrix == nullptr || !parameter.layer || matrix->parts.front().expert) continue;
@@ -85,9 +86,10 @@ inline TestPairs RandomPairs(const ModelSpec& spec, uint64_t seed, size_t rank) 
     for (size_t i = 0; i < places.size(); ++i) {
       TestPair& pair = pairs[places[i].tensor];
       pair.cols = matrix.cols, pair.rank = rank;
-      const size_t all = kTensorNames.front().SpellingsOf(matrix.parts[i].name).front().layout.interleaved
-                             ? matrix.parts[i].interleaved.rows
-                             : places[i].begin + places[i].rows;
+      const size_t all =
+          internal::KnownTensorNames().front().SpellingsOf(matrix.parts[i].name).front().layout.interleaved
+              ? matrix.parts[i].interleaved.rows
+              : places[i].begin + places[i].rows;
       pair.rows = std::max(pair.rows, all);
     }
   });

@@ -11,8 +11,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/numbers/xxh64.h"
-#include "skald/configs/create.h"
 #include "skald/engine/engine.h"
+#include "skald/families/config/create.h"
 #include "skald/store/prompts/prompt_cache.h"
 #include "tests/adapters/adapter_files.h"
 #include "tests/support/check_error.h"

@@ -11,10 +11,12 @@
 
 #include "doctest/doctest.h"
 #include "examples/demo_model/demo_config.h"
-#include "skald/configs/create.h"
-#include "skald/configs/gguf_config.h"
-#include "skald/configs/identify.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/create.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/config_json.h"
+#include "skald/families/find_named.h"
+#include "skald/families/gemma3/gemma3.h"
+#include "skald/families/gguf_config.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "skald/model/model.h"
@@ -131,8 +133,13 @@ TEST_CASE("a Config is found, or there is an error, whichever allocation fails")
   const std::string json{std::istreambuf_iterator<char>(file), {}};
   const auto index = [](Nothing&, const Result<size_t>& found) { return std::to_string(*found); };
   FailEachAllocation(
-      "IdentifyConfig", kNothing, [&](Nothing&) { return IdentifyConfig(ConfigList<Gemma3_1B, DemoModel>{}, json); },
-      index);
+      "ParseConfigJson", kNothing, [&](Nothing&) { return ParseConfigJson(json); },
+      [](Nothing&, const Result<DescribedModel>& model) { return std::to_string(Fingerprint(model->spec)); });
+  const NamedSpec known[] = {NamedSpecOf<Gemma3_1B>(), NamedSpecOf<DemoModel>()};
+  const auto model = ParseConfigJson(json);
+  REQUIRE(model);
+  FailEachAllocation(
+      "FindNamed", kNothing, [&](Nothing&) { return FindNamed(known, *model); }, index);
   const TemporaryFolder folder;
   WriteFile(folder.path() / "model.gguf",
             GgufImage(GgufMetadata<TinyModel>("llama"), GgufTensors<TinyModel>(TinyTensors<TinyModel>(), "llama")));

@@ -3,7 +3,7 @@
 #include "skald/cache/layout/layout.h"
 
 #include "doctest/doctest.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald::testing {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/create.h"
+#include "skald/families/config/create.h"
 #include "tests/support/toy_sequence.h"
 
 namespace skald::testing {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/families/recurrent/recurrent_gemma.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/recurrent_gemma/recurrent_gemma.h"
 
 namespace skald {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/families/dense/llama.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/llama/llama.h"
 
 namespace skald {
 

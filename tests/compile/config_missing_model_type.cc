@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/form/layer.h"
-#include "skald/configs/identify.h"
+#include "skald/families/config/layer.h"
+#include "skald/families/config/model_config.h"
 
 namespace skald {
 
@@ -22,6 +22,6 @@ struct Mine {
 #endif
 };
 
-const DescribedModel kModel = internal::DescribeConfig<Mine>();
+const NamedSpec kModel = NamedSpecOf<Mine>();
 
 }  // namespace skald

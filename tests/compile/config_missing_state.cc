@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "skald/configs/families/recurrent/mamba2.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/mamba2/mamba2.h"
 
 namespace skald {
 

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "skald/configs/families/dense/gemma2.h"
-#include "skald/configs/form/config_text.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config/config_text.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/config_json.h"
+#include "skald/families/gemma2/gemma2.h"
 
 namespace {
 

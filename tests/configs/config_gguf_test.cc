@@ -2,7 +2,7 @@
 //
 // From the metadata of GGUF files to a Config.
 
-#include "skald/configs/readers/config_gguf.h"
+#include "skald/families/detail/parse_gguf.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/identify.h"
-#include "skald/configs/published.h"
+#include "skald/families/find_named.h"
 #include "tests/support/check_error.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald::testing {
@@ -85,35 +85,30 @@ Described Describe() {
 }
 
 // Returns the name of the first Config of the list that fits, or the error.
-template <class List = PublishedConfigs>
+template <class List = testing::PublishedConfigs>
 std::string Identified(const Described& file) {
   const auto models = ParseConfigGguf(file.metadata, file.facts);
   if (!models) return models.error().message;
+  static const std::vector<NamedSpec> known = testing::SpecsOf(List{});
   for (const DescribedModel& model : *models) {
-    const Result<size_t> index = FindConfig(List{}, model);
-    if (index) return std::string(VisitConfig(List{}, *index, []<ModelConfig C>() { return C::kName; }));
+    if (const Result<size_t> index = FindNamed(known, model)) return std::string(known[*index].name);
   }
-  return FindConfig(List{}, models->front()).error().message;
+  return FindNamed(known, models->front()).error().message;
 }
 
-template <ModelConfig... Configs>
-size_t CountIdentified(ConfigList<Configs...>) {
+TEST_CASE("The metadata of every published model of attention layers name its Config") {
   size_t count = 0;
   const auto check = [&]<ModelConfig C>() {
     if (GgufArchitecture(C::kModelType).empty()) return;
     CHECK(Identified(Describe<C>()) == C::kName);
     ++count;
   };
-  (check.template operator()<Configs>(), ...);
-  return count;
-}
-
-TEST_CASE("The metadata of every published model of attention layers name its Config") {
-  CHECK(CountIdentified(PublishedConfigs{}) == 31);
+  testing::ForEachConfig(testing::PublishedConfigs(), check);
+  CHECK(count == 31);
 }
 
 TEST_CASE("The scaling of Llama 3 is told from the divisors, whatever it refers to") {
-  CHECK(Identified<PublishedConfigs::With<GoldenLlama>>(Describe<GoldenLlama>()) == "golden-llama");
+  CHECK(Identified<testing::PublishedConfigs::With<GoldenLlama>>(Describe<GoldenLlama>()) == "golden-llama");
   Described file = Describe<Llama3_1_8B>();
   file.facts.rope_divisors[20] *= 1.1f;
   CHECK(Identified(file) ==

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 #include "tests/configs/config_json_writer.h"
+#include "tests/support/config_list.h"
 
 namespace skald::testing::config_json {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/readers/detail/config_json_recurrent.h"
+#include "skald/families/config_json.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
-#include "skald/configs/readers/python_json.h"
+#include "skald/families/readers/python_json.h"
 #include "tests/configs/config_json_checks.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald {

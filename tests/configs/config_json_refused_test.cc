@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 
 #include <nlohmann/json.hpp>
 #include <random>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/configs/published_json.h"
+#include "tests/support/config_list.h"
 
 namespace skald {
 namespace config_json_refused_test {

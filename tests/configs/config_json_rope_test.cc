@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
 #include "tests/configs/config_json_checks.h"
+#include "tests/support/config_list.h"
 
 namespace skald {
 namespace config_json_rope_test {

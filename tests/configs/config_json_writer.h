@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "skald/configs/families/dense/gemma2.h"
-#include "skald/configs/families/dense/gemma3.h"
-#include "skald/configs/families/dense/smollm3.h"
-#include "skald/configs/families/mixtures/qwen3_moe.h"
-#include "skald/configs/form/differences.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/form/short_form.h"
+#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/config/short_form.h"
+#include "skald/families/gemma2/gemma2.h"
+#include "skald/families/gemma3/gemma3.h"
+#include "skald/families/qwen3/qwen3_moe.h"
+#include "skald/families/smollm3/smollm3.h"
 
 namespace skald::testing {
 

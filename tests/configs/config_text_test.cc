@@ -2,17 +2,16 @@
 //
 // Configs as C++ text. tests/compile/config_texts.cc compiles such texts.
 
-#include "skald/configs/form/config_text.h"
+#include "skald/families/config/config_text.h"
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/configs/form/config_list.h"
-#include "skald/configs/form/shorten.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/shorten.h"
 #include "tests/support/check_error.h"
+#include "tests/support/config_list.h"
 
 namespace skald::testing {
 namespace config_text_test {
@@ -55,12 +54,9 @@ void CheckShortForm() {
   }
 }
 
-template <ModelConfig... Configs>
-void CheckShortForms(ConfigList<Configs...>) {
-  (CheckShortForm<Configs>(), ...);
+TEST_CASE("every published model has a short form") {
+  testing::ForEachConfig(testing::PublishedConfigs(), []<ModelConfig C>() { CheckShortForm<C>(); });
 }
-
-TEST_CASE("every published model has a short form") { CheckShortForms(PublishedConfigs{}); }
 
 TEST_CASE("a model whose blocks differ in more than their kinds has none") {
   const ModelSpec published = SpecOf<Gemma2_2B>();

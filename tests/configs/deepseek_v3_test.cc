@@ -2,14 +2,14 @@
 //
 // config.json of DeepSeek-V3 and GLM-4.7-Flash: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/detail/deepseek_v3.h"
+#include "skald/families/deepseek_v3/detail/deepseek_v3.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_deepseek_v3.h"

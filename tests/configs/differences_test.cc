@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/differences.h"
+#include "skald/families/config/detail/differences.h"
 
 #include <string>
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
 #include "tests/configs/config_json_writer.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald {
@@ -115,10 +116,9 @@ TEST_CASE("blocks of one model may differ in every size") {
 }
 
 TEST_CASE("no two published Configs describe the same architecture") {
-  std::vector<ModelSpec> all;
-  for (size_t i = 0; i < PublishedConfigs::kSize; ++i) {
-    all.push_back(VisitConfig(PublishedConfigs{}, i, []<ModelConfig C>() { return SpecOf<C>(); }));
-    for (size_t j = 0; j < i; ++j) CHECK_FALSE(skald::Differences(all[i], all[j]).empty());
+  const std::vector<NamedSpec> all = PublishedModels();
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) CHECK_FALSE(skald::Differences(all[i].spec, all[j].spec).empty());
   }
 }
 

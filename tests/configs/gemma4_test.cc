@@ -2,15 +2,15 @@
 //
 // config.json of Gemma 4: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/detail/gemma4.h"
+#include "skald/families/gemma4/detail/gemma4.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/readers/config_json.h"
-#include "skald/configs/readers/spec_json.h"
+#include "skald/families/config_json.h"
+#include "skald/families/readers/spec_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_gemma4.h"

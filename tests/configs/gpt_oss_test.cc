@@ -2,14 +2,14 @@
 //
 // config.json of gpt-oss: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/detail/gpt_oss.h"
+#include "skald/families/gpt_oss/detail/gpt_oss.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_gpt_oss.h"

@@ -9,9 +9,9 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/families/recurrent/nemotron_h.h"
-#include "skald/configs/families/recurrent/qwen3_next.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
+#include "skald/families/nemotron_h/nemotron_h.h"
+#include "skald/families/qwen3_next/qwen3_next.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/test_data.h"

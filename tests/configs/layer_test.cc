@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/layer.h"
+#include "skald/families/config/layer.h"
 
 #include <cmath>
 

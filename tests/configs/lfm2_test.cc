@@ -2,14 +2,14 @@
 //
 // config.json of LFM2: the spellings of its versions, and what cannot be.
 
-#include "skald/configs/readers/families/detail/lfm2.h"
+#include "skald/families/lfm2/detail/lfm2.h"
 
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/golden_lfm2.h"

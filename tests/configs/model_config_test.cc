@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
 
 #include <array>
 #include <string>
 #include <string_view>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "tests/support/config_list.h"
 
 namespace skald {
 namespace model_config_test {
@@ -125,11 +125,11 @@ TEST_CASE("what no model can be is refused at run time with the sentence that st
 }
 
 template <ModelConfig... Configs>
-constexpr bool CheckAll(ConfigList<Configs...>) {
+constexpr bool CheckAll(testing::ConfigList<Configs...>) {
   return (CheckConfig<Configs>() && ...);
 }
 
-TEST_CASE("every published Config passes the checks") { static_assert(CheckAll(PublishedConfigs{})); }
+TEST_CASE("every published Config passes the checks") { static_assert(CheckAll(testing::PublishedConfigs{})); }
 
 }  // namespace model_config_test
 }  // namespace skald

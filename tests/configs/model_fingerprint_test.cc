@@ -9,11 +9,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/numbers/fingerprint.h"
-#include "skald/configs/form/config_list.h"
-#include "skald/configs/form/differences.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/published.h"
+#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/model_config.h"
 #include "skald/layers/model_spec.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 
 namespace skald {
@@ -147,7 +146,7 @@ struct Described {
 };
 
 template <ModelConfig... Configs>
-std::vector<Described> Describe(ConfigList<Configs...>) {
+std::vector<Described> Describe(testing::ConfigList<Configs...>) {
   return {{SpecOf<Configs>(), Fingerprint(SpecOf<Configs>())}...};
 }
 
@@ -162,10 +161,11 @@ void CheckLikeSpecs(const std::vector<Described>& all) {
 }
 
 TEST_CASE("every fact that changes a number changes the fingerprint, and no other does") {
-  using Variants = ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15,
-                              V16, V17, V18, V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33,
-                              V34, V35, V36, V37, V38, V39, V40, V41, V42, V43, V44, V45, V46, V47, V48, V49, V50, V51,
-                              V52, V53, V54, V55, V56, V57, V58, V59, V60, Unused, MambaOnly, MambaRank, MambaUnused>;
+  using Variants =
+      testing::ConfigList<Everything, V01, V02, V03, V04, V05, V06, V07, V08, V09, V10, V11, V12, V13, V14, V15, V16,
+                          V17, V18, V19, V20, V21, V22, V23, V24, V25, V26, V27, V28, V29, V30, V31, V32, V33, V34, V35,
+                          V36, V37, V38, V39, V40, V41, V42, V43, V44, V45, V46, V47, V48, V49, V50, V51, V52, V53, V54,
+                          V55, V56, V57, V58, V59, V60, Unused, MambaOnly, MambaRank, MambaUnused>;
   const std::vector<Described> all = Describe(Variants{});
   CheckLikeSpecs(all);
   for (size_t i = 1; i <= 60; ++i) {
@@ -180,7 +180,7 @@ TEST_CASE("every fact that changes a number changes the fingerprint, and no othe
 }
 
 TEST_CASE("published models have the fingerprints that their specs ask for") {
-  CheckLikeSpecs(Describe(PublishedConfigs{}));
+  CheckLikeSpecs(Describe(testing::PublishedConfigs{}));
 }
 
 TEST_CASE("a fingerprint is the same on every machine") {

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
 #include "skald/layers/model_weights.h"
+#include "tests/support/config_list.h"
 
 namespace skald {
 namespace parameter_count_test {

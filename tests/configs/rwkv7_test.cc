@@ -8,8 +8,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/families/recurrent/rwkv7.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
+#include "skald/families/rwkv7/rwkv7.h"
 #include "tests/configs/config_json_checks.h"
 #include "tests/support/check_error.h"
 #include "tests/support/test_data.h"

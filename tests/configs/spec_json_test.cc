@@ -2,12 +2,12 @@
 //
 // A ModelSpec that is written as JSON and read again is the same spec, whatever its layers and norms are.
 
-#include "skald/configs/readers/spec_json.h"
+#include "skald/families/readers/spec_json.h"
 
 #include <string>
 
 #include "doctest/doctest.h"
-#include "skald/configs/published.h"
+#include "tests/support/config_list.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/small_configs.h"
 

@@ -3,8 +3,8 @@
 // No field of a file that could change a number is passed over without a word: of every family, each field counts, or
 // is refused, or stands in the list of those that may be passed over.
 
-#include "skald/configs/readers/passed/detail/unread_fields.h"
-#include "skald/configs/readers/passed/detail/config_json_fields.h"
+#include "skald/families/readers/passed/detail/unread_fields.h"
+#include "skald/families/readers/passed/detail/config_json_fields.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/config_gguf.h"
-#include "skald/configs/readers/config_json.h"
-#include "skald/configs/readers/detail/family_readers.h"
+#include "skald/families/config_json.h"
+#include "skald/families/detail/find_family.h"
+#include "skald/families/detail/parse_gguf.h"
+#include "skald/families/readers/passed/detail/gguf_values.h"
+#include "skald/families/readers/python_json.h"
 #include "tests/configs/gguf_samples.h"
 #include "tests/configs/published_json.h"
 
@@ -65,10 +67,12 @@ json Other(const json& value) {
   return other;
 }
 
-bool IsPassed(std::span<const internal::PassedFields> rows, std::string_view model, std::string_view name) {
-  return std::ranges::any_of(rows, [&](const internal::PassedFields& row) {
+bool IsPassed(std::span<const internal::PassedFields> rows, std::span<const internal::PassedFields> of_family,
+              std::string_view model, std::string_view name) {
+  const auto is_listed = [&](const internal::PassedFields& row) {
     return !row.only && internal::ListsWord(row.names, name) && (row.of.empty() || internal::ListsWord(row.of, model));
-  });
+  };
+  return std::ranges::any_of(rows, is_listed) || std::ranges::any_of(of_family, is_listed);
 }
 
 // The published files, without the words that JSON does not have.
@@ -133,13 +137,15 @@ TEST_CASE("Each value of a published config.json counts, or stands in the list")
   for (const auto& [config, file] : PublishedFiles()) {
     const auto expected = ParseConfigJson(file.dump());
     REQUIRE(expected);
+    const internal::FamilyRow* const family = internal::FamilyOfModelType(expected->model_type);
     std::vector<Place> values, objects;
     AddPlaces(file, {}, values, objects);
     for (const Place& place : values) {
       const std::string name = place.Text();
       std::string_view listed = name;
       if (listed.starts_with(internal::kTextConfig)) listed.remove_prefix(internal::kTextConfig.size());
-      if (name.starts_with("vision_config.") || IsPassed(internal::kPassedConfigJson, expected->model_type, listed))
+      if (name.starts_with("vision_config.") ||
+          IsPassed(internal::kPassedConfigJson, family->passed_json, expected->model_type, listed))
         continue;
       const bool is_idle = std::ranges::any_of(
           kIdle, [&](const Idle& one) { return internal::ListsWord(one.configs, config) && one.field == listed; });
@@ -171,11 +177,9 @@ TEST_CASE("Metadata of every architecture are read") {
     CHECK_MESSAGE(read.has_value(), (sample.architecture + ": " + (read ? "" : read.error().message)));
     architectures.insert(sample.architecture);
   }
-  for (const internal::FamilyReader& family : internal::kFamilyReaders) {
-    if (family.read_gguf != nullptr) CHECK(architectures.contains(std::string(family.architecture)));
-  }
-  for (const internal::FamilyRules& family : internal::TransformerFamilies()) {
-    CHECK(architectures.contains(std::string(internal::GgufArchitecture(family.implied.model_type))));
+  for (const internal::FamilyRow& family : internal::kFamilies) {
+    for (const internal::GgufArchitecture& one : family.architectures)
+      CHECK(architectures.contains(std::string(one.name)));
   }
 }
 
@@ -276,10 +280,11 @@ TEST_CASE("Each value of every architecture's metadata counts, or stands in the 
     const std::string prefix = sample.architecture + ".";
     const auto expected = Read(sample);
     REQUIRE(expected);
+    const internal::FamilyRow* const family = internal::FamilyOfArchitecture(sample.architecture);
     for (const auto& [name, value] : sample.metadata.items()) {
       if (!name.starts_with(prefix)) continue;
       const std::string own = name.substr(prefix.size());
-      if (IsPassed(internal::kPassedGguf, sample.architecture, own)) continue;
+      if (IsPassed(internal::kPassedGguf, family->passed_gguf, sample.architecture, own)) continue;
       const bool is_idle = std::ranges::any_of(kIdleMetadata, [&](const Idle& one) {
         return internal::ListsWord(one.configs, sample.architecture) && one.field == own;
       });

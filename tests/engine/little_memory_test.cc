@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/create.h"
-#include "skald/configs/form/model_config.h"
 #include "skald/engine/engine.h"
 #include "skald/engine/plan/memory_model.h"
 #include "skald/engine/speculation/prompt_lookup.h"
+#include "skald/families/config/create.h"
+#include "skald/families/config/model_config.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/engine/alone.h"
 #include "tests/engine/run_engine.h"

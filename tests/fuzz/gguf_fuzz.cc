@@ -9,7 +9,7 @@
 #include <span>
 #include <variant>
 
-#include "skald/configs/readers/config_gguf.h"
+#include "skald/families/detail/parse_gguf.h"
 #include "skald/weights/files/gguf.h"
 #include "skald/weights/types/gguf_blocks.h"
 

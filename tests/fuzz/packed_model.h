@@ -7,7 +7,7 @@
 
 #include <string_view>
 
-#include "skald/configs/form/layer.h"
+#include "skald/families/config/layer.h"
 #include "tests/weights/tiny_checkpoint.h"
 
 namespace skald::testing {

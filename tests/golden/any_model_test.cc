@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/create.h"
+#include "skald/families/config/create.h"
 #include "skald/model/load_any.h"
 #include "skald/model/model.h"
 #include "tests/support/golden_configs.h"

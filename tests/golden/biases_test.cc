@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/families/dense/llama.h"
+#include "skald/families/llama/llama.h"
 #include "skald/model/load_any.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/temporary_folder.h"

@@ -9,7 +9,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/files/small_file.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config_json.h"
 #include "skald/model/load_any.h"
 #include "skald/model/model.h"
 #include "tests/support/compare_logits.h"

@@ -8,7 +8,7 @@
 
 #include "doctest/doctest.h"
 #include "examples/demo_model/demo_config.h"
-#include "skald/configs/create.h"
+#include "skald/families/config/create.h"
 #include "skald/model/model.h"
 #include "tests/support/compare_logits.h"
 #include "tests/support/reference_tensors.h"

@@ -18,17 +18,17 @@ import sys
 # The folders of include/skald from top to bottom, and what each may include of ours. Includes point
 # downwards only, so no two folders can ever include each other.
 MAY_INCLUDE = {
-    "open": {"engine", "store", "tokenizers", "templates", "constraints", "sampling", "model", "configs", "layers", "weights",
+    "open": {"engine", "store", "tokenizers", "templates", "constraints", "sampling", "model", "families", "layers", "weights",
              "cache", "base"},
-    "engine": {"store", "sampling", "tokenizers", "constraints", "model", "configs", "layers", "weights", "cache", "base"},
-    "distributed": {"model", "configs", "layers", "weights", "cache", "kernels", "base"},
+    "engine": {"store", "sampling", "tokenizers", "constraints", "model", "families", "layers", "weights", "cache", "base"},
+    "distributed": {"model", "families", "layers", "weights", "cache", "kernels", "base"},
     "store": {"sampling", "cache", "base"},
     "templates": {"weights", "base"},
     "constraints": {"tokenizers", "weights", "base"},
     "tokenizers": {"weights", "base"},
     "sampling": {"base"},
-    "model": {"configs", "layers", "weights", "cache", "kernels", "base"},
-    "configs": {"layers", "weights", "cache", "kernels", "base"},
+    "model": {"families", "layers", "weights", "cache", "kernels", "base"},
+    "families": {"layers", "weights", "cache", "kernels", "base"},
     "layers": {"weights", "cache", "kernels", "base"},
     "weights": {"base"},
     "cache": {"base"},
@@ -38,8 +38,9 @@ MAY_INCLUDE = {
 # What stands above all rooms: all of Skald, and the lists of what one source compiles for a program.
 ABOVE_ALL = {"skald.h", "compiled.h", "compiled"}
 
-# The rooms of a folder from top to bottom; "" stands for the files of the folder itself. Includes point downwards here
-# too, but for what kernels share with whoever calls them. A room with rooms of its own has a line too.
+# The rooms of a folder from top to bottom; "" is the files of the folder itself, "*" all rooms that the line does not
+# name. Includes point downwards here too, but for what kernels share with whoever calls them. A room with rooms of its
+# own has a line too.
 ROOMS = {
     "distributed": ["", "communicators"],
     "engine": ["", "running", "answers", "speculation", "requests", "plan"],
@@ -47,7 +48,7 @@ ROOMS = {
     "weights": ["packed_files", "adapters", "", "files", "packing", "types"],
     "layers": ["", "kinds", "norms", "spec", "run"],
     "kernels": ["", "recurrent", "attention", "matmul", "rows", "simd"],
-    "configs": ["", "readers", "families", "form"],
+    "families": ["", "*", "readers", "config"],
     "constraints": ["", "schema", "grammar"],
     "templates": ["", "execution", "library", "operations", "syntax", "values"],
     "cache": ["steps", "", "blocks", "layout"],
@@ -94,6 +95,11 @@ def room_of(header, folder):
     """The room of skald/<folder>/<room>/<name>.h; "" for a file of the folder itself."""
     inside = pathlib.PurePath(header).relative_to(pathlib.PurePath("skald") / folder)
     return inside.parts[0] if len(inside.parts) > 1 and inside.parts[0] != DETAIL else ""
+
+
+def height_of(room, rooms):
+    """The place of a room in its line of ROOMS; None for a room that is not there."""
+    return rooms.index(room) if room in rooms else rooms.index("*") if "*" in rooms else None
 
 
 class Lint:
@@ -187,7 +193,7 @@ class Lint:
             return
         header = path.relative_to(self.root / "include")
         for house in [folder] + [other for other in ROOMS if header.is_relative_to(f"skald/{other}")]:
-            if room_of(header, house) not in ROOMS.get(house, [""]):
+            if height_of(room_of(header, house), ROOMS.get(house, [""])) is None:
                 self.problem(path, 0, f"include/skald/{house} has no room named {room_of(header, house)}")
                 return
         text = path.read_text()
@@ -214,7 +220,7 @@ class Lint:
             if not inside or included in FOR_ALL_ROOMS:
                 continue
             room = room_of(header, house)
-            if rooms.index(room_of(included, house)) < rooms.index(room):
+            if height_of(room_of(included, house), rooms) < height_of(room, rooms):
                 self.problem(path, number, f"{house}/{room} may not include {included}, which stands above it")
 
     def check_definitions(self, path):

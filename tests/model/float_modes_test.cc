@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/readers/config_gguf.h"
-#include "skald/configs/readers/config_json.h"
-#include "skald/configs/readers/spec_json.h"
+#include "skald/families/config_json.h"
+#include "skald/families/detail/parse_gguf.h"
+#include "skald/families/readers/spec_json.h"
 #include "skald/layers/model_weights.h"
 #include "skald/sampling/sampler.h"
 #include "tests/support/child_process.h"

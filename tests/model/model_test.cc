@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/create.h"
+#include "skald/families/config/create.h"
 #include "tests/support/small_configs.h"
 #include "tests/support/small_models.h"
 

@@ -9,7 +9,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/cache/create.h"
-#include "skald/configs/create.h"
+#include "skald/families/config/create.h"
 #include "skald/model/model.h"
 #include "skald/weights/packed_files/packed_writer.h"
 #include "tests/support/check_error.h"

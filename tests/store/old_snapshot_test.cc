@@ -12,7 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/files/fd_io.h"
-#include "skald/configs/families/dense/llama.h"
+#include "skald/families/llama/llama.h"
 #include "skald/store/snapshots/snapshot.h"
 #include "tests/support/check_error.h"
 #include "tests/support/small_configs.h"

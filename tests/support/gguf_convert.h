@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "skald/configs/form/layer.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/form/short_form.h"
+#include "skald/families/config/layer.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/config/short_form.h"
 #include "tests/support/gguf_writer.h"
 
 namespace skald::testing {

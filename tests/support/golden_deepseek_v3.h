@@ -5,7 +5,7 @@
 #ifndef SKALD_TESTS_SUPPORT_GOLDEN_DEEPSEEK_V3_H_
 #define SKALD_TESTS_SUPPORT_GOLDEN_DEEPSEEK_V3_H_
 
-#include "skald/configs/families/mixtures/deepseek_v3.h"
+#include "skald/families/deepseek_v3/deepseek_v3.h"
 
 namespace skald::testing {
 

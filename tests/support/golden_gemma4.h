@@ -5,7 +5,7 @@
 #ifndef SKALD_TESTS_SUPPORT_GOLDEN_GEMMA4_H_
 #define SKALD_TESTS_SUPPORT_GOLDEN_GEMMA4_H_
 
-#include "skald/configs/families/dense/gemma4.h"
+#include "skald/families/gemma4/gemma4.h"
 
 namespace skald::testing {
 

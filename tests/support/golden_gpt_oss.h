@@ -5,7 +5,7 @@
 #ifndef SKALD_TESTS_SUPPORT_GOLDEN_GPT_OSS_H_
 #define SKALD_TESTS_SUPPORT_GOLDEN_GPT_OSS_H_
 
-#include "skald/configs/families/mixtures/gpt_oss.h"
+#include "skald/families/gpt_oss/gpt_oss.h"
 
 namespace skald::testing {
 

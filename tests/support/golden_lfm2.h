@@ -5,7 +5,7 @@
 #ifndef SKALD_TESTS_SUPPORT_GOLDEN_LFM2_H_
 #define SKALD_TESTS_SUPPORT_GOLDEN_LFM2_H_
 
-#include "skald/configs/families/recurrent/lfm2.h"
+#include "skald/families/lfm2/lfm2.h"
 
 namespace skald::testing {
 

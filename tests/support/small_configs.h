@@ -10,17 +10,17 @@
 #include <string>
 #include <string_view>
 
-#include "skald/configs/families/dense/gemma3.h"
-#include "skald/configs/families/dense/gemma4.h"
-#include "skald/configs/families/dense/llama.h"
-#include "skald/configs/families/mixtures/deepseek_v3.h"
-#include "skald/configs/families/mixtures/gpt_oss.h"
-#include "skald/configs/families/recurrent/falcon_h1.h"
-#include "skald/configs/families/recurrent/lfm2.h"
-#include "skald/configs/families/recurrent/nemotron_h.h"
-#include "skald/configs/families/recurrent/qwen3_next.h"
-#include "skald/configs/families/recurrent/rwkv7.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/deepseek_v3/deepseek_v3.h"
+#include "skald/families/falcon_h1/falcon_h1.h"
+#include "skald/families/gemma3/gemma3.h"
+#include "skald/families/gemma4/gemma4.h"
+#include "skald/families/gpt_oss/gpt_oss.h"
+#include "skald/families/lfm2/lfm2.h"
+#include "skald/families/llama/llama.h"
+#include "skald/families/nemotron_h/nemotron_h.h"
+#include "skald/families/qwen3_next/qwen3_next.h"
+#include "skald/families/rwkv7/rwkv7.h"
 #include "tests/support/own_types.h"
 #include "tests/support/small_models.h"
 

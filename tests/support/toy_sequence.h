@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "skald/cache/steps/step.h"
-#include "skald/configs/create.h"
+#include "skald/families/config/create.h"
 
 namespace skald::testing {
 

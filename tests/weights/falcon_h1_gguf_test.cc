@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/families/recurrent/falcon_h1.h"
+#include "skald/families/falcon_h1/falcon_h1.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
 #include "tests/support/compare_logits.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/gguf_config.h"
+#include "skald/families/gguf_config.h"
 #include "skald/model/load.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"

@@ -9,10 +9,10 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/text/message.h"
-#include "skald/configs/gguf_config.h"
-#include "skald/configs/published.h"
+#include "skald/families/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
+#include "tests/support/config_list.h"
 #include "tests/support/gguf_convert.h"
 #include "tests/support/golden_configs.h"
 #include "tests/support/test_data.h"
@@ -124,7 +124,7 @@ TEST_CASE("Queries and keys that lie joined with values are turned as those by t
 
 // The Configs that a file of C could be taken for.
 template <ModelConfig C>
-using Candidates = ConfigList<TinyLlama_1_1B, Gemma_2B, C>;
+using Candidates = testing::ConfigList<TinyLlama_1_1B, Gemma_2B, C>;
 
 template <ModelConfig C>
 void CheckIdentified(const std::string& folder, const std::string& architecture) {
@@ -138,7 +138,9 @@ void CheckIdentified(const std::string& folder, const std::string& architecture)
   const auto checkpoint = Checkpoint::Open(file.path());
   REQUIRE(checkpoint);
   REQUIRE(checkpoint->gguf() != nullptr);
-  const Result<size_t> index = IdentifyConfig(Candidates<C>{}, *checkpoint->gguf());
+  const auto models = ModelsOf(*checkpoint->gguf());
+  REQUIRE_MESSAGE(models.has_value(), models.error().message);
+  const Result<size_t> index = FindNamed(testing::SpecsOf(Candidates<C>()), models->front());
   REQUIRE_MESSAGE(index.has_value(), index.error().message);
   CHECK(*index == 2);
   CHECK(LoadWeights<C>(*checkpoint));  // what scales RoPE is not in the way
@@ -229,7 +231,9 @@ TEST_CASE("A GGUF file is told by its first letters, not by its name") {
 TEST_CASE("Facts that only the tensors hold must be there and make sense") {
   const auto error_of = [](const GgufValues& values, const std::vector<NewGgufTensor>& tensors) {
     const WrittenFile file(values, tensors);
-    return IdentifyConfig(ConfigList<TinyLlama_1_1B>{}, *GgufFile::Open(file.path())).error().message;
+    const auto models = ModelsOf(*GgufFile::Open(file.path()));
+    if (!models) return models.error().message;
+    return FindNamed(testing::SpecsOf(testing::ConfigList<TinyLlama_1_1B>()), models->front()).error().message;
   };
   const GgufValues whole = GgufMetadata<TinyModel>("llama");
   const std::string no_embedding = "token_embd.weight: expected a tensor of one row for each token, found none";

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/gguf_config.h"
+#include "skald/families/gguf_config.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/families/recurrent/lfm2.h"
-#include "skald/configs/gguf_config.h"
+#include "skald/families/gguf_config.h"
+#include "skald/families/lfm2/lfm2.h"
 #include "skald/model/load.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_convert.h"

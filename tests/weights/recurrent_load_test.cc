@@ -12,7 +12,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/text/message.h"
-#include "skald/configs/form/layer.h"
+#include "skald/families/config/layer.h"
 #include "skald/model/load.h"
 #include "skald/weights/packing/recurrent_transforms.h"
 #include "tests/support/golden_configs.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/configs/families/recurrent/rwkv7.h"
+#include "skald/families/rwkv7/rwkv7.h"
 #include "skald/model/load_any.h"
 #include "tests/support/check_error.h"
 #include "tests/support/gguf_writer.h"

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "skald/configs/form/layer.h"
-#include "skald/configs/form/model_config.h"
-#include "skald/configs/form/short_form.h"
+#include "skald/families/config/layer.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/config/short_form.h"
 #include "skald/layers/model_weights.h"
 #include "skald/model/load.h"
 #include "skald/weights/parameters.h"

@@ -4,39 +4,30 @@
 
 #include <algorithm>
 #include <iostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model_files/identify_model.h"
-#include "skald/configs/family_facts.h"
-#include "skald/configs/published.h"
+#include "skald/families/published.h"
+#include "skald/families/registry.h"
 
 namespace skald::program {
 namespace {
-
-struct PublishedName {
-  std::string_view model_type, name;
-};
-
-template <ModelConfig... Configs>
-std::vector<PublishedName> NamesOf(ConfigList<Configs...>) {
-  return {{Configs::kModelType, Configs::kName}...};
-}
 
 bool Has(const FamilyFacts& family, std::string_view model_type) {
   return std::ranges::find(family.model_types, model_type) != family.model_types.end();
 }
 
 // A row in Markdown.
-void PrintFamily(const FamilyFacts& family) {
+void PrintFamily(const FamilyFacts& family, std::span<const NamedSpec> published) {
   std::string sizes;
-  for (const auto& [model_type, name] : NamesOf(PublishedConfigs{})) {
-    if (Has(family, model_type)) sizes.append(sizes.empty() ? "" : ", ").append(name);
+  for (const NamedSpec& model : published) {
+    if (Has(family, model.model_type)) sizes.append(sizes.empty() ? "" : ", ").append(model.name);
   }
-  std::cout << "| " << family.name << " | " << sizes << " | "
-            << (ReadsGguf(family.model_types.front()) ? "safetensors, GGUF" : "safetensors") << " | " << family.special
-            << " | " << family.original << " |\n";
+  std::cout << "| " << family.name << " | " << sizes << " | " << (family.has_gguf ? "safetensors, GGUF" : "safetensors")
+            << " | " << family.special << " | " << family.original << " |\n";
 }
 
 }  // namespace
@@ -48,7 +39,8 @@ Result<int> RunModels(const Options& options) {
   }
   std::cout << "| family | published sizes with a Config | files | what is special | compared with |\n"
                "|---|---|---|---|---|\n";
-  for (const FamilyFacts& family : kFamilyFacts) PrintFamily(family);
+  const std::vector<NamedSpec> published = PublishedModels();
+  for (const FamilyFacts& family : Families()) PrintFamily(family, published);
   return 0;
 }
 

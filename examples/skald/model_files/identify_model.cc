@@ -8,14 +8,16 @@
 #include <system_error>
 #include <utility>
 
-#include "model_files/known_configs.h"
+#include "demo_model/demo_config.h"
 #include "model_files/open_tokenizer.h"
 #include "skald/base/files/small_file.h"
 #include "skald/base/json/json_tree.h"
 #include "skald/cache/layout/runtime_config.h"
-#include "skald/configs/form/config_text.h"
-#include "skald/configs/gguf_config.h"
-#include "skald/configs/identify.h"
+#include "skald/families/config/config_text.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/find_named.h"
+#include "skald/families/llama/llama.h"
+#include "skald/families/published.h"
 #include "skald/model/load_any.h"
 #include "skald/templates/published.h"
 #include "skald/weights/files/checkpoint.h"
@@ -53,25 +55,31 @@ std::string FamilyOf(const DescribedModel& model, const json& config) {
   return family != config.end() && family->is_string() ? family->get<std::string>() : "";
 }
 
-struct KnownModel {
-  std::string_view name;
-  ModelSpec spec;
+// https://huggingface.co/karpathy/tinyllamas/tree/main/stories260K
+struct Stories260K : LlamaFamily {
+  static constexpr std::string_view kName = "stories260k";
+  static constexpr int kModelDim = 64, kFeedForwardDim = 172, kVocabSize = 512;
+  static constexpr int kHeads = 8, kKVHeads = 4, kHeadDim = 8;
+  static constexpr auto kLayers = RepeatLayers<5>({LayerKind::kFullAttention});
+  static constexpr RopeSpec kRope = {.base = 10000.0};
+  static constexpr bool kTiedEmbeddings = true;
 };
 
-template <ModelConfig... Configs>
-std::vector<KnownModel> ModelsOf(ConfigList<Configs...>) {
-  return {{Configs::kName, SpecOf<Configs>()}...};
-}
-
-const std::vector<KnownModel>& AllKnown() {
-  static const std::vector<KnownModel> models = ModelsOf(KnownConfigs{});
+// The models that have a Config: the published ones, the demo model and a very small one.
+const std::vector<NamedSpec>& AllKnown() {
+  static const std::vector<NamedSpec> models = [] {
+    std::vector<NamedSpec> all = PublishedModels();
+    all.push_back(NamedSpecOf<DemoModel>());
+    all.push_back(NamedSpecOf<Stories260K>());
+    return all;
+  }();
   return models;
 }
 
 // The name of the Config that has this spec, else the model's type.
 std::string NameOf(const DescribedModel& model) {
   std::string name(model.model_type);
-  for (const KnownModel& known : AllKnown()) {
+  for (const NamedSpec& known : AllKnown()) {
     if (known.spec == model.spec) name = known.name;
   }
   return name;
@@ -171,7 +179,7 @@ std::optional<std::string> WhyNoConfig(const std::filesystem::path& path) {
     const std::string name = NameOf(*model);
     return name == model->model_type ? std::optional<std::string>("no Config fits") : std::nullopt;
   }
-  const auto found = FindConfig(KnownConfigs{}, *model);
+  const auto found = FindNamed(AllKnown(), *model);
   return found ? std::nullopt : std::optional(path.string() + ": " + found.error().message);
 }
 
@@ -187,14 +195,14 @@ Result<std::string> ConfigOf(const std::filesystem::path& path) {
 }
 
 Result<ModelSpec> FindModelByName(std::string_view name) {
-  const auto known = std::ranges::find(AllKnown(), name, &KnownModel::name);
+  const auto known = std::ranges::find(AllKnown(), name, &NamedSpec::name);
   if (known != AllKnown().end()) return known->spec;
   return Fail(ErrorCode::kNotFound, std::string(name) + " is none of the models that 'skald models' lists");
 }
 
 std::vector<std::string_view> KnownModels() {
   std::vector<std::string_view> names;
-  for (const KnownModel& known : AllKnown()) names.push_back(known.name);
+  for (const NamedSpec& known : AllKnown()) names.push_back(known.name);
   return names;
 }
 

@@ -17,7 +17,7 @@
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/ranks/rank_share.h"
 #include "skald/base/result.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
 #include "skald/layers/model_spec.h"
 #include "skald/layers/model_weights.h"
 #include "skald/weights/files/checkpoint.h"

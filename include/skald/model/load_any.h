@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "skald/base/result.h"
-#include "skald/configs/form/short_form.h"
+#include "skald/families/config/described_model.h"
 #include "skald/model/any_model.h"
 #include "skald/weights/load_options.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "skald/base/result.h"
-#include "skald/configs/form/model_config.h"
+#include "skald/families/config/model_config.h"
 #include "skald/layers/run/weight_kernels.h"
 #include "skald/model/any_model.h"
 #include "skald/model/load.h"

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "skald/families/llama/llama.h"
 #include "skald/skald.h"
 
 struct TinyConfig : skald::LlamaFamily {

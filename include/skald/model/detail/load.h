@@ -11,19 +11,15 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "skald/base/inline.h"
 #include "skald/base/numbers/group_layout.h"
 #include "skald/base/text/message.h"
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
+#include "skald/families/registry.h"
 #include "skald/model/detail/load_check.h"
 #include "skald/weights/files/gguf.h"
-#include "skald/weights/files/gguf_metadata.h"
-#include "skald/weights/files/tensor_names.h"
-#include "skald/weights/load_plan.h"
 #include "skald/weights/packed_files/packed_cache.h"
 #include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"
@@ -74,39 +70,11 @@ inline void AddAll(const ParameterList& list, LoadPlan& plan) {
   for (const auto& [layer, name] : list.unused()) plan.AllowUnused(layer, name);
 }
 
-// Weights that converters to GGUF change.
-struct ChangedWeights {
-  std::string_view architecture;
-  Assumption against;
-  std::string_view change;
-};
-
-inline constexpr ChangedWeights kChangedWeights[] = {
-    {"falcon-h1", Assumption::kNotMultiplied, "weights that the multipliers have gone into"},
-    {"qwen35", Assumption::kHeadsInGroups, "value heads in another order"},
-    {"qwen35moe", Assumption::kHeadsInGroups, "value heads in another order"}};
-
-// Refuses files whose weights would fit a model, and mean something else there.
-inline Result<void> CheckAssumptions(const Checkpoint& checkpoint, const ParameterList& list) {
-  if (checkpoint.gguf() == nullptr) return {};
-  const nlohmann::json& values = checkpoint.gguf()->metadata().values;
-  const auto found = values.find("general.architecture");
-  if (found == values.end()) return {};
-  for (const auto& [architecture, against, change] : kChangedWeights) {
-    const bool assumes = std::ranges::find(list.assumptions(), against) != list.assumptions().end();
-    if (!assumes || *found != nlohmann::json(architecture)) continue;
-    return Fail(ErrorCode::kInvalidArgument,
-                Concat({checkpoint.path().string(), ": GGUF files of ", architecture, " have ", change,
-                        ", for which the model would have to be another Config, as LoadAnyModel finds it"}));
-  }
-  return {};
-}
-
 // Fills what `list` refers to, and nothing where a tensor is missing or does not fit.
 inline Result<void> FillFrom(const Checkpoint& checkpoint, const ParameterList& list, const LoadOptions& options,
                              std::span<const WeightPacker> packers) {
-  if (auto fits = CheckAssumptions(checkpoint, list); !fits) return fits;
-  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), options.dtype, packers, list.share());
+  if (auto fits = CheckConverter(checkpoint, list.assumptions()); !fits) return fits;
+  LoadPlan plan(checkpoint, TensorNamesOf(checkpoint), options.dtype, packers, list.share());
   AddAll(list, plan);
   if (auto complete = plan.Check(); !complete) return complete;
   const FloatEnvironment plain(Denormals::kKept);  // the threads that pack inherit it
@@ -151,7 +119,7 @@ auto AskPlan(const Checkpoint& checkpoint, const ModelSpec& spec, DType dtype, A
   if (auto possible = CheckSpec(spec); !possible) return Failure(possible.error());
   ModelWeights weights(spec);
   const ParameterList list = ParametersOf(weights);
-  LoadPlan plan(checkpoint, DetectTensorNames(checkpoint), dtype, WeightPackersOf<AllWeights>());
+  LoadPlan plan(checkpoint, TensorNamesOf(checkpoint), dtype, WeightPackersOf<AllWeights>());
   AddAll(list, plan);
   if (auto complete = plan.Check(); !complete) return Failure(complete.error());
   return ask(std::as_const(plan));
@@ -185,7 +153,7 @@ SKALD_INLINE Result<ModelWeights> LoadWeights(const std::filesystem::path& path,
     const auto load = [&]() -> Result<void> {
       const Result<Checkpoint> checkpoint = Checkpoint::Open(path);
       if (!checkpoint) return Failure(checkpoint.error());
-      if (auto fits = internal::CheckAssumptions(*checkpoint, list); !fits) return fits;
+      if (auto fits = internal::CheckConverter(*checkpoint, list.assumptions()); !fits) return fits;
       if (const GgufFile* const file = checkpoint->gguf()) {
         if (auto same = internal::CheckGgufMetadata(path.string(), *file, spec); !same) return same;
       }

@@ -19,9 +19,11 @@
 #include "skald/base/threads/executor.h"
 #include "skald/base/threads/float_environment.h"
 #include "skald/base/threads/thread_pool.h"
+#include "skald/families/registry.h"
 #include "skald/layers/model_weights.h"
 #include "skald/weights/adapters/adapter_file.h"
 #include "skald/weights/adapters/adapter_plan.h"
+#include "skald/weights/files/tensor_names.h"
 #include "skald/weights/packing/copy_rows.h"
 #include "skald/weights/types/matrix.h"
 #include "skald/weights/types/matrix_bytes.h"
@@ -69,7 +71,7 @@ SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, cons
     const ParameterList list = ParametersOf(places);
     const FloatEnvironment plain(Denormals::kKept);
     ThreadPool pool(1);
-    auto low_ranks = internal::AdapterPlan(*file, list).Make(ExecutorRef(pool));
+    auto low_ranks = internal::AdapterPlan(*file, list, internal::KnownTensorNames()).Make(ExecutorRef(pool));
     if (!low_ranks) return Failure(low_ranks.error());
     Adapter adapter = {.model = Fingerprint(spec), .low_ranks = std::move(*low_ranks)};
     const auto digest = DigestOfAdapter(adapter);

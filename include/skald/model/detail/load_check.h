@@ -15,12 +15,14 @@
 
 #include "skald/base/files/small_file.h"
 #include "skald/base/result.h"
-#include "skald/base/text/message.h"
-#include "skald/configs/form/differences.h"
-#include "skald/configs/gguf_config.h"
-#include "skald/configs/identify.h"
-#include "skald/configs/readers/config_gguf.h"
-#include "skald/configs/readers/config_json.h"
+#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/fact_names.h"
+#include "skald/families/config_json.h"
+#include "skald/families/detail/find_family.h"
+#include "skald/families/find_named.h"
+#include "skald/families/gguf_config.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/registry.h"
 #include "skald/layers/model_spec.h"
 #include "skald/weights/files/gguf.h"
 
@@ -45,26 +47,27 @@ inline Result<void> CheckConfigJson(const std::filesystem::path& path, const Mod
   if (!*is_known) return {};
   const auto described = ParseConfigJson(*text);
   if (!described) return Annotate(folder.string(), described);
-  const auto differences = Differences(described->spec, spec, described->model_type);
+  const auto differences = Differences(described->spec, spec, FactNamesOf(described->model_type));
   return differences.empty() ? Result<void>() : OtherThan(file.string(), differences);
 }
 
 // The same of the metadata of a GGUF file. There is nothing to compare with where they lack a value that a description
-// needs, or name an architecture that Skald has no reader for. Numbers in them were rounded to floats; and those of
-// "llama" do not tell of the windows of Mistral.
+// needs, or name an architecture that Skald has no reader for. Numbers in them were rounded to floats; and of
+// some families they do not tell all.
 inline Result<void> CheckGgufMetadata(std::string_view path, const GgufFile& file, const ModelSpec& spec) {
-  if (!IsKnownArchitecture(file.metadata().values)) return {};
+  if (ArchitectureIn(file.metadata().values) == nullptr) return {};
   const auto models = ModelsOf(file);
   if (!models && models.error().code == ErrorCode::kNotFound) return {};
   if (!models) return Annotate(std::string(path), models);
   std::vector<std::string> fewest;
   for (const DescribedModel& model : *models) {
     std::vector<std::string> differences = DifferencesBeyondRounding(model.spec, spec);
-    if (model.model_type == MistralFamily::kModelType) {
-      std::erase_if(differences, [](const std::string& one) {
-        return one.starts_with("attention.sliding_window (") || one.starts_with("layer_types (");
+    const ModelType* const type = FindModelType(model.model_type);
+    std::erase_if(differences, [&](const std::string& one) {
+      return std::ranges::any_of(type->untold, [&](std::string_view fact) {
+        return one.starts_with(Concat({fact, " ("}));
       });
-    }
+    });
     if (differences.empty()) return {};
     if (fewest.empty() || differences.size() < fewest.size()) fewest = std::move(differences);
   }

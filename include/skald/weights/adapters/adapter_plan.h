@@ -43,11 +43,12 @@ inline std::string TensorOf(const TensorNames& names, size_t layer, const Spelli
   return name;
 }
 
-// Returns the names that the pairs follow: those by which most of them belong to a parameter of `list`.
-inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const ParameterList& list) {
-  const TensorNames* best = &kTensorNames.front();
+// Returns which of the names in `known` the pairs follow: those by which most of them belong to a parameter of `list`.
+inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const ParameterList& list,
+                                             std::span<const TensorNames> known) {
+  const TensorNames* best = &known.front();
   size_t most = 0;
-  for (const TensorNames& names : kTensorNames) {
+  for (const TensorNames& names : known) {
     size_t found = 0;
     for (const Parameter& parameter : list.parameters()) {
       const auto* const matrix = std::get_if<MatrixParameter>(&parameter.value);
@@ -66,13 +67,13 @@ inline const TensorNames& DetectAdapterNames(const AdapterFile& file, const Para
   return *best;
 }
 
-// The file and the list must outlive it.
+// The file, the list and the names that tensors may have must outlive it.
 class AdapterPlan {
  public:
-  AdapterPlan(const AdapterFile& file, const ParameterList& list)
+  AdapterPlan(const AdapterFile& file, const ParameterList& list, std::span<const TensorNames> known)
       : file_(file),
         list_(list),
-        names_(DetectAdapterNames(file, list)),
+        names_(DetectAdapterNames(file, list, known)),
         second_halves_(file.path(), SecondHalves(file)),
         finder_(second_halves_, names_) {}
 

@@ -194,7 +194,8 @@ SKALD_INLINE TensorRows TensorFinder::Take(const TensorView* tensor, const Holde
   const RowLayout& layout = place.spelling.layout;
   if (tensor == nullptr || !status_) return {tensor};
   const bool has_axis = tensor->shape.empty() || tensor->shape.front() == count;  // GGUF files may leave it out
-  if (!holder.stacked && count == place.rows && cols == 0 && has_axis) return {tensor};
+  const bool is_whole = !holder.stacked && count == place.rows && cols == 0 && has_axis;
+  if (is_whole && !layout.pairs_adjacent) return {tensor};
   const std::span<const std::byte> rows = BytesOf(*tensor, holder);
   const size_t row_bytes = rows.size() / place.rows;
   const size_t begin = layout.by_turns ? 0 : place.begin * row_bytes;

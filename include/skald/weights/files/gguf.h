@@ -70,11 +70,8 @@ class GgufFile {
  private:
   GgufFile(MappedFile map, GgufContents contents);
 
-  static bool IsQueryOrKey(std::string_view name);
-
   MappedFile map_;
   GgufContents contents_;
-  bool is_llama_;  // of an architecture whose files lie so
 };
 
 }  // namespace skald

@@ -188,25 +188,11 @@ SKALD_INLINE TensorView GgufFile::operator[](size_t index) const {
           .dtype = internal::ParameterType(tensor.type->name),
           .shape = tensor.shape,
           .bytes = map_.bytes().subspan(tensor.begin, tensor.size),
-          .format = FindGroupFormat(tensor.type->name),
-          .rope_pairs_adjacent = is_llama_ && IsQueryOrKey(tensor.name)};
+          .format = FindGroupFormat(tensor.type->name)};
 }
 
 SKALD_INLINE GgufFile::GgufFile(MappedFile map, GgufContents contents)
-    : map_(std::move(map)), contents_(std::move(contents)) {
-  const nlohmann::json& values = contents_.metadata.values;
-  const auto architecture = values.find("general.architecture");
-  // Not compared as JSON: that would make JSON of the literal, which needs memory, where nothing may be thrown.
-  const auto* const name = architecture == values.end() ? nullptr : architecture->get_ptr<const std::string*>();
-  constexpr std::string_view kLlamaLineage[] = {"llama", "smollm3", "granite", "granitemoe", "granitehybrid"};
-  is_llama_ = name != nullptr && std::ranges::find(kLlamaLineage, std::string_view(*name)) != std::end(kLlamaLineage);
-}
-
-SKALD_INLINE bool GgufFile::IsQueryOrKey(std::string_view name) {
-  // Of the tensor of all three the values lie as they do anywhere: nobody turns them.
-  return name.find(".attn_q.") != name.npos || name.find(".attn_k.") != name.npos ||
-         name.find(".attn_qkv.") != name.npos;
-}
+    : map_(std::move(map)), contents_(std::move(contents)) {}
 
 }  // namespace skald
 

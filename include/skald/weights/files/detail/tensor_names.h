@@ -44,10 +44,10 @@ SKALD_INLINE std::string_view TensorNames::WithinLayer(std::string_view tensor) 
   return dot == tensor.npos ? std::string_view() : tensor.substr(dot + 1);
 }
 
-SKALD_INLINE const TensorNames& DetectTensorNames(const Checkpoint& checkpoint) {
-  const TensorNames* best = &kTensorNames.front();
+SKALD_INLINE const TensorNames& DetectTensorNames(const Checkpoint& checkpoint, std::span<const TensorNames> known) {
+  const TensorNames* best = &known.front();
   int most = 0;
-  for (const TensorNames& names : kTensorNames) {
+  for (const TensorNames& names : known) {
     int found = 0;
     for (const std::string& name : {names.NameOf("embed_tokens.weight", {}), names.NameOf("input_layernorm.weight", 0),
                                     names.NameOf("norm.weight", {})}) {

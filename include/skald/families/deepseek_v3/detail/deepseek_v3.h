@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what config.json and the metadata of GGUF files say of DeepSeek-V3 and GLM-4.7-Flash. Sources:
+// models/deepseek_v3 and models/glm4_moe_lite of version 5 of https://github.com/huggingface/transformers, and
+// llama.cpp (https://github.com/ggml-org/llama.cpp: conversion/deepseek.py, conversion/glm.py,
+// src/models/deepseek2.cpp). The epsilon of the norms within attention is 1e-6, whatever files say of the others.
+// Layers that predict further tokens are not read.
+
+#ifndef SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_DEEPSEEK_V3_H_
+#define SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_DEEPSEEK_V3_H_
+
+#include <cmath>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "skald/base/json/json_fields.h"
+#include "skald/families/config/short_form.h"
+#include "skald/families/deepseek_v3/deepseek_v3.h"
+#include "skald/families/readers/detail/config_json_rope.h"
+#include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/gguf_rope.h"
+#include "skald/families/readers/detail/model_fields.h"
+
+namespace skald::internal {
+
+// The most experts that all rows share; beyond every model there is.
+inline constexpr int kMaxSharedExperts = 64;
+
+// Reads what scores are multiplied by the square of: YaRN's factor for the elements that RoPE does not turn.
+inline float ReadMscale(const JsonFields& fields, const RopeSpec& rope) {
+  constexpr const char* kName = "mscale_all_dim";
+  for (const char* const holder : {"rope_scaling", "rope_parameters"}) {
+    const std::optional<JsonFields> inside = fields.Object(holder);
+    if (rope.scaling == RopeScaling::kNone || !inside || inside->Find(kName) == nullptr) continue;
+    return static_cast<float>(YarnAttentionFactor(rope.factor, inside->Positive(kName)));
+  }
+  return 1.0f;
+}
+
+inline void ReadLatentAttention(const JsonFields& fields, LatentAttention& attention) {
+  fields.Expect("attention_bias", false);
+  fields.Expect("rope_interleave", true);
+  attention.heads = fields.Size("num_attention_heads");
+  fields.Expect("num_key_value_heads", attention.heads);
+  if (fields.Find("q_lora_rank") != nullptr) attention.query_rank = fields.Size("q_lora_rank");
+  attention.latent_dim = fields.Size("kv_lora_rank");
+  attention.rope_dim = fields.Size("qk_rope_head_dim");
+  attention.nope_dim = fields.Size("qk_nope_head_dim");
+  attention.value_dim = fields.Size("v_head_dim");
+  fields.Expect("head_dim", attention.rope_dim);  // newer files say sizes twice
+  fields.Expect("qk_head_dim", attention.rope_dim + attention.nope_dim);
+  ShortForm ropes = {.head_dim = attention.rope_dim, .rope = {.base = attention.rope.base}};
+  ReadRopes(fields, /*may_be_partial=*/false, ropes);
+  attention.rope = WithoutUnusedFields(ropes.rope);
+  attention.mscale = ReadMscale(fields, attention.rope);
+}
+
+// Reads the experts; `experts` holds what their family takes for granted.
+inline void ReadDeepSeekV3Experts(const JsonFields& fields, MixtureOfExperts& experts) {
+  fields.Expect("scoring_func", "sigmoid");
+  fields.Expect("topk_method", "noaux_tc");
+  const MixtureOfExperts read = ReadExperts(fields, "n_routed_experts", "num_experts_per_tok", "moe_intermediate_size");
+  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
+  experts.groups = fields.Integer("n_group", 1, read.experts, experts.groups);
+  experts.chosen_groups = fields.Integer("topk_group", 1, experts.groups, experts.chosen_groups);
+  experts.normalized = fields.Flag("norm_topk_prob", true);
+  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  experts.weight_scale = static_cast<float>(fields.Positive("routed_scaling_factor", experts.weight_scale));
+  experts.shared_width = fields.Integer("n_shared_experts", 0, kMaxSharedExperts, 1) * read.width;
+}
+
+// Returns which layers have no experts: the first ones, or those that a list calls "dense".
+inline std::vector<bool> ReadDenseLayers(const JsonFields& fields, int standard) {
+  const auto layers = static_cast<int>(LayerCount(fields));
+  fields.Expect("moe_layer_freq", 1);
+  const nlohmann::json* const types = fields.Find("mlp_layer_types");
+  if (types == nullptr) return FirstLayersDense(layers, fields.Integer("first_k_dense_replace", 0, layers, standard));
+  std::vector<bool> dense(static_cast<size_t>(layers), false);
+  if (!types->is_array() || types->size() != dense.size()) {
+    fields.WrongValue("mlp_layer_types", *types, "an array of num_hidden_layers names");
+    return dense;
+  }
+  for (size_t i = 0; i < dense.size(); ++i) {
+    dense[i] = (*types)[i] == nlohmann::json("dense");
+    if (dense[i] || (*types)[i] == nlohmann::json("sparse")) continue;
+    fields.Unsupported("mlp_layer_types", (*types)[i], R"("dense" and "sparse")");
+  }
+  return dense;
+}
+
+// Reads a model; `sizes` hold what its family takes for granted.
+inline ModelSpec ReadDeepSeekV3Spec(const JsonFields& fields, DeepSeekV3Sizes sizes, int standard_dense_layers) {
+  fields.Expect("hidden_act", "silu");
+  sizes.model_dim = fields.Size("hidden_size");
+  sizes.vocab_size = fields.Size("vocab_size");
+  sizes.feed_forward_dim = fields.Size("intermediate_size");
+  sizes.dense = ReadDenseLayers(fields, standard_dense_layers);
+  ReadLatentAttention(fields, sizes.attention);
+  ReadDeepSeekV3Experts(fields, sizes.experts);
+  sizes.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps", sizes.norm_epsilon));
+  sizes.tied_embeddings = fields.Flag("tie_word_embeddings", sizes.tied_embeddings);
+  return DeepSeekV3Spec(sizes);
+}
+
+inline DescribedModel ReadDeepSeekV3(const JsonFields& fields) {
+  DeepSeekV3Sizes standard;
+  standard.experts.groups = 8, standard.experts.chosen_groups = 4, standard.experts.weight_scale = 2.5f;
+  return {DeepSeekV3Family::kModelType, ReadDeepSeekV3Spec(fields, standard, 3)};
+}
+
+inline DescribedModel ReadGlm4MoeLite(const JsonFields& fields) {
+  DeepSeekV3Sizes standard = {.norm_epsilon = 1e-5f};
+  standard.experts.weight_scale = 1.8f;
+  return {Glm4MoeLiteFamily::kModelType, ReadDeepSeekV3Spec(fields, standard, 1)};
+}
+
+// Newer files tell of the one head of keys that queries attend to, and under other names of the heads that it stands
+// for; older ones of these alone.
+inline void ReadGgufLatentAttention(const JsonFields& fields, const GgufTensorFacts& facts,
+                                    LatentAttention& attention) {
+  const bool is_newer = fields.Find("attention.key_length_mla") != nullptr;
+  const char* const key_length = is_newer ? "attention.key_length_mla" : "attention.key_length";
+  attention.heads = fields.Size("attention.head_count");
+  if (fields.Find("attention.q_lora_rank") != nullptr) attention.query_rank = fields.Size("attention.q_lora_rank");
+  attention.latent_dim = fields.Size("attention.kv_lora_rank");
+  attention.rope_dim = fields.Size("rope.dimension_count");
+  attention.nope_dim = fields.Size(key_length) - attention.rope_dim;
+  fields.Expect("attention.head_count_kv", is_newer ? 1 : attention.heads);
+  if (is_newer) {
+    fields.Expect("attention.key_length", attention.latent_dim + attention.rope_dim);
+    fields.Expect("attention.value_length", attention.latent_dim);
+  }
+  attention.value_dim = fields.Size(is_newer ? "attention.value_length_mla" : "attention.value_length");
+  if (attention.nope_dim <= 0) {
+    fields.WrongValue(key_length, attention.nope_dim + attention.rope_dim, "more than rope.dimension_count");
+  }
+  attention.rope = ReadGgufRope(fields, facts, static_cast<size_t>(attention.rope_dim));
+  if (attention.rope.scaling != RopeScaling::kYarn) return;
+  attention.rope.attention_factor = 1.0f;  // of which all published models make none
+  fields.Expect("rope.scaling.attn_factor", 1.0);
+  constexpr const char* kMultiplier = "rope.scaling.yarn_log_multiplier";
+  if (fields.Find(kMultiplier) == nullptr) return;
+  attention.mscale = static_cast<float>(1.0 + fields.Positive(kMultiplier) * std::log(attention.rope.factor));
+}
+
+// Reads the experts. Of models with as many experts as DeepSeek-V3 older files leave out that they are in groups; of
+// GLM's that weights are sigmoids, which of others tells DeepSeek-V3 from earlier models.
+inline void ReadGgufDeepSeekV3Experts(const JsonFields& fields, bool is_glm, MixtureOfExperts& experts) {
+  constexpr int kSigmoid = 2;
+  const bool in_groups = fields.Integer("expert_count", 1, kMaxExperts) == 256;
+  if (!is_glm && fields.Find("expert_gating_func") == nullptr) fields.Missing("expert_gating_func");
+  fields.Expect("expert_gating_func", kSigmoid);
+  const MixtureOfExperts read = ReadExperts(fields, "expert_count", "expert_used_count", "expert_feed_forward_length");
+  experts.experts = read.experts, experts.chosen = read.chosen, experts.width = read.width;
+  experts.groups = fields.Integer("expert_group_count", 1, read.experts, in_groups ? 8 : 1);
+  experts.chosen_groups = fields.Integer("expert_group_used_count", 1, experts.groups, in_groups ? 4 : 1);
+  experts.normalized = fields.Flag("expert_weights_norm", false);
+  if (!experts.normalized) experts.sum_epsilon = 0.0f;
+  experts.weight_scale = static_cast<float>(fields.Positive("expert_weights_scale", 1.0));
+  experts.shared_width = fields.Integer("expert_shared_count", 0, kMaxSharedExperts) * read.width;
+}
+
+// One architecture for both families, which no value tells apart: of all published models those of GLM alone have a
+// RoPE without scaling.
+inline DescribedModel ReadDeepSeek2Gguf(const JsonFields& fields, const GgufTensorFacts& facts) {
+  DeepSeekV3Sizes sizes = {.model_dim = fields.Size("embedding_length"),
+                           .vocab_size = facts.vocab_size,
+                           .feed_forward_dim = fields.Size("feed_forward_length")};
+  const int blocks = fields.Integer("block_count", 1, kMaxLayers);
+  const int layers = blocks - fields.Integer("nextn_predict_layers", 0, blocks - 1, 0);
+  sizes.dense = FirstLayersDense(layers, fields.Integer("leading_dense_block_count", 0, layers));
+  ReadGgufLatentAttention(fields, facts, sizes.attention);
+  const bool is_glm = sizes.attention.rope.scaling == RopeScaling::kNone;
+  ReadGgufDeepSeekV3Experts(fields, is_glm, sizes.experts);
+  sizes.norm_epsilon = static_cast<float>(fields.Positive("attention.layer_norm_rms_epsilon"));
+  sizes.tied_embeddings = !facts.has_head;
+  return {is_glm ? Glm4MoeLiteFamily::kModelType : DeepSeekV3Family::kModelType, DeepSeekV3Spec(sizes)};
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_DEEPSEEK_V3_DETAIL_DEEPSEEK_V3_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The registry: one row for each family. Readers, names of tensors, checks and tables follow from it. To add a family,
+// write its folder and add its row here.
+
+#ifndef SKALD_FAMILIES_DETAIL_FAMILY_ROWS_H_
+#define SKALD_FAMILIES_DETAIL_FAMILY_ROWS_H_
+
+#include <array>
+
+#include "skald/families/deepseek_v3/detail/family.h"
+#include "skald/families/falcon_h1/detail/family.h"
+#include "skald/families/gemma/detail/family.h"
+#include "skald/families/gemma2/detail/family.h"
+#include "skald/families/gemma3/detail/family.h"
+#include "skald/families/gemma4/detail/family.h"
+#include "skald/families/gpt_oss/detail/family.h"
+#include "skald/families/granite4/detail/family.h"
+#include "skald/families/lfm2/detail/family.h"
+#include "skald/families/llama/detail/family.h"
+#include "skald/families/mamba/detail/family.h"
+#include "skald/families/mamba2/detail/family.h"
+#include "skald/families/mistral/detail/family.h"
+#include "skald/families/nemotron_h/detail/family.h"
+#include "skald/families/olmo2/detail/family.h"
+#include "skald/families/phi3/detail/family.h"
+#include "skald/families/qwen2/detail/family.h"
+#include "skald/families/qwen3/detail/family.h"
+#include "skald/families/qwen3_next/detail/family.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/recurrent_gemma/detail/family.h"
+#include "skald/families/rwkv7/detail/family.h"
+#include "skald/families/smollm3/detail/family.h"
+
+namespace skald::internal {
+
+template <class... Rows>
+struct RowTypes {
+  static constexpr std::array<FamilyRow, sizeof...(Rows)> kRows = {Rows::kRow...};
+};
+
+// In the order in which errors name them.
+using FamilyRows = RowTypes<LlamaRow, MistralRow, Qwen2Row, Qwen3Row, Olmo2Row, SmolLM3Row, Phi3Row, GemmaRow,
+                            Gemma2Row, Gemma3Row, RecurrentGemmaRow, MambaRow, Mamba2Row, Granite4Row, Lfm2Row,
+                            Qwen3NextRow, NemotronHRow, FalconH1Row, Gemma4Row, GptOssRow, Rwkv7Row, DeepSeekV3Row>;
+
+inline constexpr const auto& kFamilies = FamilyRows::kRows;
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_DETAIL_FAMILY_ROWS_H_

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/families/gguf_config.h.
+
+#ifndef SKALD_FAMILIES_DETAIL_GGUF_CONFIG_H_
+#define SKALD_FAMILIES_DETAIL_GGUF_CONFIG_H_
+
+#include "skald/families/gguf_config.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "skald/base/inline.h"
+#include "skald/base/json/json_tree.h"
+#include "skald/base/no_throw.h"
+#include "skald/base/numbers/numeric.h"
+#include "skald/base/text/message.h"
+#include "skald/families/detail/parse_gguf.h"
+#include "skald/families/readers/detail/model_fields.h"
+#include "skald/weights/files/gguf_metadata.h"
+#include "skald/weights/files/tensor_view.h"
+#include "skald/weights/packing/pack.h"
+
+namespace skald {
+
+namespace internal {
+
+// Twice as many elements of a head are turned. Beyond every model there is.
+inline constexpr uint64_t kMaxRopeDivisors = 1 << 16;
+
+inline Result<GgufTensorFacts> FactsOfTensors(const GgufFile& file) {
+  GgufTensorFacts facts;
+  for (size_t i = 0; i < file.size(); ++i) {
+    const TensorView tensor = file[i];
+    if (tensor.name == "output.weight") facts.has_head = true;
+    if (tensor.name.ends_with(".ssm_norm.weight")) facts.has_ssm_norm = true;
+    if (tensor.name.ends_with(".attn_v.weight")) ++facts.value_projections;
+    if (tensor.name == "token_embd.weight" && tensor.shape[0] <= std::numeric_limits<int>::max()) {
+      facts.vocab_size = static_cast<int>(tensor.shape[0]);
+    }
+    std::vector<float>* const divisors = tensor.name == kRopeDivisors        ? &facts.rope_divisors
+                                         : tensor.name == kLongRopeDivisors  ? &facts.long_rope_divisors
+                                         : tensor.name == kShortRopeDivisors ? &facts.short_rope_divisors
+                                                                             : nullptr;
+    if (divisors == nullptr) continue;
+    const std::string name(tensor.name);
+    if (tensor.dtype != DType::kF32) return Fail(ErrorCode::kUnsupported, name + ": expected type F32");
+    if (tensor.shape.size() != 1 || tensor.shape[0] > kMaxRopeDivisors) {
+      return Fail(ErrorCode::kUnsupported, Concat({name, ": expected at most ", std::to_string(kMaxRopeDivisors),
+                                                   " numbers, found shape ", ShapeText(tensor.shape)}));
+    }
+    AppendFloats(tensor.bytes.data(), DType::kF32, tensor.bytes.size() / sizeof(float), *divisors);
+  }
+  return facts;
+}
+
+// Returns the values of metadata, with the arrays that have an element for each layer at most: files say by them in
+// what layers differ.
+inline nlohmann::json WithShortArrays(const GgufMetadata& metadata) {
+  nlohmann::json values = metadata.values;
+  for (const auto& [name, array] : metadata.arrays) {
+    if (array.size() > kMaxLayers) continue;
+    nlohmann::json& elements = values[name];
+    array.ForEach([&](const GgufValue& element) {
+      if (const auto* single = std::get_if<nlohmann::json>(&element)) elements.push_back(*single);
+      return true;
+    });
+  }
+  return values;
+}
+
+}  // namespace internal
+
+SKALD_INLINE Result<std::vector<DescribedModel>> ModelsOf(const GgufFile& file) {
+  return NoThrow("a GGUF file", [&]() -> Result<std::vector<DescribedModel>> {
+    const Result<GgufTensorFacts> facts = internal::FactsOfTensors(file);
+    if (!facts) return Failure(facts.error());
+    nlohmann::json metadata = internal::WithShortArrays(file.metadata());
+    const internal::JsonGuard guard(metadata);
+    Result<std::vector<DescribedModel>> models = ParseConfigGguf(metadata, *facts);
+    if (!models || facts->vocab_size > 0) return models;
+    return Fail(ErrorCode::kNotFound, "token_embd.weight: expected a tensor of one row for each token, found none");
+  });
+}
+
+}  // namespace skald
+
+#endif  // SKALD_FAMILIES_DETAIL_GGUF_CONFIG_H_

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Definitions of skald/families/registry.h.
+
+#ifndef SKALD_FAMILIES_DETAIL_REGISTRY_H_
+#define SKALD_FAMILIES_DETAIL_REGISTRY_H_
+
+#include "skald/families/registry.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
+
+#include "skald/base/inline.h"
+#include "skald/base/text/message.h"
+#include "skald/families/config/fact_names.h"
+#include "skald/families/detail/family_rows.h"
+#include "skald/families/detail/find_family.h"
+#include "skald/families/readers/detail/common_names.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/weights/files/checkpoint.h"
+#include "skald/weights/files/gguf.h"
+#include "skald/weights/files/gguf_metadata.h"
+#include "skald/weights/files/tensor_names.h"
+#include "skald/weights/parameters.h"
+
+namespace skald {
+
+SKALD_INLINE std::vector<FamilyFacts> Families() {
+  std::vector<FamilyFacts> families;
+  for (const internal::FamilyRow& row : internal::kFamilies) {
+    FamilyFacts& family = families.emplace_back(FamilyFacts{row.name, {}, row.special, row.original, row.has_gguf});
+    for (const internal::ModelType& type : row.model_types) family.model_types.push_back(type.name);
+  }
+  return families;
+}
+
+SKALD_INLINE bool ReadsGguf(std::string_view model_type) {
+  const internal::FamilyRow* const family = internal::FamilyOfModelType(model_type);
+  return family != nullptr && family->has_gguf;
+}
+
+namespace internal {
+
+// Returns the names of all families within a layer: `common` and those that the rows add.
+template <const auto& kCommon, auto kAdded>
+constexpr auto JoinedNames() {
+  constexpr size_t kCount = [] {
+    size_t count = std::size(kCommon);
+    for (const FamilyRow& row : kFamilies) count += (row.*kAdded).size();
+    return count;
+  }();
+  std::array<Renaming, kCount> all{};
+  auto end = std::copy(std::begin(kCommon), std::end(kCommon), all.begin());
+  for (const FamilyRow& row : kFamilies) end = std::copy((row.*kAdded).begin(), (row.*kAdded).end(), end);
+  return all;
+}
+
+inline constexpr auto kAllFolderNames = JoinedNames<kFolderNames, &FamilyRow::names>();
+inline constexpr auto kAllGgufNames = JoinedNames<kGgufNames, &FamilyRow::gguf_names>();
+
+// The same of files whose converter laid rows that RoPE turns together side by side.
+inline constexpr auto kGgufNamesInPairs = [] {
+  auto names = kAllGgufNames;
+  for (Renaming& name : names) {
+    name.layout.pairs_adjacent |= name.theirs == "attn_q." || name.theirs == "attn_k." || name.theirs == "attn_qkv.";
+  }
+  return names;
+}();
+
+// One language model and nothing else.
+constexpr TensorNames GgufTensors(std::span<const Renaming> names) {
+  return {.body = "",
+          .head = "output.",
+          .embedding = "token_embd.weight",
+          .final_norm = "output_norm.",
+          .layers = "blk.",
+          .renamings = names,
+          .stores_converted = true};
+}
+
+inline constexpr TensorNames kCommonTensors[] = {
+    // Text models,
+    {.body = "model.", .head = "lm_head.", .renamings = kAllFolderNames},
+    // multimodal models as first published and as later versions write them.
+    {.body = "language_model.model.", .head = "language_model.lm_head.", .renamings = kAllFolderNames},
+    {.body = "model.language_model.", .head = "lm_head.", .renamings = kAllFolderNames},
+    GgufTensors(kAllGgufNames),
+};
+inline constexpr const TensorNames& kCommonGguf = kCommonTensors[3];
+inline constexpr TensorNames kGgufInPairs = GgufTensors(kGgufNamesInPairs);
+
+inline constexpr auto kAllTensors = [] {
+  constexpr size_t kCount = [] {
+    size_t count = std::size(kCommonTensors);
+    for (const FamilyRow& row : kFamilies) count += row.own_names.size();
+    return count;
+  }();
+  std::array<TensorNames, kCount> all{};
+  auto end = std::copy(std::begin(kCommonTensors), std::end(kCommonTensors), all.begin());
+  for (const FamilyRow& row : kFamilies) {
+    for (TensorNames names : row.own_names) {
+      if (names.renamings.empty()) names.renamings = kAllGgufNames;
+      *end++ = names;
+    }
+  }
+  return all;
+}();
+
+SKALD_INLINE std::span<const TensorNames> KnownTensorNames() { return kAllTensors; }
+
+inline const GgufArchitecture* ArchitectureOf(const Checkpoint& checkpoint) {
+  return checkpoint.gguf() == nullptr ? nullptr : ArchitectureIn(checkpoint.gguf()->metadata().values);
+}
+
+SKALD_INLINE const TensorNames& TensorNamesOf(const Checkpoint& checkpoint) {
+  const TensorNames& names = DetectTensorNames(checkpoint, kAllTensors);
+  const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);
+  const bool in_pairs = architecture != nullptr && architecture->has_rope_pairs && names.body == kCommonGguf.body &&
+                        names.final_norm == kCommonGguf.final_norm;
+  return in_pairs ? kGgufInPairs : names;
+}
+
+SKALD_INLINE std::span<const FactRenaming> FactNamesOf(std::string_view model_type) {
+  const ModelType* const type = FindModelType(model_type);
+  return type == nullptr ? std::span<const FactRenaming>() : type->fact_names;
+}
+
+SKALD_INLINE Result<void> CheckConverter(const Checkpoint& checkpoint, std::span<const Assumption> assumptions) {
+  const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);
+  if (architecture == nullptr || !architecture->changed) return {};
+  const auto& [against, change] = *architecture->changed;
+  if (std::ranges::find(assumptions, against) == assumptions.end()) return {};
+  return Fail(ErrorCode::kInvalidArgument,
+              Concat({checkpoint.path().string(), ": GGUF files of ", architecture->name, " have ", change,
+                      ", for which the model would have to be another Config, as LoadAnyModel finds it"}));
+}
+
+}  // namespace internal
+}  // namespace skald
+
+#endif  // SKALD_FAMILIES_DETAIL_REGISTRY_H_

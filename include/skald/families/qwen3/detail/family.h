@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Qwen3, dense and with experts: its row of the registry.
+
+#ifndef SKALD_FAMILIES_QWEN3_DETAIL_FAMILY_H_
+#define SKALD_FAMILIES_QWEN3_DETAIL_FAMILY_H_
+
+#include "skald/families/config/model_config.h"
+#include "skald/families/qwen3/qwen3.h"
+#include "skald/families/qwen3/qwen3_moe.h"
+#include "skald/families/readers/detail/config_json_transformer.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/gguf_transformer.h"
+
+namespace skald::internal {
+
+inline FamilyRules Qwen3Rules() {
+  return {.implied = ShortFormOf<Qwen3Family>(),
+          .layers = LayerRule::kUpper,
+          .head_dim = 128,
+          .reads_attention_bias = true};
+}
+
+inline FamilyRules Qwen3MoeRules() {
+  return {.implied = ShortFormOf<Qwen3MoeFamily>(),
+          .layers = LayerRule::kUpper,
+          .reads_attention_bias = true,
+          .experts = ExpertRule::kSomeLayers};
+}
+
+inline constexpr PassedFields kQwen3PassedJson[] = {
+    {"only counts with use_sliding_window, and is read with it", "", "sliding_window"}};
+
+inline constexpr PassedFields kQwen3PassedGguf[] = {
+    {"the width of layers without experts, of which there are none", "qwen3moe", "feed_forward_length"},
+    {"the softmax of the chosen experts, as in all published models", "qwen3moe", "expert_weights_norm", true},
+    {"experts are chosen by a softmax", "qwen3moe", "expert_gating_func", 1.0}};
+
+inline constexpr ModelType kQwen3Types[] = {
+    {.name = Qwen3Family::kModelType, .read = ReadTransformerWith<Qwen3Rules>},
+    {.name = Qwen3MoeFamily::kModelType, .read = ReadTransformerWith<Qwen3MoeRules>}};
+
+inline constexpr GgufArchitecture kQwen3Architectures[] = {{.name = "qwen3", .read = ReadGgufWith<Qwen3Rules>},
+                                                           {.name = "qwen3moe", .read = ReadGgufWith<Qwen3MoeRules>}};
+
+struct Qwen3Row {
+  static constexpr FamilyRow kRow = {.name = "Qwen3, Qwen3-MoE",
+                                     .special = "QK-norm; mixtures of experts",
+                                     .model_types = kQwen3Types,
+                                     .architectures = kQwen3Architectures,
+                                     .passed_json = kQwen3PassedJson,
+                                     .passed_gguf = kQwen3PassedGguf};
+  using Published = ConfigTypes<Qwen3_0_6B, Qwen3_4B, Qwen3_30B_A3B>;
+};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_QWEN3_DETAIL_FAMILY_H_

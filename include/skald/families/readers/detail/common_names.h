@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What checkpoints of all families call the tensors of a layer, in folders and in GGUF files. What single families call
+// them in addition stands in their folders.
+
+#ifndef SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_
+#define SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_
+
+#include "skald/weights/files/tensor_names.h"
+
+namespace skald::internal {
+
+// Names that stand here unchanged are those that some family spells in another way too.
+inline constexpr Renaming kFolderNames[] = {{"feed_forward_norm.", "post_attention_layernorm."},
+                                            {"mlp.experts.gate_proj.", "mlp.experts.#.gate_proj."},
+                                            {"mlp.experts.up_proj.", "mlp.experts.#.up_proj."},
+                                            {"mlp.experts.down_proj.", "mlp.experts.#.down_proj."},
+                                            {"mlp.gate.", "mlp.gate."},
+                                            // as newer files stack them
+                                            {"mlp.experts.gate_proj.weight", "mlp.experts.gate_up_proj"},
+                                            {"mlp.experts.up_proj.weight", "mlp.experts.gate_up_proj"},
+                                            {"mlp.experts.down_proj.weight", "mlp.experts.down_proj"},
+                                            {"mlp.shared_expert.", "mlp.shared_expert."},
+                                            {"self_attn.q_proj.", "self_attn.q_proj."},
+                                            {"self_attn.k_proj.", "self_attn.k_proj."},
+                                            {"self_attn.v_proj.", "self_attn.v_proj."},
+                                            {"mlp.gate_proj.", "mlp.gate_proj."},
+                                            {"mlp.up_proj.", "mlp.up_proj."},
+                                            {"mlp.down_proj.", "mlp.down_proj."},
+                                            {"mixer.", "mixer."}};
+
+// https://github.com/ggml-org/llama.cpp, gguf-py/gguf/constants.py
+inline constexpr Renaming kGgufNames[] = {{"input_layernorm.", "attn_norm."},
+                                          {"feed_forward_norm.", "ffn_norm."},
+                                          {"post_attention_layernorm.", "post_attention_norm."},
+                                          {"pre_feedforward_layernorm.", "ffn_norm."},
+                                          {"post_feedforward_layernorm.", "post_ffw_norm."},
+                                          {"self_attn.q_proj.", "attn_q."},
+                                          {"self_attn.k_proj.", "attn_k."},
+                                          {"self_attn.v_proj.", "attn_v."},
+                                          {"mixer.in_proj.", "ssm_in."},
+                                          {"mixer.conv1d.", "ssm_conv1d."},
+                                          {"mixer.dt_bias", "ssm_dt.bias"},
+                                          {"mixer.A_log", "ssm_a"},
+                                          {"mixer.D", "ssm_d"},
+                                          {"mixer.norm.", "ssm_norm."},
+                                          {"mixer.out_proj.", "ssm_out."},
+                                          {"self_attn.o_proj.", "attn_output."},
+                                          {"self_attn.q_norm.", "attn_q_norm."},
+                                          {"self_attn.k_norm.", "attn_k_norm."},
+                                          {"mlp.gate.per_expert_scale", "ffn_down_exps.scale"},
+                                          {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                                          {"mlp.gate.", "ffn_gate_inp."},
+                                          {"mlp.shared_expert_gate.", "ffn_gate_inp_shexp."},
+                                          {"mlp.shared_expert.gate_proj.", "ffn_gate_shexp."},
+                                          {"mlp.shared_expert.up_proj.", "ffn_up_shexp."},
+                                          {"mlp.shared_expert.down_proj.", "ffn_down_shexp."},
+                                          {"mlp.experts.gate_proj.", "ffn_gate_exps."},
+                                          {"mlp.experts.up_proj.", "ffn_up_exps."},
+                                          {"mlp.experts.down_proj.", "ffn_down_exps."},
+                                          {"mlp.gate_proj.", "ffn_gate."},
+                                          {"mlp.up_proj.", "ffn_up."},
+                                          {"mlp.down_proj.", "ffn_down."}};
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_READERS_DETAIL_COMMON_NAMES_H_

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the config.json of the families all of whose layers are attention: the Llama lineage up to Gemma 3.
+
+#ifndef SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_TRANSFORMER_H_
+#define SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_TRANSFORMER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skald/base/json/json_fields.h"
+#include "skald/families/config/layer.h"
+#include "skald/families/config/model_config.h"
+#include "skald/families/config/short_form.h"
+#include "skald/families/readers/detail/config_json_rope.h"
+#include "skald/families/readers/detail/experts.h"
+#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/detail/model_fields.h"
+
+namespace skald::internal {
+
+// Which layers are sliding where "layer_types" does not say.
+enum class LayerRule {
+  kNone,
+  kAll,         // unless "sliding_window" is null; where it is absent it is 4096
+  kAllIfGiven,  // where "sliding_window" is there and not null
+  kUpper,       // those from "max_window_layers" on, if "use_sliding_window" is true
+  kAllButNth,   // all but each nth
+};
+
+// What a model_type implies, and assumes where files are silent. Sources: configuration_*.py in the folders of
+// src/transformers/models that have the model_type's name, versions 4.52 to 5 of
+// https://github.com/huggingface/transformers.
+struct FamilyRules {
+  ShortForm implied;  // the family's own members; the optional ones agree with what transformers assumes
+  LayerRule layers = LayerRule::kNone;
+  int nth = 0;                 // of kAllButNth
+  int head_dim = 0;            // where absent; 0: hidden_size / num_attention_heads
+  bool kv_heads_given = true;  // false: where absent, as many as query heads
+  // Which biases the file decides on; others are as implied.
+  bool reads_attention_bias = false;     // of all four projections
+  bool reads_feed_forward_bias = false;  // of all three
+  ExpertRule experts = ExpertRule::kNone;
+  bool reads_caps = false;         // of scores and logits, and what scores are divided by
+  int nth_without_rope = 0;        // 0: all layers have one
+  bool may_rotate_partly = false;  // whether RoPE may turn a part of each head
+  // Of GGUF files, which leave them out: the window of kAllButNth, and what scores are divided by the root of where
+  // that is a number of its own for each published model.
+  std::optional<int> gguf_window = {};
+  std::optional<double> (*published_pre_scale)(const ShortForm&) = nullptr;
+};
+
+inline std::vector<LayerKind> ReadLayerTypes(const JsonFields& fields, const nlohmann::json& types, size_t count) {
+  if (!types.is_array() || types.size() != count) {
+    fields.WrongValue("layer_types", types, "an array of " + std::to_string(count) + ", one for each layer");
+    return {};
+  }
+  std::vector<LayerKind> layers;
+  for (const nlohmann::json& type : types) {
+    const bool sliding = type == nlohmann::json("sliding_attention");
+    layers.push_back(sliding ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
+    if (!sliding && type != nlohmann::json("full_attention")) {
+      fields.Unsupported("layer_types", type, R"("full_attention" and "sliding_attention")");
+    }
+  }
+  return layers;
+}
+
+// Tells the layers by the older fields, which layer_types replaced.
+inline std::vector<LayerKind> DeriveLayerTypes(const JsonFields& fields, const FamilyRules& family, size_t count) {
+  size_t first_sliding = count;  // layers from this one on slide,
+  size_t nth = count + 1;        // but not every nth
+  if (family.layers == LayerRule::kAll) {
+    const bool window = fields.Find("sliding_window") != nullptr || !fields.Contains("sliding_window");
+    if (window) first_sliding = 0;
+  } else if (family.layers == LayerRule::kAllIfGiven) {
+    if (fields.Find("sliding_window") != nullptr) first_sliding = 0;
+  } else if (family.layers == LayerRule::kUpper) {
+    const bool window = fields.Flag("use_sliding_window", false) && fields.Find("sliding_window") != nullptr;
+    if (window) first_sliding = static_cast<size_t>(fields.Integer("max_window_layers", 0, kMaxLayers));
+  } else if (family.layers == LayerRule::kAllButNth) {
+    first_sliding = 0;
+    nth =
+        static_cast<size_t>(fields.Size("sliding_window_pattern", fields.Size("_sliding_window_pattern", family.nth)));
+  }
+  std::vector<LayerKind> layers;
+  for (size_t i = 0; i < count; ++i) {
+    const bool sliding = i >= first_sliding && (i + 1) % nth != 0;
+    layers.push_back(sliding ? LayerKind::kSlidingAttention : LayerKind::kFullAttention);
+  }
+  return layers;
+}
+
+inline void ReadLayers(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
+  const size_t count = LayerCount(fields);
+  const nlohmann::json* types = fields.Find("layer_types");
+  a.layers = types != nullptr ? ReadLayerTypes(fields, *types, count) : DeriveLayerTypes(fields, family, count);
+  if (std::ranges::count(a.layers, LayerKind::kSlidingAttention) == 0) return;
+  const auto standard = family.layers == LayerRule::kAll ? std::optional(4096) : std::nullopt;
+  a.window = fields.Size("sliding_window", standard);
+  if (family.layers == LayerRule::kUpper && !fields.Flag("use_sliding_window", false)) {
+    fields.Unsupported("use_sliding_window", false, R"(true where "layer_types" has "sliding_attention")");
+  }
+  fields.Expect("sliding_window_size", a.window);  // an older version's name for it, beside
+}
+
+inline Activation ReadActivation(const JsonFields& fields, Activation standard) {
+  // Gemma's first files gave "hidden_act" as "gelu" for models trained with the tanh form. The field that
+  // replaced it there, "hidden_activation", means what it says.
+  const bool newer = fields.Find("hidden_activation") != nullptr;
+  const char* name = newer ? "hidden_activation" : "hidden_act";
+  const std::string value = fields.String(name, NameOf(standard));
+  if (value == NameOf(Activation::kGeluErf) && !newer && standard == Activation::kGeluTanh) return standard;
+  for (const Activation activation : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf}) {
+    if (value != NameOf(activation)) continue;
+    if (newer && standard != Activation::kGeluTanh) fields.Expect("hidden_act", value);
+    return activation;
+  }
+  fields.Unsupported(name, value, R"("silu", "gelu_pytorch_tanh" and "gelu")");
+  return standard;
+}
+
+inline void ReadBiases(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
+  if (family.reads_attention_bias) {
+    a.qkv_bias = a.attention_output_bias = fields.Flag("attention_bias", false);
+  } else if (!a.qkv_bias) {
+    fields.Expect("attention_bias", false);
+  }
+  if (family.reads_feed_forward_bias) {
+    a.feed_forward_bias = fields.Flag("mlp_bias", false);
+  } else {
+    fields.Expect("mlp_bias", false);
+  }
+}
+
+// Reads what scores are divided by the root of, and how they and the logits are capped. The original implementations of
+// families that have no caps take no notice of these fields.
+inline void ReadCaps(const JsonFields& fields, const FamilyRules& family, ShortForm& a) {
+  constexpr const char* kScale = "query_pre_attn_scalar";
+  const double query_pre_scale = a.query_pre_scale > 0.0 ? a.query_pre_scale : a.head_dim;
+  a.query_pre_scale = fields.Positive(kScale, query_pre_scale);
+  if (!family.reads_caps) return fields.Expect(kScale, query_pre_scale);
+  a.attention_softcap = ReadSoftcap(fields, "attn_logit_softcapping", a.attention_softcap);
+  a.final_softcap = ReadSoftcap(fields, "final_logit_softcapping", a.final_softcap);
+}
+
+inline ShortForm ReadTransformer(const JsonFields& fields, const FamilyRules& family) {
+  fields.Expect("use_bidirectional_attention", false);
+  ShortForm a = family.implied;
+  a.model_dim = fields.Size("hidden_size");
+  a.feed_forward_dim = fields.Size("intermediate_size");
+  a.vocab_size = fields.Size("vocab_size");
+  a.heads = fields.Size("num_attention_heads");
+  const auto all_heads = family.kv_heads_given ? std::nullopt : std::optional(a.heads);
+  a.kv_heads = fields.Size("num_key_value_heads", all_heads);
+  a.head_dim = fields.Size("head_dim", family.head_dim > 0 ? family.head_dim : a.model_dim / a.heads);
+  ReadLayers(fields, family, a);
+  if (family.nth_without_rope > 0) {
+    fields.Expect("use_sliding_window", false);
+    ReadLayersWithoutRope(fields, family.nth_without_rope, a);
+  }
+  ReadRopes(fields, family.may_rotate_partly, a);
+  a.norm_epsilon = static_cast<float>(fields.Positive("rms_norm_eps"));
+  a.activation = ReadActivation(fields, a.activation);
+  ReadCaps(fields, family, a);
+  a.tied_embeddings = fields.Flag("tie_word_embeddings", a.tied_embeddings);
+  ReadBiases(fields, family, a);
+  ReadJsonExperts(fields, family.experts, a);
+  return a;
+}
+
+// The reader of a family with these rules.
+template <FamilyRules (*kRules)()>
+TextModel ReadTransformerWith(const JsonFields& fields) {
+  return ReadTransformer(fields, kRules());
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_READERS_DETAIL_CONFIG_JSON_TRANSFORMER_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads what metadata say of a mixture of experts.
+
+#ifndef SKALD_FAMILIES_READERS_DETAIL_EXPERTS_H_
+#define SKALD_FAMILIES_READERS_DETAIL_EXPERTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "skald/base/json/json_fields.h"
+#include "skald/families/config/short_form.h"
+#include "skald/families/readers/detail/model_fields.h"
+#include "skald/layers/kinds/mixture_of_experts.h"
+
+namespace skald::internal {
+
+// How config.json describes the experts of a family.
+enum class ExpertRule {
+  kNone,
+  kEveryLayer,  // "intermediate_size" is theirs
+  kSomeLayers,  // all but "mlp_only_layers", and of these each "decoder_sparse_step"th; "moe_intermediate_size"
+};
+
+inline constexpr int kMaxExperts = 1 << 16;  // beyond every model there is
+
+inline MixtureOfExperts ReadExperts(const JsonFields& fields, const char* count, const char* chosen,
+                                    const char* width) {
+  const int experts = fields.Integer(count, 1, kMaxExperts);
+  return {.experts = experts, .chosen = fields.Integer(chosen, 1, experts), .width = fields.Size(width)};
+}
+
+// Returns the numbers in an array of layers.
+inline std::set<uint32_t> ReadLayerNumbers(const JsonFields& fields, const char* name) {
+  std::set<uint32_t> layers;
+  const nlohmann::json* const found = fields.Find(name);
+  if (found == nullptr) return layers;
+  bool valid = found->is_array();
+  for (size_t i = 0; valid && i < found->size(); ++i) {
+    const nlohmann::json& number = (*found)[i];
+    valid = number.is_number_integer() && number.get<int64_t>() >= 0 && number.get<int64_t>() < kMaxLayers;
+    if (valid) layers.insert(number.get<uint32_t>());
+  }
+  if (!valid) fields.WrongValue(name, *found, "an array of numbers of layers");
+  return layers;
+}
+
+// Adds the experts to a model whose layers and other sizes are read.
+inline void ReadJsonExperts(const JsonFields& fields, ExpertRule rule, ShortForm& a) {
+  if (rule == ExpertRule::kNone) return;
+  // transformers 5 renamed it.
+  const char* const count = fields.Find("num_experts") != nullptr ? "num_experts" : "num_local_experts";
+  const bool some = rule == ExpertRule::kSomeLayers;
+  MixtureOfExperts experts =
+      ReadExperts(fields, count, "num_experts_per_tok", some ? "moe_intermediate_size" : "intermediate_size");
+  experts.activation = a.activation;
+  if (some) {
+    experts.normalized = fields.Flag("norm_topk_prob", false);
+    const auto dense = ReadLayerNumbers(fields, "mlp_only_layers");
+    const auto step = static_cast<uint32_t>(fields.Size("decoder_sparse_step", 1));
+    for (uint32_t i = 0; i < a.layers.size(); ++i) {
+      if (dense.contains(i) || (i + 1) % step != 0) a.dense_layers.push_back(i);
+    }
+  }
+  a.feed_forward = experts;
+}
+
+// The same from the metadata of a GGUF file, which has experts where it counts them. They are those of every layer.
+inline void ReadGgufExperts(const JsonFields& fields, ExpertRule rule, ShortForm& a) {
+  if (rule == ExpertRule::kNone) return fields.Expect("expert_count", 0);
+  const bool some = rule == ExpertRule::kSomeLayers;
+  MixtureOfExperts experts = ReadExperts(fields, "expert_count", "expert_used_count",
+                                         some ? "expert_feed_forward_length" : "feed_forward_length");
+  experts.activation = a.activation;
+  a.feed_forward = experts;
+}
+
+}  // namespace skald::internal
+
+#endif  // SKALD_FAMILIES_READERS_DETAIL_EXPERTS_H_
