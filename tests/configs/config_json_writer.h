@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/differences.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/gemma2/gemma2.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/differences.h"
 
 #include <string>
 #include <vector>

@@ -9,7 +9,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/base/numbers/fingerprint.h"
-#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/differences.h"
 #include "skald/families/config/model_config.h"
 #include "skald/layers/model_spec.h"
 #include "tests/support/config_list.h"

@@ -3,7 +3,7 @@
 // No field of a file that could change a number is passed over without a word: of every family, each field counts, or
 // is refused, or stands in the list of those that may be passed over.
 
-#include "skald/families/readers/passed/detail/unread_fields.h"
+#include "skald/families/readers/passed/unread_fields.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 #include "doctest/doctest.h"
 #include "skald/families/config_json.h"
-#include "skald/families/detail/find_family.h"
+#include "skald/families/find_family.h"
 #include "skald/families/detail/parse_gguf.h"
 #include "skald/families/readers/passed/detail/gguf_values.h"
 #include "skald/families/readers/python_json.h"

@@ -231,7 +231,9 @@ class Lint:
         own = f"{path.parent.relative_to(self.root / 'include').as_posix()}/{DETAIL}/{path.name}"
         ending = f'#ifndef SKALD_COMPILED\n#include "{own}"\n#endif\n\n#endif  //'
         is_detail = f"/{DETAIL}/" in header
-        if not is_detail and (path.parent / DETAIL / path.name).exists() and ending not in text:
+        definitions = path.parent / DETAIL / path.name
+        defines = definitions.exists() and re.search(r"^SKALD_INLINE", definitions.read_text(), re.MULTILINE)
+        if not is_detail and defines and ending not in text:
             self.problem(path, 0, f"the definitions in {own} must be included at its end")
         for number, line in enumerate(text.split("\n"), 1):
             include = re.match(r'#include "(skald/([^/]+)/[^"]+)"', line)

@@ -8,6 +8,7 @@
 #include "skald/families/config/detail/config_text.h"
 #include "skald/families/config/detail/shorten.h"
 #include "skald/families/detail/config_json.h"
+#include "skald/families/detail/find_family.h"
 #include "skald/families/detail/find_named.h"
 #include "skald/families/detail/gguf_config.h"
 #include "skald/families/detail/published.h"

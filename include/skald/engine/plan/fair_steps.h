@@ -26,10 +26,11 @@ struct ShareLimits {
   uint64_t step = 0;  // its number
 };
 
-// Sets SequenceView::most of those that a step leaves out or cuts short for other tenants' sake. Within a tenant those
-// that write take turns, its most urgent prompt has up to half of its part in every other step, and one that waits may
-// begin in each step. Every tenant has a row at least in each step, or a few in every second or third; now and then no
-// more: what few rows cost is learnt of steps that have few. Nothing is set where a tenant is alone, or no cost is known yet. O(n log n) for n views.
+// Sets SequenceView::most of those that a step leaves out or cuts short for other tenants' sake. Within a tenant
+// those that write take turns, its most urgent prompt has up to half of its part in every other step, and one that
+// waits may begin in each step. Every tenant has a row at least in each step, or a few in every second or third; now
+// and then no more: what few rows cost is learnt of steps that have few. Nothing is set where a tenant is alone, or
+// no cost is known yet. O(n log n) for n views.
 void LimitToShares(std::span<SequenceView> views, const ShareLimits& limits, const CostModel& cost);
 
 }  // namespace skald

@@ -21,10 +21,10 @@
 #include "skald/base/threads/float_environment.h"
 #include "skald/families/config/short_form.h"
 #include "skald/families/detail/family_rows.h"
-#include "skald/families/detail/find_family.h"
-#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/find_family.h"
+#include "skald/families/readers/family_row.h"
 #include "skald/families/readers/passed/detail/config_json_fields.h"
-#include "skald/families/readers/passed/detail/unread_fields.h"
+#include "skald/families/readers/passed/unread_fields.h"
 #include "skald/families/readers/python_json.h"
 
 namespace skald {

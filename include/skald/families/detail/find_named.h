@@ -13,7 +13,7 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/families/config/detail/differences.h"
+#include "skald/families/config/differences.h"
 #include "skald/families/registry.h"
 
 namespace skald {

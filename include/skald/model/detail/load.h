@@ -20,6 +20,7 @@
 #include "skald/families/registry.h"
 #include "skald/model/detail/load_check.h"
 #include "skald/weights/files/gguf.h"
+#include "skald/weights/load_plan.h"
 #include "skald/weights/packed_files/packed_cache.h"
 #include "skald/weights/packed_files/packed_check.h"
 #include "skald/weights/packed_files/packed_file.h"

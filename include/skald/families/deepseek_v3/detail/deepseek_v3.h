@@ -21,7 +21,7 @@
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
 #include "skald/families/readers/detail/gguf_rope.h"
-#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/model_fields.h"
 
 namespace skald::internal {
 

@@ -25,7 +25,7 @@
 #include "skald/families/readers/detail/gguf_layers.h"
 #include "skald/families/readers/detail/gguf_rope.h"
 #include "skald/families/readers/detail/mamba_fields.h"
-#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/model_fields.h"
 
 namespace skald::internal {
 

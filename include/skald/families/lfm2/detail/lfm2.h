@@ -19,7 +19,7 @@
 #include "skald/families/lfm2/lfm2.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
-#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/model_fields.h"
 
 namespace skald::internal {
 

@@ -7,7 +7,7 @@
 
 #include "skald/families/mamba2/detail/mamba2.h"
 #include "skald/families/mamba2/mamba2.h"
-#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/family_row.h"
 #include "skald/families/readers/detail/mamba_fields.h"
 
 namespace skald::internal {

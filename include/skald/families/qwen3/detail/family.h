@@ -9,7 +9,7 @@
 #include "skald/families/qwen3/qwen3.h"
 #include "skald/families/qwen3/qwen3_moe.h"
 #include "skald/families/readers/detail/config_json_transformer.h"
-#include "skald/families/readers/detail/family_row.h"
+#include "skald/families/readers/family_row.h"
 #include "skald/families/readers/detail/gguf_transformer.h"
 
 namespace skald::internal {

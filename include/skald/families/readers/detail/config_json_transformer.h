@@ -19,8 +19,8 @@
 #include "skald/families/config/short_form.h"
 #include "skald/families/readers/detail/config_json_rope.h"
 #include "skald/families/readers/detail/experts.h"
-#include "skald/families/readers/detail/family_row.h"
-#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/family_row.h"
+#include "skald/families/readers/model_fields.h"
 
 namespace skald::internal {
 

@@ -18,7 +18,7 @@
 #include "skald/families/config/layer.h"
 #include "skald/families/config/model_config.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/model_fields.h"
 #include "skald/families/recurrent_gemma/recurrent_gemma.h"
 
 namespace skald::internal {

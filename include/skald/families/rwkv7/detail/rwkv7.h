@@ -14,7 +14,7 @@
 
 #include "skald/base/json/json_fields.h"
 #include "skald/families/config/short_form.h"
-#include "skald/families/readers/detail/model_fields.h"
+#include "skald/families/readers/model_fields.h"
 #include "skald/families/rwkv7/rwkv7.h"
 
 namespace skald::internal {

@@ -3,8 +3,8 @@
 // In which facts two models differ, called as the file that one of them is read from calls them, so that a person can
 // find them there.
 
-#ifndef SKALD_FAMILIES_CONFIG_DETAIL_DIFFERENCES_H_
-#define SKALD_FAMILIES_CONFIG_DETAIL_DIFFERENCES_H_
+#ifndef SKALD_FAMILIES_CONFIG_DIFFERENCES_H_
+#define SKALD_FAMILIES_CONFIG_DIFFERENCES_H_
 
 #include <algorithm>
 #include <charconv>
@@ -372,4 +372,4 @@ inline std::vector<std::string> DifferencesBeyondRounding(const ModelSpec& actua
 
 }  // namespace skald
 
-#endif  // SKALD_FAMILIES_CONFIG_DETAIL_DIFFERENCES_H_
+#endif  // SKALD_FAMILIES_CONFIG_DIFFERENCES_H_

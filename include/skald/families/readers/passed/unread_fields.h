@@ -3,8 +3,8 @@
 // What becomes of the fields of a file that its family's reader did not ask for. Those that cannot change a number
 // stand in a list with the reason; any other is refused by its name. So no reader can forget a field.
 
-#ifndef SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_
-#define SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_
+#ifndef SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
+#define SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
 
 #include <algorithm>
 #include <array>
@@ -118,4 +118,4 @@ class UnreadFields {
 
 }  // namespace skald::internal
 
-#endif  // SKALD_FAMILIES_READERS_PASSED_DETAIL_UNREAD_FIELDS_H_
+#endif  // SKALD_FAMILIES_READERS_PASSED_UNREAD_FIELDS_H_
