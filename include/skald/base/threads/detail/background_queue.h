@@ -12,7 +12,6 @@
 
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
-#include "skald/base/threads/priority.h"
 
 namespace skald {
 
@@ -85,7 +84,6 @@ void BackgroundQueue::DropIf(Condition condition, std::list<Task>& dropped) noex
 }
 
 SKALD_INLINE void BackgroundQueue::Run() {
-  LowerThreadPriority();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return is_over_ || !tasks_.empty(); });
