@@ -2,9 +2,9 @@
 //
 // All of Skald, except what needs a library of its own or costs compile time that few programs want to pay:
 //
-//   skald/text/            tokenizers and chat templates, which need SentencePiece, Oniguruma and utf8proc;
-//                          text/filters/grammar_filter.h, json_schema.h and gbnf.h hold texts to a form, and need none
-//                          of these
+//   skald/tokenizers/      text to ids and back, which needs SentencePiece, Oniguruma and utf8proc
+//   skald/templates/       chat templates; skald/open/chat.h makes token ids of chats
+//   skald/constraints/     which token may come next: grammars, JSON Schema
 //   skald/store/           saved state, which needs libcrypto, zstd and xxHash; redis_store.h also hiredis
 //   skald/engine/          many requests on one model, which needs what skald/store/ does
 //   skald/distributed/     several processes for one model; mpi_ranks.h needs an MPI
@@ -13,8 +13,9 @@
 //   skald/model/load_any.h AnyModel from a path: compiles all types of layers, not only those of one Config
 //   skald/families/gguf_config.h, skald/families/config/config_text.h
 //                          what a GGUF file is, and Configs as text: for tools that look into files
-//   skald/kernels/instantiate.h
-//                          the kernels, for one source of a program of many (kernels.h says how)
+//
+// Each source that includes this compiles it. A program of many sources compiles Skald once: skald/compiled.h, or the
+// CMake target skald::compiled.
 
 #ifndef SKALD_SKALD_H_
 #define SKALD_SKALD_H_

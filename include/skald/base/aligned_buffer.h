@@ -6,8 +6,6 @@
 #ifndef SKALD_BASE_ALIGNED_BUFFER_H_
 #define SKALD_BASE_ALIGNED_BUFFER_H_
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <cstring>
 #include <memory>

@@ -9,12 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <string>
-#include <version>
-
-#include <tl/expected.hpp>
 
 #if __has_include(<version>)
 #include <version>
@@ -24,6 +20,8 @@
 #else
 #include <tl/expected.hpp>
 #endif
+
+#include "skald/base/inline.h"
 
 namespace skald {
 

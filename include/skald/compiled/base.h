@@ -6,6 +6,7 @@
 #define SKALD_COMPILED_BASE_H_
 
 #include "skald/base/detail/aligned_buffer.h"
+#include "skald/base/detail/inline.h"
 #include "skald/base/detail/result.h"
 #include "skald/base/files/detail/fd_io.h"
 #include "skald/base/files/detail/folders.h"

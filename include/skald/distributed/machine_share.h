@@ -6,8 +6,6 @@
 #ifndef SKALD_DISTRIBUTED_MACHINE_SHARE_H_
 #define SKALD_DISTRIBUTED_MACHINE_SHARE_H_
 
-#include <sched.h>
-
 #include <compare>
 #include <cstdint>
 #include <vector>

@@ -14,8 +14,7 @@
 //
 // Including this compiles every kernel for every target that the compiler can generate (dispatch.h), but for those
 // whose code would be an older target's (shared_targets.h). A program of many sources can compile the kernels once
-// instead: define SKALD_COMPILED for all of it, and include skald/kernels/instantiate.h in one source. The CMake
-// target skald::kernels does both.
+// instead, as all of Skald: skald/compiled.h says how.
 //
 // HWY_DISABLED_TARGETS (on the command line) leaves targets out and makes compiling faster; -march=... with
 // HWY_COMPILE_ONLY_STATIC compiles one target only. Either way all sources of a program must agree.

@@ -18,10 +18,6 @@
 #include "skald/base/result.h"
 #include "skald/store/chunks/chunk_key.h"
 
-#if defined(__x86_64__) && defined(__linux__) && __has_include(<xxh_x86dispatch.h>)
-#include <xxh_x86dispatch.h>  // the same hash by the widest vectors at hand
-#endif
-
 #include <bit>
 #include <cstddef>
 #include <cstdint>

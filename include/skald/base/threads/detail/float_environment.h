@@ -7,8 +7,6 @@
 
 #include "skald/base/threads/float_environment.h"
 
-#include <xmmintrin.h>
-
 #include "skald/base/inline.h"
 
 namespace skald {

@@ -7,8 +7,6 @@
 
 #include "skald/base/threads/thread_pool.h"
 
-#include <unistd.h>
-
 #include "skald/base/inline.h"
 #include "skald/base/no_throw.h"
 #include "skald/base/result.h"

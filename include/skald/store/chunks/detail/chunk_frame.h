@@ -7,8 +7,11 @@
 
 #include "skald/store/chunks/chunk_frame.h"
 
-#include <xxh_x86dispatch.h>
 #include <xxhash.h>
+
+#if defined(__x86_64__) && defined(__linux__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>  // the same hash by the widest vectors at hand
+#endif
 
 #include "skald/base/aligned_buffer.h"
 #include "skald/base/inline.h"
