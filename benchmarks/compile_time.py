@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what compiling Skald costs: seconds of one core, optimised, for all SIMD targets.
+"""Measures what compiling Skald costs: seconds of one core and memory, optimised, for all SIMD targets.
 
-usage: compile_time.py [--compiler g++] [--rounds 1] [--cases hello,cli,...] [-I DIR]... [REPOSITORY...]
+usage: compile_time.py [--compiler g++] [--rounds 1] [--cases hello,program,...] [-I DIR]... [REPOSITORY...]
 
 Prints a Markdown table with a column for each repository, which is a checkout of Skald (this one where none is given),
 and beside those after the first their ratio to it. Repositories take turns, so that a machine's changing mood meets all
@@ -36,8 +36,6 @@ bool Use{0}(const std::filesystem::path& folder, const std::vector<int32_t>& tok
   return model && cache && workspace && model->Forward(*cache, tokens, *workspace);
 }}
 """
-FAMILIES = ["Llama3_2_1B", "Mistral_7B_V0_3", "Gemma_2B", "Gemma2_2B", "Qwen2_5_0_5B", "Qwen3_0_6B", "Mamba_130M",
-            "Mamba2_130M", "RecurrentGemma_2B"]
 
 
 def hello(repository):
@@ -49,58 +47,75 @@ def with_configs(repository, count):
     return hello(repository) + "".join(OWN_CONFIG.format(i) + USE.format(i, f"Model{i}") for i in more)
 
 
-def with_families(repository):
-    uses = (USE.format(i, f"skald::{name}") for i, name in enumerate(FAMILIES))
-    headers = sorted((repository / "include" / "skald" / "families").glob("*/*.h"))
-    homes = (header for header in headers if header.stem == header.parent.name)
-    includes = (f'#include "skald/families/{header.stem}/{header.name}"\n' for header in homes)
-    return "".join(includes) + hello(repository) + "".join(uses)
+# Headers of a checkout, or of one from before the house was cut anew.
+MOVED = {"skald/tokenizers/tokenizer.h": "skald/text/tokenizer.h"}
 
 
-# What is compiled: a name, and the text of one source.
+def including(*headers):
+    def text(repository):
+        there = [header if (repository / "include" / header).exists() else MOVED[header] for header in headers]
+        return "".join(f'#include "{header}"\n' for header in there)
+
+    return text
+
+
+# What is compiled: a name, the text of one source, and whether the library is compiled apart where a checkout can.
 SOURCES = {
-    "nothing": ("a file that includes <iostream>", lambda repository: "#include <iostream>\nint main() {}\n"),
-    "hello": ("hello world", hello),
-    "two": ("hello world with a second Config", lambda repository: with_configs(repository, 2)),
-    "ten": ("with ten Configs", lambda repository: with_configs(repository, 10)),
-    "families": ("with ten Configs of nine families", with_families),
-    "kernels": ("the kernels alone", lambda repository: '#include "skald/kernels/instantiate.h"\n'),
+    "nothing": ("a file that includes <iostream>", lambda repository: "#include <iostream>\nint main() {}\n", False),
+    "hello": ("hello world, headers alone", hello, False),
+    "two": ("with a second Config", lambda repository: with_configs(repository, 2), False),
+    "ten": ("with ten Configs", lambda repository: with_configs(repository, 10), False),
+    "hello_compiled": ("hello world, `skald::compiled`", hello, True),
+    "tokenizer": ("a tokenizer, `skald::compiled`", including("skald/tokenizers/tokenizer.h"), True),
+    "engine": ("an engine, `skald::compiled`", including("skald/engine/engine.h"), True),
+    "store": ("a cache and a store, `skald::compiled`",
+              including("skald/cache/create.h", "skald/store/snapshots/snapshot.h",
+                        "skald/store/backends/directory_store.h"), True),
+    "own_layer": ("an own layer, `skald::compiled`",
+                  lambda repository: (repository / "examples" / "09_own_layer.cc").read_text(), True),
 }
 
 
 def program_sources(repository, folder):
-    """Writes the sources of `skald`, as many joined into one as the checkout's build does, and returns their paths."""
-    sources = sorted((repository / "examples" / "skald").rglob("*.cc"))
-    sources.append(repository / "benchmarks" / "machine_limits.cc")
-    build = (repository / "examples" / "CMakeLists.txt").read_text()
-    joined = re.search(r"skald_join_sources\(skald_cli (\d+)\)", build)
-    size = int(joined[1]) if joined else 1
-    for begin in range(0, len(sources), size):
-        path = pathlib.Path(folder) / f"{begin}.cc"
-        path.write_text("".join(f'#include "{source}"\n' for source in sources[begin:begin + size]))
+    """Writes the sources of `skald` and of the server, joined into one, and the library's; returns their paths."""
+    sources = [source for source in sorted((repository / "examples" / "skald").rglob("*.cc"))
+               if source.name not in ("connection.cc", "http_server.cc")]  # Boost's, the same in every checkout
+    path = pathlib.Path(folder) / "program.cc"
+    path.write_text("".join(f'#include "{source}"\n' for source in sources))
+    yield path
+    for part in sorted((repository / "include/skald/compiled").glob("*.h")):
+        path = pathlib.Path(folder) / f"{part.stem}.cc"
+        path.write_text(f'#include "{part}"\n')
+        yield path
+    if not (repository / "include/skald/compiled.h").exists():
+        path = pathlib.Path(folder) / "kernels.cc"
+        path.write_text('#include "skald/kernels/instantiate.h"\n')
         yield path
 
 
-def seconds_of(compiler, flags, source):
-    """Returns the processor's time of compiling one source."""
+def cost_of(compiler, flags, source):
+    """Returns the processor's time of compiling one source, in seconds, and the most memory, in bytes."""
     with tempfile.NamedTemporaryFile(suffix=".o") as output:
         process = subprocess.Popen([compiler, *FLAGS, *flags, "-c", source, "-o", output.name])
         _, status, usage = os.wait4(process.pid, 0)
         if status != 0:
             sys.exit(f"{source} does not compile.")
-        return usage.ru_utime
+        return usage.ru_utime, usage.ru_maxrss * 1024
 
 
 def measure(case, repository, options):
     includes = [f"-I{repository / folder}" for folder in ("include", "examples", "examples/skald", "")]
     includes += [flag for folder in options.include for flag in ("-isystem", folder)]
+    compiled = "-DSKALD_COMPILED" if (repository / "include/skald/compiled.h").exists() else "-DSKALD_EXTERN_KERNELS"
     with tempfile.TemporaryDirectory() as folder:
-        if case == "cli":
-            flags = [*includes, "-DSKALD_EXTERN_KERNELS", "-DSKALD_HAS_STORE", '-DSKALD_DEMO_MODEL="."']
-            return sum(seconds_of(options.compiler, flags, source) for source in program_sources(repository, folder))
+        if case == "program":
+            flags = [*includes, compiled, "-DSKALD_HAS_STORE", "-DSKALD_HAS_TLS", '-DSKALD_DEMO_MODEL="."']
+            costs = [cost_of(options.compiler, flags, source) for source in program_sources(repository, folder)]
+            return sum(seconds for seconds, _ in costs), max(size for _, size in costs)
         source = pathlib.Path(folder) / f"{case}.cc"
         source.write_text(SOURCES[case][1](repository))
-        return seconds_of(options.compiler, includes, source)
+        flags = [compiled] if SOURCES[case][2] and compiled == "-DSKALD_COMPILED" else []
+        return cost_of(options.compiler, [*includes, *flags], source)
 
 
 def print_row(name, cells, ratios):
@@ -110,8 +125,8 @@ def print_row(name, cells, ratios):
 
 
 def main():
-    names = {case: name for case, (name, _) in SOURCES.items()}
-    names["cli"] = "the sources of `skald` as they are built, without the kernels"
+    names = {case: name for case, (name, _, _) in SOURCES.items()}
+    names["program"] = "the `skald` program with its server and the library"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--rounds", type=int, default=1)
@@ -126,9 +141,9 @@ def main():
     print_row("---", ["---"] * len(repositories), ["---"] * len(repositories))
     for case in options.cases.split(","):
         rounds = [[measure(case, repository, options) for repository in repositories] for _ in range(options.rounds)]
-        least = [min(seconds) for seconds in zip(*rounds)]
-        print_row(names[case], [f"{seconds:.1f} s" for seconds in least],
-                  [f"{seconds / least[0]:.2f}" for seconds in least])
+        least = [min(costs) for costs in zip(*rounds)]
+        print_row(names[case], [f"{seconds:.1f} s, {size / 1e6:.0f} MB" for seconds, size in least],
+                  [f"{seconds / least[0][0]:.2f}" for seconds, _ in least])
 
 
 if __name__ == "__main__":
