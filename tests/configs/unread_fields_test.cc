@@ -17,8 +17,8 @@
 
 #include "doctest/doctest.h"
 #include "skald/families/config_json.h"
-#include "skald/families/find_family.h"
 #include "skald/families/detail/parse_gguf.h"
+#include "skald/families/find_family.h"
 #include "skald/families/readers/passed/detail/gguf_values.h"
 #include "skald/families/readers/python_json.h"
 #include "tests/configs/gguf_samples.h"

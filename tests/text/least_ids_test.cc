@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "doctest/doctest.h"
-#include "skald/tokenizers/detail/rwkv_vocabulary.h"
-#include "skald/tokenizers/normalization_form.h"
 #include "skald/tokenizers/detail/pipeline/byte_alphabet.h"
+#include "skald/tokenizers/detail/rwkv_vocabulary.h"
 #include "skald/tokenizers/detail/sentencepiece/sentencepiece_writer.h"
+#include "skald/tokenizers/normalization_form.h"
 #include "skald/tokenizers/tokenizer.h"
 #include "skald/tokenizers/tokenizer_spec.h"
 #include "tests/text/test_tokenizers.h"

@@ -138,7 +138,7 @@ class AnyModel {
   std::string name_;
   ModelWeights weights_;
   std::unique_ptr<ModelTables> tables_;  // what follows from the weights
-  std::optional<DType> unknown_;  // a type of weights that no kernels are for
+  std::optional<DType> unknown_;         // a type of weights that no kernels are for
 };
 
 }  // namespace skald

@@ -62,7 +62,6 @@ class Explorer {
   // About the memory that it takes.
   size_t bytes() const { return bytes_; }
 
-
   // Words of readings that were looked at since Begin.
   size_t work() const { return work_; }
   void AddWork(size_t work);
