@@ -34,11 +34,11 @@ struct LayerTypes {
   static std::vector<LayerFunction> Functions() { return {LayerFunctionOf<L>()...}; }
 };
 
-#define SKALD_FOR_STANDARD_LAYERS(X)                                                                                 \
-  X(Attention)                                                                                                       \
-  X(FeedForward)                                                                                                     \
-  X(GatedFeedForward) X(MixtureOfExperts) X(RgLru) X(Mamba) X(Mamba2) X(ShortConv) X(GatedDeltaNet) X(PerLayerInput) \
-      X(NormedFeedForward) X(RwkvTimeMix) X(RwkvChannelMix) X(LatentAttention)
+// clang-format off
+#define SKALD_FOR_STANDARD_LAYERS(X)                                                                          \
+  X(Attention) X(FeedForward) X(GatedFeedForward) X(MixtureOfExperts) X(RgLru) X(Mamba) X(Mamba2) X(ShortConv) \
+  X(GatedDeltaNet) X(PerLayerInput) X(NormedFeedForward) X(RwkvTimeMix) X(RwkvChannelMix) X(LatentAttention)
+// clang-format on
 #define SKALD_FOR_STANDARD_NORMS(X) X(RmsNorm) X(LayerNorm)
 
 // A list of types of norms.
