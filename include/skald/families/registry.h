@@ -41,6 +41,9 @@ struct FactRenaming;
 // Returns the conventions that checkpoints name their tensors by; the first is that of most folders.
 std::span<const TensorNames> KnownTensorNames();
 
+// The same for one file: a GGUF file's names tell how its converter lays rows out, which its architecture says.
+std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint);
+
 // Returns the one that a checkpoint follows. Where its converter moved rows, the names say so.
 const TensorNames& TensorNamesOf(const Checkpoint& checkpoint);
 

@@ -117,6 +117,13 @@ inline const GgufArchitecture* ArchitectureOf(const Checkpoint& checkpoint) {
   return checkpoint.gguf() == nullptr ? nullptr : ArchitectureIn(checkpoint.gguf()->metadata().values);
 }
 
+SKALD_INLINE std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint) {
+  std::vector<TensorNames> known(kAllTensors.begin(), kAllTensors.end());
+  const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);
+  if (architecture != nullptr && architecture->has_rope_pairs) known[&kCommonGguf - kCommonTensors] = kGgufInPairs;
+  return known;
+}
+
 SKALD_INLINE const TensorNames& TensorNamesOf(const Checkpoint& checkpoint) {
   const TensorNames& names = DetectTensorNames(checkpoint, kAllTensors);
   const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);

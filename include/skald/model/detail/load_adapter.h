@@ -71,7 +71,8 @@ SKALD_INLINE Result<Adapter> LoadAdapter(const std::filesystem::path& path, cons
     const ParameterList list = ParametersOf(places);
     const FloatEnvironment plain(Denormals::kKept);
     ThreadPool pool(1);
-    auto low_ranks = internal::AdapterPlan(*file, list, internal::KnownTensorNames()).Make(ExecutorRef(pool));
+    const std::vector<TensorNames> names = internal::TensorNamesIn(file->checkpoint());
+    auto low_ranks = internal::AdapterPlan(*file, list, names).Make(ExecutorRef(pool));
     if (!low_ranks) return Failure(low_ranks.error());
     Adapter adapter = {.model = Fingerprint(spec), .low_ranks = std::move(*low_ranks)};
     const auto digest = DigestOfAdapter(adapter);

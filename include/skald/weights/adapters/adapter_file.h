@@ -66,6 +66,9 @@ class AdapterFile {
     return Fail(code, Concat({path().string(), ": ", what}));
   }
 
+  // The file of the pairs.
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+
  private:
   explicit AdapterFile(Checkpoint checkpoint) : checkpoint_(std::move(checkpoint)) {}
 
