@@ -4,8 +4,8 @@
 // exactly one of them includes this header; the others pay for declarations alone.
 //
 // This is all that needs no library but Highway. Programs that use more include in the same source what they use:
-// skald/compiled/tokenizers.h, open.h (chats as token ids), store.h (saved state, adapters), engine.h (many requests),
-// redis.h (chunks in Redis). With CMake, the target skald::compiled does all of it.
+// skald/compiled/tokenizers.h, templates.h, constraints.h and open.h (chats as token ids), store.h (saved state,
+// adapters), engine.h (many requests), redis.h (chunks in Redis). With CMake, the target skald::compiled does all of it.
 
 #ifndef SKALD_COMPILED_H_
 #define SKALD_COMPILED_H_
@@ -18,13 +18,11 @@
 
 #include "skald/compiled/base.h"
 #include "skald/compiled/cache.h"
-#include "skald/compiled/constraints.h"
 #include "skald/compiled/distributed.h"
 #include "skald/compiled/families.h"
 #include "skald/compiled/layers.h"
 #include "skald/compiled/model.h"
 #include "skald/compiled/sampling.h"
-#include "skald/compiled/templates.h"
 #include "skald/compiled/weights.h"
 
 #endif  // SKALD_COMPILED_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The definitions in constraints/, for the one source of a program that compiles them (skald/compiled.h).
+// They need what skald/compiled/tokenizers.h does.
 
 #ifndef SKALD_COMPILED_CONSTRAINTS_H_
 #define SKALD_COMPILED_CONSTRAINTS_H_

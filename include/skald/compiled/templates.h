@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The definitions in templates/, for the one source of a program that compiles them (skald/compiled.h).
+// They need utf8proc.
 
 #ifndef SKALD_COMPILED_TEMPLATES_H_
 #define SKALD_COMPILED_TEMPLATES_H_
