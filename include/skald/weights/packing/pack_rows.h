@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "hwy/base.h"
+#include "skald/base/numbers/group_types.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/numbers/packed_layout.h"
 #include "skald/weights/types/code_group.h"

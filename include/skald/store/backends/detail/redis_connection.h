@@ -84,6 +84,8 @@ SKALD_INLINE Result<Descriptor> RedisConnection::Connect(const RedisOptions& opt
   return socket;
 }
 
+#if defined(SKALD_HAS_TLS)
+
 SKALD_INLINE Result<void> RedisConnection::Encrypt(const RedisOptions& options) {
   if (!options.tls.is_used) return {};
   auto session = TlsSession::Create(options.tls, options.host);
@@ -100,6 +102,8 @@ SKALD_INLINE RedisConnection::Outcome RedisConnection::SendBytes(std::span<const
 SKALD_INLINE RedisConnection::Outcome RedisConnection::ReceiveBytes(std::span<std::byte>& bytes) {
   return tls_ ? tls_->Receive(socket_, bytes) : socket_.Receive(bytes);
 }
+
+#endif
 
 SKALD_INLINE Result<void> RedisConnection::Authenticate(const RedisOptions& options) {
   if (options.password.empty()) return {};
