@@ -18,8 +18,6 @@ namespace skald {
 // Errors name the line, and say what was expected.
 Result<Grammar> ParseGbnf(std::string_view text);
 
-// Implementation.
-
 }  // namespace skald
 
 #ifndef SKALD_COMPILED

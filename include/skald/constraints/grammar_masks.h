@@ -121,8 +121,6 @@ class GrammarMasks {
   mutable BoundedCache<Readings, Mask, HashReadings> masks_{kMaxKeptMaskBytes};
 };
 
-// Implementation.
-
 }  // namespace skald::internal
 
 #ifndef SKALD_COMPILED

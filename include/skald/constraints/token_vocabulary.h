@@ -88,8 +88,6 @@ class TokenVocabulary {
   size_t longest_ = 0;
 };
 
-// Implementation.
-
 }  // namespace skald
 
 #ifndef SKALD_COMPILED

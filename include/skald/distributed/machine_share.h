@@ -10,8 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "skald/base/ranks/rank_share.h"
-
 #if defined(__linux__)
 #include <sched.h>
 #include <unistd.h>

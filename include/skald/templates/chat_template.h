@@ -94,8 +94,6 @@ class ChatTemplate {
   std::shared_ptr<const Content> content_;
 };
 
-// Implementation.
-
 }  // namespace skald
 
 #ifndef SKALD_COMPILED

@@ -137,8 +137,6 @@ class Tokenizer {
 // 8. More pieces than rows can never work.
 Result<void> CheckVocabulary(const Tokenizer& tokenizer, size_t model_vocab_size);
 
-// Implementation.
-
 }  // namespace skald
 
 #ifndef SKALD_COMPILED

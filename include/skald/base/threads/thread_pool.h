@@ -16,8 +16,6 @@
 #include <thread>
 #include <vector>
 
-#include "skald/base/threads/executor.h"
-
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif

@@ -106,8 +106,6 @@ class GrammarAutomaton {
   std::vector<uint8_t> byte_of_;
 };
 
-// Implementation.
-
 }  // namespace skald::internal
 
 #ifndef SKALD_COMPILED

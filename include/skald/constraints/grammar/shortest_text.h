@@ -24,8 +24,6 @@ inline constexpr size_t kNoText = std::numeric_limits<size_t>::max();
 // where there is none.
 size_t ShortestText(const Grammar& grammar);
 
-// Implementation.
-
 namespace internal {
 
 // Knuth, "A generalization of Dijkstra's algorithm", 1977: the time grows with the grammar and the logarithm of it.

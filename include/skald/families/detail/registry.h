@@ -117,18 +117,22 @@ inline const GgufArchitecture* ArchitectureOf(const Checkpoint& checkpoint) {
   return checkpoint.gguf() == nullptr ? nullptr : ArchitectureIn(checkpoint.gguf()->metadata().values);
 }
 
+// Whether the converter that wrote a file laid rows that RoPE turns together side by side.
+inline bool HasRopePairs(const Checkpoint& checkpoint) {
+  const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);
+  return architecture != nullptr && architecture->has_rope_pairs;
+}
+
 SKALD_INLINE std::vector<TensorNames> TensorNamesIn(const Checkpoint& checkpoint) {
   std::vector<TensorNames> known(kAllTensors.begin(), kAllTensors.end());
-  const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);
-  if (architecture != nullptr && architecture->has_rope_pairs) known[&kCommonGguf - kCommonTensors] = kGgufInPairs;
+  if (HasRopePairs(checkpoint)) known[&kCommonGguf - kCommonTensors] = kGgufInPairs;
   return known;
 }
 
 SKALD_INLINE const TensorNames& TensorNamesOf(const Checkpoint& checkpoint) {
   const TensorNames& names = DetectTensorNames(checkpoint, kAllTensors);
-  const GgufArchitecture* const architecture = ArchitectureOf(checkpoint);
-  const bool in_pairs = architecture != nullptr && architecture->has_rope_pairs && names.body == kCommonGguf.body &&
-                        names.final_norm == kCommonGguf.final_norm;
+  const bool in_pairs =
+      names.body == kCommonGguf.body && names.final_norm == kCommonGguf.final_norm && HasRopePairs(checkpoint);
   return in_pairs ? kGgufInPairs : names;
 }
 

@@ -25,7 +25,6 @@
 #include "skald/store/backends/redis_options.h"
 #include "skald/store/backends/redis_reader.h"
 #include "skald/store/backends/timed_socket.h"
-#include "skald/store/backends/tls_session.h"
 
 #if defined(SKALD_HAS_TLS)
 #include "skald/store/backends/tls_session.h"

@@ -14,18 +14,6 @@
 #include <string>
 #include <type_traits>
 
-#include "skald/base/numbers/numeric.h"
-#include "skald/base/result.h"
-#include "skald/store/chunks/chunk_key.h"
-
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-#include <string>
-#include <type_traits>
-
 #include "skald/base/no_throw.h"
 #include "skald/base/numbers/numeric.h"
 #include "skald/base/result.h"

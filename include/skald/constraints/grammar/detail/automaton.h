@@ -95,7 +95,7 @@ SKALD_INLINE Result<GrammarAutomaton> GrammarAutomaton::GrammarAutomaton::Make(c
   return automaton;
 }
 
-SKALD_INLINE void GrammarAutomaton::GrammarAutomaton::FindByteClasses() {
+SKALD_INLINE void GrammarAutomaton::FindByteClasses() {
   std::array<bool, 257> begins = {};
   begins[0] = true;
   for (const ByteEdge& edge : bytes_) begins[edge.bytes.first] = begins[edge.bytes.last + size_t{1}] = true;
