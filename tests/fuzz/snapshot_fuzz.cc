@@ -5,6 +5,8 @@
 // chunks are made up to fit; for one of two layouts. Whatever loads must be a conversation that can go on, and be saved
 // again, and must show nothing of what was in its blocks before.
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
