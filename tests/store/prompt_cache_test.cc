@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "doctest/doctest.h"
+#include "skald/base/threads/background_queue.h"
 #include "skald/cache/create.h"
 #include "skald/store/backends/memory_store.h"
 #include "tests/support/small_models.h"
@@ -396,6 +397,27 @@ TEST_CASE("several threads use one prompt cache, never beyond its limits") {
   for (std::thread& thread : threads) thread.join();
   CHECK(failures == std::vector<int>(3, 0));
   CHECK(prompts->stats().lookups == 90);
+}
+
+TEST_CASE("what was fetched is used for the tokens that it was fetched for alone") {
+  Server server{OneLayer()};
+  const std::vector<int32_t> prompt = RandomTokens(server.small, 1, 70);
+  server.Serve(*server.MakePrompts({}, /*with_disk=*/true), prompt);  // with its logits
+  const auto reader = *BackgroundQueue::Start();
+  const auto prompts = server.MakePrompts({.reader = reader.get()}, /*with_disk=*/true);
+  std::vector<int32_t> longer = prompt, other = prompt;
+  longer.push_back(3);
+  other[5] ^= 1;
+  for (const std::vector<int32_t>& asked : {longer, other, prompt}) {
+    std::optional<PromptFetch> fetch;
+    REQUIRE(prompts->LookupBeside(prompt, {}, fetch));
+    REQUIRE(fetch);
+    while (!fetch->is_done()) std::this_thread::yield();
+    const auto prefix = prompts->LookupBeside(asked, {}, fetch);
+    REQUIRE(prefix);
+    CHECK(prefix->cache.size() == (asked == prompt ? prompt.size() : 0));
+    CHECK(prefix->logits.empty() == (asked != prompt));
+  }
 }
 
 }  // namespace prompt_cache_test

@@ -63,6 +63,10 @@ struct Sequence {
   DraftLength draft_length = {};
   Event event = {};  // what is not reported yet
 
+  // Goes on from `begun`, whose tokens its answer begins with. What was fetched for it, or kept for it to begin with,
+  // was for what it had to compute until now: it is let go.
+  void GoOnFrom(KVCache begun) noexcept;
+
   // Waits until `other` has computed `tokens` tokens. Neither moves in memory from then on.
   void Follow(Sequence& other, uint32_t tokens);
 
@@ -78,9 +82,13 @@ struct Sequence {
     }
   }
 
-  // Those who wait for this one wait no longer; its request's other samples do, unless `with_samples`.
+  // Those who wait for this one wait no longer; those that begin with it do, unless `with_samples`.
   void ReleaseFollowers(bool with_samples) noexcept;
 
+  // Whether it draws its first token from the same logits as `other`: those of the prompt's end.
+  bool BeginsWith(const Sequence& other) const {
+    return request == other.request && answer.drawn() == 0 && other.answer.drawn() == 0;
+  }
   bool is_running() const { return cache.has_value(); }
   // Sits out steps, because somebody beside the engine is not done with what it needs.
   bool is_waiting() const;

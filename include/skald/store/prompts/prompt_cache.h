@@ -96,7 +96,8 @@ class PromptCache {
 
   // As Lookup, but waits for no store, if there is a reader. Where stores may know more than memory does, `fetch`
   // begins to ask them: it is not done then, and the same call with it, once it is, returns what they knew too. That
-  // leaves `fetch` as it is, and asks nobody again. While the reader hangs in a store nobody is sent there.
+  // leaves `fetch` as it is, and asks nobody again. Of a fetch that was begun for other tokens nothing is used. While
+  // the reader hangs in a store nobody is sent there.
   Result<PromptPrefix> LookupBeside(std::span<const int32_t> tokens, const std::optional<std::string>& salt,
                                     std::optional<PromptFetch>& fetch);
 
@@ -167,8 +168,7 @@ class PromptCache {
   void SetReading(std::shared_ptr<internal::FetchState> state);
 
   // Looks through the stores, and leaves what is longer than `known` tokens in `fetch`.
-  Result<void> Fetch(const Identity& identity, std::span<const int32_t> tokens, uint32_t known,
-                     internal::FetchState& fetch);
+  Result<void> Fetch(const Identity& identity, uint32_t known, internal::FetchState& fetch);
 
   // Replaces `prefix` by what was fetched, if that is longer and there is room for it, and keeps that in memory.
   Result<bool> TakeFetched(PromptFetch& fetch, const Identity& identity, PromptPrefix& prefix);

@@ -25,6 +25,7 @@ namespace internal {
 // What the one who asks and the one who reads share.
 struct FetchState {
   std::atomic<bool> is_wanted = true, is_done = false;
+  std::vector<int32_t> tokens = {};  // what is looked for; fixed
   // Written before is_done is set, read after: what was found, and the error of the first store that could not be
   // asked.
   std::optional<StagedCache> found = {};
@@ -67,6 +68,9 @@ class PromptFetch {
 
   // Whether there is nothing left to wait for.
   bool is_done() const { return state_ == nullptr || state_->is_done; }
+
+  // Whether it was begun for these tokens, and not abandoned.
+  bool IsOf(std::span<const int32_t> tokens) const;
 
   // Waits for it no longer: then it is done, and has found nothing.
   void Abandon() noexcept;

@@ -13,6 +13,12 @@
 
 namespace skald {
 
+SKALD_INLINE void Sequence::GoOnFrom(KVCache begun) noexcept {
+  cache = std::move(begun);
+  fetch.reset();
+  prompt_end.reset();
+}
+
 SKALD_INLINE void Sequence::Follow(Sequence& other, uint32_t tokens) {
   const auto place = std::ranges::lower_bound(other.step_ends, tokens);
   if (place == other.step_ends.end() || *place != tokens) other.step_ends.insert(place, tokens);
@@ -33,7 +39,7 @@ SKALD_INLINE void Sequence::Unfollow() noexcept {
 
 SKALD_INLINE void Sequence::ReleaseFollowers(bool with_samples) noexcept {
   ForEachFollower([&](Sequence& follower) {
-    if (with_samples || follower.request != request) follower.Unfollow();
+    if (with_samples || !follower.BeginsWith(*this)) follower.Unfollow();
   });
 }
 

@@ -142,8 +142,6 @@ SKALD_INLINE Result<void> Sequences::Admit(Sequence& sequence, SamplerScratch& s
   std::vector<float> logits;
   if (auto begun = Begin(sequence, logits); !begun) return begun;
   if (!sequence.is_running()) return {};
-  sequence.fetch.reset();
-  sequence.prompt_end.reset();
   CountBegun(sequence);
   if (!logits.empty()) {
     const std::span<const float> row(logits);
@@ -205,7 +203,7 @@ SKALD_INLINE void Sequences::Reached(Sequence& sequence) {
   if (!std::ranges::binary_search(sequence.step_ends, at)) return;
   if (std::ranges::binary_search(sequence.request->branch_points, at)) Keep(sequence, {});
   sequence.ForEachFollower([&](Sequence& follower) {
-    if (follower.share_at != at || follower.request == sequence.request) return;
+    if (follower.share_at != at || follower.BeginsWith(sequence)) return;
     internal::ShareWith(follower, sequence, at);
     follower.Unfollow();
   });
@@ -314,14 +312,14 @@ SKALD_INLINE Result<void> Sequences::Begin(Sequence& sequence, std::vector<float
   }
   if (leader != nullptr && internal::ShareWith(sequence, *leader, at)) return {};
   if (!known) return BeginEmpty(sequence);
-  sequence.cache = std::move(*known);
+  sequence.GoOnFrom(std::move(*known));
   return {};
 }
 
 SKALD_INLINE Result<void> Sequences::BeginEmpty(Sequence& sequence) {
   auto cache = CreateKVCache(pool_, sequence.request->adapter);
   if (!cache) return Failure(cache.error());
-  sequence.cache = std::move(*cache);
+  sequence.GoOnFrom(std::move(*cache));
   return {};
 }
 
@@ -331,7 +329,7 @@ SKALD_INLINE void Sequences::BeginSamples(Sequence& first, std::span<const float
   size_t places = options_.max_running - std::min<size_t>(options_.max_running, running);
   std::shared_ptr<PromptEnd> end;
   ForEachOf(first.request_id, [&](Sequence& sample) {
-    if (sample.leader != &first || sample.is_finished()) return;
+    if (sample.leader != &first || !sample.BeginsWith(first) || sample.is_finished()) return;
     sample.Unfollow();
     if (places == 0) {
       if (end == nullptr) end = prompt_ends_.Keep(*first.cache, logits);
@@ -354,7 +352,7 @@ SKALD_INLINE bool Sequences::BeginAtPromptEnd(Sequence& sequence, std::vector<fl
     logits.clear();
     return false;
   }
-  sequence.cache = std::move(*fork);
+  sequence.GoOnFrom(std::move(*fork));
   return true;
 }
 

@@ -49,7 +49,7 @@ inline Leader FindLeader(SequenceList& sequences, const Sequence& sequence, uint
 inline bool ShareWith(Sequence& sequence, const Sequence& other, uint32_t tokens) {
   auto fork = other.cache->Fork();
   if (!fork || (fork->size() > tokens && !fork->Truncate(tokens))) return false;
-  sequence.cache = std::move(*fork);
+  sequence.GoOnFrom(std::move(*fork));
   return true;
 }
 

@@ -66,7 +66,7 @@ SKALD_INLINE Result<void> Swapping::BringBack(Sequence& sequence, const std::sha
     return {};
   }
   ++read_;
-  sequence.cache = std::move(*cache);
+  sequence.GoOnFrom(std::move(*cache));
   return {};
 }
 

@@ -72,11 +72,11 @@ SKALD_INLINE Result<PromptPrefix> PromptCache::LookupBeside(std::span<const int3
     if (!known) return Failure(known.error());
     PromptPrefix& prefix = known->prefix;
     bool is_from_store = false;
-    if (fetch) {
+    if (fetch && fetch->IsOf(tokens)) {
       const auto taken = TakeFetched(*fetch, known->identity, prefix);
       if (!taken) return Failure(taken.error());
       is_from_store = *taken;
-    } else if (MayKnowMore(prefix, tokens)) {
+    } else if (!fetch && MayKnowMore(prefix, tokens)) {
       fetch = BeginFetch(known->identity, tokens, prefix.cache.size());
       if (fetch) return std::move(prefix);  // counted when the caller comes back
     }
@@ -243,15 +243,16 @@ SKALD_INLINE bool PromptCache::MayKnowMore(const PromptPrefix& prefix, std::span
 SKALD_INLINE std::optional<PromptFetch> PromptCache::BeginFetch(const Identity& identity,
                                                                 std::span<const int32_t> tokens, uint32_t known) {
   const auto state = std::make_shared<internal::FetchState>();
+  state->tokens.assign(tokens.begin(), tokens.end());
   {
     const std::lock_guard lock(mutex_);
     if (reading_ != nullptr && !reading_->is_wanted) return std::nullopt;
   }
   const bool is_posted = options_.reader->Post(
       this,
-      [this, state, identity, known, tokens = std::vector<int32_t>(tokens.begin(), tokens.end())] {
+      [this, state, identity, known] {
         SetReading(state);
-        auto fetched = NoThrow("fetching a prompt", [&] { return Fetch(identity, tokens, known, *state); });
+        auto fetched = NoThrow("fetching a prompt", [&] { return Fetch(identity, known, *state); });
         if (!fetched) state->store_error = std::move(fetched.error());
         state->is_done = true;
         SetReading(nullptr);
@@ -272,9 +273,8 @@ SKALD_INLINE void PromptCache::SetReading(std::shared_ptr<internal::FetchState> 
   reading_ = std::move(state);
 }
 
-SKALD_INLINE Result<void> PromptCache::Fetch(const Identity& identity, std::span<const int32_t> tokens, uint32_t known,
-                                             internal::FetchState& fetch) {
-  const auto chain = ChainOf(identity, tokens);
+SKALD_INLINE Result<void> PromptCache::Fetch(const Identity& identity, uint32_t known, internal::FetchState& fetch) {
+  const auto chain = ChainOf(identity, fetch.tokens);
   if (!chain) return Failure(chain.error());
   const auto room = fetch_room_->MakePool(*pool_);
   if (!room) return Failure(room.error());
@@ -293,7 +293,7 @@ SKALD_INLINE Result<void> PromptCache::Fetch(const Identity& identity, std::span
 }
 
 SKALD_INLINE Result<bool> PromptCache::TakeFetched(PromptFetch& fetch, const Identity& identity, PromptPrefix& prefix) {
-  if (fetch.state_ == nullptr || !fetch.state_->is_done) return false;
+  if (!fetch.state_->is_done) return false;
   internal::FetchState& state = *fetch.state_;
   prefix.store_error = std::exchange(state.store_error, {});
   const std::optional<StagedCache> found = std::move(state.found);

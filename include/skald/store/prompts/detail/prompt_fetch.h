@@ -7,6 +7,8 @@
 
 #include "skald/store/prompts/prompt_fetch.h"
 
+#include <algorithm>
+
 #include "skald/base/inline.h"
 
 namespace skald {
@@ -39,6 +41,10 @@ SKALD_INLINE PromptFetch& PromptFetch::operator=(PromptFetch&& other) noexcept {
   Abandon();
   state_ = std::move(other.state_);
   return *this;
+}
+
+SKALD_INLINE bool PromptFetch::IsOf(std::span<const int32_t> tokens) const {
+  return state_ != nullptr && std::ranges::equal(state_->tokens, tokens);
 }
 
 SKALD_INLINE void PromptFetch::Abandon() noexcept {
