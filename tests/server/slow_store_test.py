@@ -21,21 +21,30 @@ def prompt(number):
 
 
 class Stream:
-    """Reads a long stream in a thread; `events` counts what came so far."""
+    """Reads long streams in a thread, one after the other, until it is closed; `events` counts what came so far."""
 
-    def __init__(self, server, max_tokens):
-        self.events = 0
-        self._server, self._max_tokens = server, max_tokens
+    def __init__(self, server):
+        self.events, self._server, self._is_over = 0, server, False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._is_over = True
+        self._thread.join(60)
+
     def _read(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=300)
-        body = {"prompt": "And it", "max_tokens": self._max_tokens, "stream": True, "logit_bias": NEVER}
-        connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
-        for line in connection.getresponse():
-            self.events += line.startswith(b"data: ")
-        connection.close()
+        body = {"prompt": "And it", "max_tokens": 3000, "stream": True, "logit_bias": NEVER}
+        while not self._is_over:
+            connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=300)
+            connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+            for line in connection.getresponse():
+                self.events += line.startswith(b"data: ")
+                if self._is_over:
+                    break
+            connection.close()
 
     def wait_for(self, events):
         deadline = time.monotonic() + 120
@@ -43,10 +52,6 @@ class Stream:
             if time.monotonic() > deadline:
                 raise AssertionError(f"only {self.events} of {events} events came")
             time.sleep(0.005)
-
-    def join(self):
-        self._thread.join(300)
-        return not self._thread.is_alive()
 
 
 def metric(server, name):
@@ -77,37 +82,37 @@ class SlowStore(unittest.TestCase):
 
     def test_streams_go_on_while_a_store_is_slow(self):
         with FakeRedis(delay=1.0) as redis, serve(redis) as server:
-            stream = Stream(server, 3000)
-            stream.wait_for(5)
-            status, answer = server.post("/v1/completions", {"prompt": prompt(1), "max_tokens": 2})
-            self.assertEqual(status, 200, answer)
-            self.assertGreaterEqual(self.events_during_a_call(redis, server, stream), 5)
+            with Stream(server) as stream:
+                stream.wait_for(5)
+                status, answer = server.post("/v1/completions", {"prompt": prompt(1), "max_tokens": 2})
+                self.assertEqual(status, 200, answer)
+                self.assertGreaterEqual(self.events_during_a_call(redis, server, stream), 5)
 
     def test_streams_go_on_while_a_store_is_silent(self):
         with FakeRedis() as redis, serve(redis) as server:
             self.assertEqual(server.post("/v1/completions", {"prompt": prompt(0), "max_tokens": 2})[0], 200)
             redis.silence()
-            stream = Stream(server, 3000)
-            stream.wait_for(1)
-            others = [threading.Thread(target=server.post, args=("/v1/completions", {"prompt": prompt(n), "max_tokens": 2}))
-                      for n in range(3)]
-            for other in others:
-                other.start()
-            self.assertGreaterEqual(self.events_during_a_call(redis, server, stream), 5)
-            for other in others:
-                other.join(60)
-                self.assertFalse(other.is_alive(), "a request waits for a silent store")
-            self.assertEqual(server.request("GET", "/health")[0], 200)
+            with Stream(server) as stream:
+                stream.wait_for(1)
+                others = [threading.Thread(target=server.post, args=("/v1/completions", {"prompt": prompt(n), "max_tokens": 2}))
+                          for n in range(3)]
+                for other in others:
+                    other.start()
+                self.assertGreaterEqual(self.events_during_a_call(redis, server, stream), 5)
+                for other in others:
+                    other.join(60)
+                    self.assertFalse(other.is_alive(), "a request waits for a silent store")
+                self.assertEqual(server.request("GET", "/health")[0], 200)
 
     def test_streams_go_on_while_a_store_drips(self):
         with FakeRedis() as redis, serve(redis) as server:
             self.assertEqual(server.post("/v1/completions", {"prompt": prompt(0), "max_tokens": 2})[0], 200)
             redis.drip()
-            stream = Stream(server, 3000)
-            stream.wait_for(1)
-            status, answer = server.post("/v1/completions", {"prompt": prompt(1), "max_tokens": 2})
-            self.assertEqual(status, 200, answer)
-            self.assertGreaterEqual(self.events_during_a_call(redis, server, stream), 5)
+            with Stream(server) as stream:
+                stream.wait_for(1)
+                status, answer = server.post("/v1/completions", {"prompt": prompt(1), "max_tokens": 2})
+                self.assertEqual(status, 200, answer)
+                self.assertGreaterEqual(self.events_during_a_call(redis, server, stream), 5)
 
     def test_what_was_written_beside_is_found_by_another(self):
         with FakeRedis() as redis, serve(redis) as one, serve(redis) as other:
